@@ -1,0 +1,64 @@
+# make demo   the main job on real data, end to end
+# make test   the tests
+# make check  formatting, lint, types
+# make interop  the tests against heavy peers (TensorFlow), each in an environment of its own
+# make bench  speed, side by side with the peers
+# Every target makes the virtual environment that it needs; there is no step before.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(shell find cpp -type f) CMakeLists.txt pyproject.toml
+
+.PHONY: demo test check format stubs interop bench clean
+
+demo: $(VENV)/.native $(VENV)/.demo
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/.native
+	$(BIN)/python -m pytest tests
+
+check: $(VENV)/.native
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format --dry-run --Werror
+	$(BIN)/python -m pytest tests/codebase
+
+format: $(VENV)/.native
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format -i
+
+stubs: $(VENV)/.native
+	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
+
+interop: $(VENV)/.native .venvs/tensorflow/.installed
+	$(BIN)/python -m pytest interop
+
+bench: $(VENV)/.native .venvs/tensorflow/.installed .venvs/tfrecord/.installed .venvs/tfrecords/.installed
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf build $(VENV) .venvs
+
+$(VENV)/.environment: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install -q --group dev
+	touch $@
+
+# Compiles only when something native changed: Python files are used in place.
+$(VENV)/.native: $(VENV)/.environment $(NATIVE)
+	$(BIN)/python -m pip install -q -e . --no-build-isolation
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.environment
+	$(BIN)/python -m pip install -q --group demo
+	touch $@
+
+# Peers live in environments of their own, one requirements file each.
+.venvs/%/.installed: peers/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install -q -r $<
+	touch $@

@@ -1,0 +1,35 @@
+// What the binding files share. Bindings are thin: check arguments, release the GIL, call, turn errors into exceptions.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <span>
+
+namespace penstock::bindings {
+
+namespace nb = nanobind;
+
+void bind_checksums(nb::module_& m);
+void bind_reading(nb::module_& m);
+void bind_writing(nb::module_& m);
+
+// A bytes-like argument, held for as long as this lives.
+class BytesView {
+ public:
+  explicit BytesView(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  }
+  ~BytesView() { PyBuffer_Release(&view_); }
+  BytesView(const BytesView&) = delete;
+  BytesView& operator=(const BytesView&) = delete;
+
+  std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_;
+};
+
+}  // namespace penstock::bindings

@@ -1,0 +1,26 @@
+// The native module: each part binds itself.
+#include <nanobind/nanobind.h>
+
+#include <system_error>
+
+#include "bindings/bindings.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(_core, m) {
+  m.doc() = "The native core of Penstock: frames, checksums, and reading ahead on threads.";
+
+  // Operating-system errors become OSError, so that Python picks the subclass; the path is added by the caller.
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const std::system_error& e) {
+      const nb::object error = nb::borrow(PyExc_OSError)(e.code().value(), e.what());
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    }
+  });
+
+  penstock::bindings::bind_checksums(m);
+  penstock::bindings::bind_reading(m);
+  penstock::bindings::bind_writing(m);
+}

@@ -1,0 +1,143 @@
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "core/frame_buffer.h"
+#include "io/file_writer.h"
+
+namespace penstock::bindings {
+namespace {
+
+std::size_t append(FrameBuffer& frames, nb::handle record) {
+  if (PyBytes_CheckExact(record.ptr())) {
+    char* data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(record.ptr(), &data, &size) != 0) throw nb::python_error();
+    frames.append({reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)});
+  } else {
+    frames.append(BytesView(record).bytes());
+  }
+  return frames.size();
+}
+
+// Holds the buffers of many records while the GIL is released.
+class ManyBytes {
+ public:
+  ~ManyBytes() {
+    for (Py_buffer& view : views_) PyBuffer_Release(&view);
+  }
+  void add(PyObject* record) {
+    views_.emplace_back();
+    if (PyObject_GetBuffer(record, &views_.back(), PyBUF_SIMPLE) != 0) {
+      views_.pop_back();
+      throw nb::python_error();
+    }
+  }
+  std::size_t last_size() const { return static_cast<std::size_t>(views_.back().len); }
+  void append_to(FrameBuffer& frames) const {
+    for (const Py_buffer& view : views_)
+      frames.append({static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len)});
+  }
+
+ private:
+  std::vector<Py_buffer> views_;
+};
+
+std::size_t extend(FrameBuffer& frames, nb::list records, std::size_t start, std::size_t limit) {
+  ManyBytes many;
+  std::size_t i = start, bytes = frames.size();
+  for (; i < records.size() && bytes < limit; ++i) {
+    many.add(nb::object(records[i]).ptr());
+    bytes += kFrameOverhead + many.last_size();
+  }
+  const nb::gil_scoped_release release;
+  many.append_to(frames);
+  return i;
+}
+
+// Ending the thread waits for the disk, which must not happen under the GIL.
+struct OpenFileWriter {
+  std::unique_ptr<FileWriter> writer;
+
+  FileWriter& get() {
+    if (!writer) throw nb::value_error("the writer is closed");
+    return *writer;
+  }
+  void close() {
+    const nb::gil_scoped_release release;
+    writer.reset();
+  }
+  ~OpenFileWriter() {
+    if (writer) close();
+  }
+};
+
+void call(OpenFileWriter& self, void (FileWriter::*method)()) {
+  FileWriter& writer = self.get();
+  const nb::gil_scoped_release release;
+  (writer.*method)();
+}
+
+}  // namespace
+
+void bind_writing(nb::module_& m) {
+  nb::class_<FrameBuffer>(m, "FrameBuffer", "Frames on their way out. Not thread-safe.")
+      .def(nb::init<>())
+      .def("__len__", &FrameBuffer::size, "Bytes of all frames.")
+      .def_prop_ro("count", &FrameBuffer::count, "Frames in the buffer.")
+      .def("append", &append, nb::arg("record"), "Frame one bytes-like record; answer the bytes of all frames.")
+      .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
+           nb::sig("def extend(self, records: list[typing.Any], start: int, limit: int) -> int"),
+           "Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.")
+      .def(
+          "take",
+          [](FrameBuffer& frames) {
+            const auto bytes = frames.bytes();
+            nb::bytes taken(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            frames.release();
+            return taken;
+          },
+          "The frames' bytes; the buffer is empty afterwards.");
+
+  nb::class_<OpenFileWriter>(m, "FileWriter",
+                             "Writes to a file descriptor in order, on a native thread. Errors are sticky.")
+      .def(
+          "__init__",
+          [](OpenFileWriter* self, int descriptor) {
+            new (self) OpenFileWriter{std::make_unique<FileWriter>(descriptor)};
+          },
+          nb::arg("descriptor"))
+      .def(
+          "write_frames",
+          [](OpenFileWriter& self, FrameBuffer& frames) {
+            const std::size_t size = frames.size();
+            if (size == 0) return;
+            FileWriter& writer = self.get();
+            auto buffer = frames.release();
+            const nb::gil_scoped_release release;
+            writer.submit(std::move(buffer), size);
+          },
+          nb::arg("frames"), "Take the frames over, without a copy, and write them.")
+      .def(
+          "write",
+          [](OpenFileWriter& self, nb::handle data) {
+            const BytesView view(data);
+            const auto bytes = view.bytes();
+            if (bytes.empty()) return;
+            FileWriter& writer = self.get();
+            const nb::gil_scoped_release release;
+            auto buffer = std::make_shared<Buffer>(bytes.size());
+            std::memcpy(buffer->data(), bytes.data(), bytes.size());
+            writer.submit(std::move(buffer), bytes.size());
+          },
+          nb::arg("data"), "Copy a bytes-like object and write it.")
+      .def(
+          "drain", [](OpenFileWriter& self) { call(self, &FileWriter::drain); },
+          "Wait until everything is with the operating system.")
+      .def(
+          "sync", [](OpenFileWriter& self) { call(self, &FileWriter::sync); }, "Wait until everything is on the disk.")
+      .def("close", &OpenFileWriter::close, "Let the thread finish and end it; the descriptor stays open.");
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,105 @@
+#include "core/assembler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace penstock {
+
+void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
+  while (!failed_ && begin < end) {
+    if (long_record_) {
+      begin += extend_long_record(buffer->data() + begin, end - begin);
+      if (tail_.size < need_) return;
+      const Tail whole = std::exchange(tail_, {});
+      long_record_ = false;
+      walk(whole.buffer, 0, whole.size, events);
+    } else if (tail_.size > begin) {
+      start_long_record();
+    } else {
+      begin -= tail_.size;
+      if (tail_.size != 0) std::memcpy(buffer->data() + begin, tail_.buffer->data() + tail_.begin, tail_.size);
+      tail_ = {};
+      return walk(buffer, begin, end, events);
+    }
+  }
+}
+
+void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
+  const std::size_t head_room = begin;
+  auto spans = std::make_shared<std::vector<Span>>();
+  spans->reserve(last_count_ + last_count_ / 8 + 1);
+  const WalkResult result =
+      walk_frames({buffer->data() + begin, end - begin}, options_.max_record_bytes, begin, *spans);
+  if (!spans->empty()) {
+    const std::size_t count = spans->size();
+    events.push_back(Chunk{buffer, std::move(spans), 0, count, record_,
+                           static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin)});
+    record_ += count;
+    last_count_ = count;
+  }
+  offset_ += result.consumed;
+  const std::size_t left = end - begin - result.consumed;
+  if (result.state == WalkState::kFault) return fail(result.fault, result.need, left, events);
+  if (result.state == WalkState::kDone) return;
+  need_ = result.need;
+  if (options_.input_end && need_ > *options_.input_end - offset_)
+    return fail(left < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_,
+                *options_.input_end - offset_, events);
+  tail_ = {buffer, begin + result.consumed, left};
+  if (left > head_room) start_long_record();
+}
+
+// Moves the tail to a buffer of its own, where it can grow.
+void Assembler::start_long_record() {
+  const Tail tail = std::exchange(tail_, {});
+  long_record_ = true;
+  extend_long_record(tail.buffer->data() + tail.begin, tail.size);
+}
+
+// Appends what the record still needs of `data`; answers how many bytes that was.
+std::size_t Assembler::extend_long_record(const std::byte* data, std::size_t size) {
+  const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(need_ - tail_.size, size));
+  const std::size_t grown = tail_.size + taken;
+  if (!tail_.buffer || tail_.buffer->capacity() < grown) {
+    auto larger = std::make_shared<Buffer>(static_cast<std::size_t>(std::min<std::uint64_t>(need_, 2 * grown)));
+    if (tail_.size != 0) std::memcpy(larger->data(), tail_.buffer->data(), tail_.size);
+    tail_.buffer = std::move(larger);
+  }
+  std::memcpy(tail_.buffer->data() + tail_.size, data, taken);
+  tail_.size = grown;
+  return taken;
+}
+
+void Assembler::finish(std::vector<Event>& events) {
+  if (failed_ || tail_.size == 0) return;
+  fail(tail_.size < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_, tail_.size,
+       events);
+}
+
+void Assembler::fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events) {
+  failed_ = true;
+  tail_ = {};
+  events.push_back(Fault{kind, offset_, record_, need, have});
+}
+
+void verify(const Event& event, std::vector<Event>& events) {
+  if (std::holds_alternative<Fault>(event)) {
+    events.push_back(event);
+    return;
+  }
+  const Chunk& chunk = std::get<Chunk>(event);
+  const std::byte* data = chunk.buffer->data();
+  std::size_t from = 0;
+  while (from < chunk.size()) {
+    const std::span<const Span> spans{chunk.spans->data() + chunk.begin, chunk.size()};
+    const std::size_t bad = find_unsound(data, spans, from);
+    if (bad > from) events.push_back(chunk.slice(from, bad));
+    if (bad == chunk.size()) return;
+    const std::uint64_t size = spans[bad].length + kFrameOverhead;
+    events.push_back(Fault{FaultKind::kDataChecksum, chunk.frame_offset(bad), chunk.first_record + bad, size, size});
+    from = bad + 1;
+  }
+}
+
+}  // namespace penstock

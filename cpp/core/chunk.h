@@ -1,0 +1,35 @@
+// A chunk: a buffer and the records in it. What readers hand to the layers above, without an object per record.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/frame.h"
+
+namespace penstock {
+
+struct Chunk {
+  SharedBuffer buffer;
+  std::shared_ptr<const std::vector<Span>> spans;  // shared, so that slices of a chunk cost nothing
+  std::size_t begin = 0;                           // the chunk's records are spans[begin, end)
+  std::size_t end = 0;
+  std::uint64_t first_record = 0;  // number, in the input, of the record at `begin`
+  std::int64_t stream_offset = 0;  // offset, in the input, of buffer byte 0 (below zero when the buffer has head room)
+
+  std::size_t size() const { return end - begin; }
+  Span span(std::size_t i) const { return (*spans)[begin + i]; }
+  std::uint64_t frame_offset(std::size_t i) const {
+    return static_cast<std::uint64_t>(stream_offset + static_cast<std::int64_t>(span(i).offset)) - kHeaderBytes;
+  }
+  Chunk slice(std::size_t from, std::size_t to) const {
+    Chunk part = *this;
+    part.begin = begin + from;
+    part.end = begin + to;
+    part.first_record = first_record + from;
+    return part;
+  }
+};
+
+}  // namespace penstock

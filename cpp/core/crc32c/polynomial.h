@@ -1,0 +1,27 @@
+// Arithmetic on polynomials modulo CRC32C's, bit-reflected: bit i of a word is the coefficient of x^(31-i).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace penstock::detail {
+
+inline constexpr std::uint32_t kPolynomial = 0x82F63B78u;
+
+constexpr std::uint32_t times_x(std::uint32_t a) { return (a >> 1) ^ ((a & 1) != 0 ? kPolynomial : 0); }
+
+// kShift[m] = x^(64*m - 33) mod P. A carry-less product of a CRC register with it, pushed through one 8-byte CRC step,
+// is that register after m more words of zeros: how separately computed streams are joined.
+inline constexpr std::size_t kMaxStreamWords = 128;
+inline constexpr auto kShift = [] {
+  std::array<std::uint32_t, 2 * kMaxStreamWords + 1> shift{};
+  std::uint32_t power = 1;  // x^31
+  for (std::size_t m = 1; m < shift.size(); ++m) {
+    shift[m] = power;
+    for (int i = 0; i < 64; ++i) power = times_x(power);
+  }
+  return shift;
+}();
+
+}  // namespace penstock::detail

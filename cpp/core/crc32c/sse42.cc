@@ -1,0 +1,59 @@
+// The x86-64 kernel: the SSE4.2 CRC32 instruction on three streams, joined by PCLMULQDQ.
+#include "core/crc32c/kernels.h"
+
+#ifdef PENSTOCK_CRC32C_SSE42
+
+#include <nmmintrin.h>
+#include <wmmintrin.h>
+
+#include "core/bytes.h"
+#include "core/crc32c/polynomial.h"
+
+// The instructions are enabled for these functions alone, never for a whole file: an inline function of the standard
+// library compiled with them could be the copy that the linker keeps for everybody.
+#ifdef _MSC_VER
+#include <intrin.h>
+#define PENSTOCK_CRC_TARGET
+#else
+#define PENSTOCK_CRC_TARGET __attribute__((target("sse4.2,pclmul")))
+#endif
+
+namespace penstock::detail {
+namespace {
+
+PENSTOCK_CRC_TARGET inline std::uint64_t crc_u64(std::uint64_t crc, std::uint64_t word) {
+  return _mm_crc32_u64(crc, word);
+}
+
+PENSTOCK_CRC_TARGET inline std::uint32_t crc_u8(std::uint32_t crc, std::uint8_t byte) {
+  return _mm_crc32_u8(crc, byte);
+}
+
+PENSTOCK_CRC_TARGET inline std::uint64_t clmul(std::uint64_t a, std::uint64_t b) {
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(a)),
+                                               _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(product));
+}
+
+#include "core/crc32c/three_streams.inl"
+
+}  // namespace
+
+bool crc32c_sse42_supported() {
+#ifdef _MSC_VER
+  int info[4];
+  __cpuid(info, 1);
+  return (info[2] & (1 << 20)) != 0 && (info[2] & (1 << 1)) != 0;
+#else
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0;
+#endif
+}
+
+std::uint32_t crc32c_sse42(std::uint32_t crc, const std::byte* data, std::size_t size) {
+  return three_streams(crc, data, size);
+}
+
+}  // namespace penstock::detail
+
+#endif  // PENSTOCK_CRC32C_SSE42

@@ -1,0 +1,32 @@
+// The algorithm that the hardware kernels share. A CRC instruction has a latency of three cycles and a throughput of
+// one, so three streams side by side run three times as fast as one; a carry-less multiplication joins them.
+//
+// The including file defines PENSTOCK_CRC_TARGET (the function attribute that enables the instructions) and, with it,
+//   crc_u64(crc, word), crc_u8(crc, byte), clmul(a, b).
+
+PENSTOCK_CRC_TARGET
+std::uint32_t three_streams(std::uint32_t crc, const std::byte* data, std::size_t size) {
+  crc = ~crc;
+  // Below this size the join costs more than the streams save.
+  while (size >= 144) {
+    const std::size_t words = size / 24 < kMaxStreamWords ? size / 24 : kMaxStreamWords;
+    const std::byte* a = data;
+    const std::byte* b = a + 8 * words;
+    const std::byte* c = b + 8 * words;
+    std::uint64_t crc_a = crc, crc_b = 0, crc_c = 0;
+    for (std::size_t i = 0; i + 1 < words; ++i, a += 8, b += 8, c += 8) {
+      crc_a = crc_u64(crc_a, load_le64(a));
+      crc_b = crc_u64(crc_b, load_le64(b));
+      crc_c = crc_u64(crc_c, load_le64(c));
+    }
+    crc_a = crc_u64(crc_a, load_le64(a));
+    crc_b = crc_u64(crc_b, load_le64(b));
+    const std::uint64_t join = clmul(crc_a, kShift[2 * words]) ^ clmul(crc_b, kShift[words]);
+    crc = static_cast<std::uint32_t>(crc_u64(crc_c, load_le64(c) ^ join));
+    data += 24 * words;
+    size -= 24 * words;
+  }
+  for (; size >= 8; data += 8, size -= 8) crc = static_cast<std::uint32_t>(crc_u64(crc, load_le64(data)));
+  for (; size > 0; ++data, --size) crc = crc_u8(crc, static_cast<std::uint8_t>(*data));
+  return ~crc;
+}

@@ -1,0 +1,54 @@
+// Frames on their way out: payloads are appended, framed bytes are taken in one piece.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+
+#include "core/buffer.h"
+#include "core/frame.h"
+
+namespace penstock {
+
+class FrameBuffer {
+ public:
+  void append(std::span<const std::byte> payload) {
+    reserve(kFrameOverhead + payload.size());
+    write_frame(buffer_->data() + size_, payload.data(), payload.size());
+    size_ += kFrameOverhead + payload.size();
+    ++count_;
+  }
+
+  std::span<const std::byte> bytes() const { return {buffer_ ? buffer_->data() : nullptr, size_}; }
+  std::size_t size() const { return size_; }
+  std::size_t count() const { return count_; }
+
+  // Gives the frames away, memory and all, and starts afresh.
+  SharedBuffer release() {
+    size_ = 0;
+    count_ = 0;
+    return std::move(buffer_);
+  }
+
+ private:
+  // Frames are taken at about 1 MiB: with this much room at the start, a buffer rarely grows.
+  static constexpr std::size_t kFirstCapacity = (std::size_t{1} << 20) + (std::size_t{1} << 17);
+
+  void reserve(std::size_t more) {
+    if (buffer_ && size_ + more <= buffer_->capacity()) return;
+    SharedBuffer larger = size_ + more <= kFirstCapacity
+                              ? pool_.acquire()
+                              : std::make_shared<Buffer>(std::max(size_ + more, size_ + size_ / 2));
+    if (size_ != 0) std::memcpy(larger->data(), buffer_->data(), size_);
+    buffer_ = std::move(larger);
+  }
+
+  BufferPool pool_{kFirstCapacity, 4};
+  SharedBuffer buffer_;
+  std::size_t size_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace penstock

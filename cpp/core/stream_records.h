@@ -1,0 +1,54 @@
+// Records of a stream that comes in pieces of any size, pushed in by whoever reads it: inflated data, a socket, a pipe.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "core/assembler.h"
+
+namespace penstock {
+
+class StreamRecords {
+ public:
+  StreamRecords(const AssemblerOptions& options, bool verify)
+      : verify_(verify), pool_(kHeadRoom + kBlockBytes, 4), assembler_(options) {}
+
+  // Copies `data` and answers the records that it completes, verified.
+  std::vector<Event> feed(std::span<const std::byte> data) {
+    std::vector<Event> whole;
+    while (!data.empty() && !assembler_.failed()) {
+      const std::size_t size = std::min(data.size(), kBlockBytes);
+      const SharedBuffer buffer = pool_.acquire();
+      std::memcpy(buffer->data() + kHeadRoom, data.data(), size);
+      assembler_.add(buffer, kHeadRoom, kHeadRoom + size, whole);
+      data = data.subspan(size);
+    }
+    return checked(std::move(whole));
+  }
+
+  // The stream is over: a record that is still incomplete becomes a fault.
+  std::vector<Event> finish() {
+    std::vector<Event> events;
+    assembler_.finish(events);
+    return events;
+  }
+
+ private:
+  static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kHeadRoom = kBlockBytes / 4;
+
+  std::vector<Event> checked(std::vector<Event> whole) const {
+    if (!verify_) return whole;
+    std::vector<Event> events;
+    for (const Event& event : whole) verify(event, events);
+    return events;
+  }
+
+  bool verify_;
+  BufferPool pool_;
+  Assembler assembler_;
+};
+
+}  // namespace penstock

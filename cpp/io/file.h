@@ -1,0 +1,36 @@
+// A local file, read at offsets. Never mapped: a file that another process cuts short must give an error, not a signal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace penstock {
+
+class File {
+ public:
+  // Opens for reading; throws std::system_error with the operating system's code.
+  explicit File(const std::string& path);
+  ~File();
+  File(File&& other) noexcept : handle_(other.handle_) { other.handle_ = kClosed; }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  File& operator=(File&&) = delete;
+
+  std::uint64_t size() const;
+
+  // Reads until `size` bytes are there or the file ends; answers how many there are. Safe from several threads.
+  std::size_t read_at(std::byte* out, std::size_t size, std::uint64_t offset) const;
+
+ private:
+#ifdef _WIN32
+  using Handle = void*;
+  static constexpr Handle kClosed = nullptr;
+#else
+  using Handle = int;
+  static constexpr Handle kClosed = -1;
+#endif
+  Handle handle_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,57 @@
+#ifndef _WIN32
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "io/file.h"
+
+namespace penstock {
+namespace {
+
+[[noreturn]] void raise_errno() { throw std::system_error(errno, std::generic_category()); }
+
+// Linux transfers at most this many bytes in one call.
+constexpr std::size_t kMostPerCall = 0x7ffff000;
+
+}  // namespace
+
+File::File(const std::string& path) : handle_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (handle_ < 0) raise_errno();
+#ifdef POSIX_FADV_SEQUENTIAL
+  ::posix_fadvise(handle_, 0, 0, POSIX_FADV_SEQUENTIAL);
+#endif
+}
+
+File::~File() {
+  if (handle_ != kClosed) ::close(handle_);
+}
+
+std::uint64_t File::size() const {
+  struct stat info;
+  if (::fstat(handle_, &info) != 0) raise_errno();
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+std::size_t File::read_at(std::byte* out, std::size_t size, std::uint64_t offset) const {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t n =
+        ::pread(handle_, out + done, std::min(size - done, kMostPerCall), static_cast<off_t>(offset + done));
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      raise_errno();
+    }
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+}  // namespace penstock
+
+#endif  // _WIN32

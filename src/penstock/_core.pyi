@@ -1,0 +1,158 @@
+"""
+The native core of Penstock: frames, checksums, and reading ahead on threads.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+def crc32c_kernels() -> list[str]:
+    """
+    Names of the CRC32C kernels that this CPU can run, the one in use first.
+    """
+
+def crc32c(data: object, crc: int = 0, kernel: str | None = None) -> int:
+    """CRC32C of a bytes-like object, continuing from ``crc``."""
+
+def mask_crc(crc: int) -> int:
+    """Mask a checksum as TFRecord stores it."""
+
+class Fault:
+    """What is wrong with a frame, and where."""
+
+    @property
+    def kind(self) -> str:
+        """
+        One of length-crc, data-crc, too-large, truncated-header, truncated-record, none.
+        """
+
+    @property
+    def offset(self) -> int:
+        """Byte offset of the frame in the input."""
+
+    @property
+    def record(self) -> int:
+        """Number of the frame in the input, from 0."""
+
+    @property
+    def need(self) -> int:
+        """
+        Bytes that the frame claims (too-large: its payload), or 0 where its header is unreadable.
+        """
+
+    @property
+    def have(self) -> int:
+        """Bytes that the input has from the frame's start."""
+
+class RecordChunk:
+    """A buffer and the records in it, without a Python object per record."""
+
+    def __len__(self) -> int: ...
+
+    @overload
+    def __getitem__(self, index: int) -> bytes:
+        """One record as bytes."""
+
+    @overload
+    def __getitem__(self, index: slice) -> RecordChunk:
+        """A slice, which shares the buffer."""
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+    @property
+    def first_record(self) -> int:
+        """Number, in the input, of the first record."""
+
+    @property
+    def buffer(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]:
+        """
+        The memory that the records lie in (read-only); it stays valid while the array lives.
+        """
+
+    @property
+    def spans(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), writable=False)]:
+        """Array [n, 2]: offset in ``buffer`` and length of each payload."""
+
+    def frame_offset(self, index: int) -> int:
+        """Byte offset, in the input, of a record's frame."""
+
+class FileRecords:
+    """Reads a local file's records ahead on native threads."""
+
+    def __init__(self, path: str, *, verify: bool = True, max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576, start_offset: int = 0, start_record: int = 0) -> None: ...
+
+    def next(self) -> RecordChunk | Fault | None:
+        """The next chunk or fault, or None at the end."""
+
+    @property
+    def file_size(self) -> int: ...
+
+    def close(self) -> None:
+        """End the threads and close the file."""
+
+class StreamRecords:
+    """Finds records in a stream that is pushed in pieces of any size."""
+
+    def __init__(self, *, verify: bool = True, max_record_bytes: int = 1073741824, input_end: int | None = None, start_offset: int = 0, start_record: int = 0) -> None: ...
+
+    def feed(self, data: object) -> list[RecordChunk | Fault]:
+        """Copy more of the stream in; answer what it completes."""
+
+    def finish(self) -> list[RecordChunk | Fault]:
+        """End the stream; a record that is still incomplete is a fault."""
+
+def hop_headers(path: str, start: int = 0, start_record: int = 0, max_record_bytes: int = 1073741824) -> tuple[int, Fault]:
+    """
+    Count a file's records by their headers alone, and say what ended the walk.
+    """
+
+def find_header(data: object, start: int = 0) -> int:
+    """First position where a frame header checks itself, or ``len(data)``."""
+
+class FrameBuffer:
+    """Frames on their way out. Not thread-safe."""
+
+    def __init__(self) -> None: ...
+
+    def __len__(self) -> int:
+        """Bytes of all frames."""
+
+    @property
+    def count(self) -> int:
+        """Frames in the buffer."""
+
+    def append(self, record: object) -> int:
+        """Frame one bytes-like record; answer the bytes of all frames."""
+
+    def extend(self, records: list[Any], start: int, limit: int) -> int:
+        """
+        Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.
+        """
+
+    def take(self) -> bytes:
+        """The frames' bytes; the buffer is empty afterwards."""
+
+class FileWriter:
+    """
+    Writes to a file descriptor in order, on a native thread. Errors are sticky.
+    """
+
+    def __init__(self, descriptor: int) -> None: ...
+
+    def write_frames(self, frames: FrameBuffer) -> None:
+        """Take the frames over, without a copy, and write them."""
+
+    def write(self, data: object) -> None:
+        """Copy a bytes-like object and write it."""
+
+    def drain(self) -> None:
+        """Wait until everything is with the operating system."""
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk."""
+
+    def close(self) -> None:
+        """Let the thread finish and end it; the descriptor stays open."""

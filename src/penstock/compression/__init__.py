@@ -1,0 +1,61 @@
+"""Compressed streams of records: GZIP, ZLIB and SNAPPY as TensorFlow writes them.
+
+:func:`detect` tells by content, :func:`by_extension` by name; :func:`inflate` turns compressed pieces into plain ones,
+:func:`open_encoder` the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+from penstock.compression.detect import by_extension, detect
+from penstock.compression.encoder import Encoder
+from penstock.compression.inflate import Trailing
+
+Compression: TypeAlias = Literal["", "GZIP", "ZLIB", "SNAPPY"]
+
+KINDS: tuple[Compression, ...] = ("", "GZIP", "ZLIB", "SNAPPY")
+
+__all__ = ["KINDS", "Compression", "Encoder", "Trailing", "by_extension", "check", "detect", "inflate", "open_encoder"]
+
+
+def check(kind: str) -> Compression:
+    """Answer ``kind`` where it names a compression; raise where not, for TensorFlow would read it as plain."""
+    for known in KINDS:
+        if kind == known:
+            return known
+    hint = f"; did you mean {kind.upper()!r}?" if kind.upper() in KINDS else ""
+    raise ValueError(f"compression must be one of 'GZIP', 'ZLIB', 'SNAPPY' or '' (none), not {kind!r}{hint}")
+
+
+def inflate(
+    kind: Compression, pieces: Iterable[bytes], *, path: str, trailing: Trailing = "error", multistream: bool = False
+) -> Iterator[bytes]:
+    """Decompress a stream that comes in pieces; the bytes before damage are given out before the error is raised."""
+    if kind == "":
+        return iter(pieces)
+    if kind == "SNAPPY":
+        from penstock.compression.snappy import inflate_snappy
+
+        return inflate_snappy(pieces, path)
+    from penstock.compression.inflate import inflate_gzip, inflate_zlib
+
+    if kind == "GZIP":
+        return inflate_gzip(pieces, path, trailing)
+    return inflate_zlib(pieces, path, trailing, multistream)
+
+
+def open_encoder(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Encoder:
+    """Start to compress."""
+    if kind == "GZIP":
+        from penstock.compression.members import GzipEncoder
+
+        return GzipEncoder(level)
+    if kind == "ZLIB":
+        from penstock.compression.encoder import ZlibEncoder
+
+        return ZlibEncoder(level)
+    from penstock.compression.snappy import SnappyEncoder
+
+    return SnappyEncoder()

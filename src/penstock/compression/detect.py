@@ -1,0 +1,59 @@
+"""Tells the compression of a file by its first bytes or by its name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from penstock import _core
+
+HEAD_BYTES = 1 << 19
+"""Bytes of a file's start that :func:`detect` wants: enough for a whole SNAPPY block."""
+
+
+def detect(head: bytes) -> Literal["", "GZIP", "ZLIB", "SNAPPY"]:
+    """Tell the compression of a stream that starts with ``head``; plain where nothing else fits."""
+    # Plain first: a header that checks itself is surer than any magic number.
+    if starts_plain(head):
+        return ""
+    if head[:3] == b"\x1f\x8b\x08":
+        return "GZIP"
+    if _is_snappy(head):
+        return "SNAPPY"
+    if is_zlib_header(head):
+        return "ZLIB"
+    return ""
+
+
+def starts_plain(head: bytes) -> bool:
+    """Whether the first 12 bytes are a frame header that checks itself."""
+    return len(head) >= 12 and _core.find_header(head[:12]) == 0
+
+
+def is_zlib_header(head: bytes) -> bool:
+    """Whether two bytes are what a zlib stream starts with: deflate, a window of at most 32 KiB, a valid check."""
+    return len(head) >= 2 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7 and int.from_bytes(head[:2], "big") % 31 == 0
+
+
+def _is_snappy(head: bytes) -> bool:
+    """SNAPPY has no magic number, but its first block must inflate to a frame header that checks itself."""
+    size = int.from_bytes(head[:4], "big")
+    if not 0 < size <= len(head) - 4:
+        return False
+    try:
+        from penstock.compression.snappy import decompress_block
+
+        return starts_plain(decompress_block(head[4 : 4 + size]))
+    except (ValueError, ImportError):  # not SNAPPY, or nothing here that could tell
+        return False
+
+
+def by_extension(path: str) -> Literal["", "GZIP", "ZLIB", "SNAPPY"]:
+    """Tell the compression that a file's name asks for."""
+    name = path.lower()
+    if name.endswith((".gz", ".gzip")):
+        return "GZIP"
+    if name.endswith((".zlib", ".zz")):
+        return "ZLIB"
+    if name.endswith(".snappy"):
+        return "SNAPPY"
+    return ""

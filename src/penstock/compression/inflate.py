@@ -1,0 +1,164 @@
+"""Inflates gzip and zlib streams.
+
+The containers are read here and only the deflate data between them by isal, for three reasons: everything before a bad
+trailer is given out before the error, the end of every stream is checked (a missing trailer is an error), and gzip
+members that tell their own size (see :mod:`penstock.compression.members`) are inflated in parallel.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Literal, TypeAlias
+
+from isal import isal_zlib
+
+from penstock.compression.detect import is_zlib_header
+from penstock.compression.members import DEFLATE_ERRORS, HEADER_BYTES, THREADS, inflate_member, member_size
+from penstock.compression.pieces import Pieces
+
+Trailing: TypeAlias = Literal["error", "zeros", "ignore"]
+"""What may follow a compressed stream: nothing, zero padding, or anything."""
+
+# Bounds the memory of one step: a piece of input may inflate to a thousand times its size.
+_OUTPUT = 1 << 20
+_INPUT = 1 << 16
+
+_FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
+
+
+def inflate_gzip(pieces: Iterable[bytes], path: str, trailing: Trailing) -> Iterator[bytes]:
+    """Inflate a sequence of gzip members, empty ones included."""
+    source = Pieces(pieces, path)
+    first = True
+    while not source.at_end():
+        if source.peek(2) != b"\x1f\x8b":
+            return _end_of_streams(source, trailing, first, "gzip")
+        if _sized_member_is_next(source):
+            yield from _inflate_sized_members(source)
+        else:
+            yield from _inflate_any_member(source)
+        first = False
+
+
+def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multistream: bool) -> Iterator[bytes]:
+    """Inflate a zlib stream, and those behind it where ``multistream`` says so."""
+    source = Pieces(pieces, path)
+    first = True
+    while not source.at_end():
+        header = source.peek(2)
+        if not is_zlib_header(header):
+            return _end_of_streams(source, trailing, first, "zlib")
+        if not first and not multistream:
+            if trailing == "ignore":
+                return
+            raise source.error(
+                "a second zlib stream follows the first (TensorFlow drops it in silence); "
+                "read on with multistream=True",
+                "trailing-bytes",
+            )
+        if header[1] & 0x20:
+            raise source.error("the zlib stream needs a preset dictionary")
+        source.take(2)
+        yield from _inflate_body(source, isal_zlib.adler32, 1)
+        if int.from_bytes(source.take(4), "big") != source.checksum:
+            raise source.checksum_error()
+        first = False
+
+
+def _sized_member_is_next(source: Pieces) -> bool:
+    size = member_size(source.peek(HEADER_BYTES))
+    return size is not None and len(source.peek(size)) == size
+
+
+def _inflate_sized_members(source: Pieces) -> Iterator[bytes]:
+    """Inflate members that tell their size, on threads and in order, until one does not or is cut short."""
+    ahead: deque[tuple[bytes, Future[bytes | None]]] = deque()
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="penstock-inflate") as pool:
+        try:
+            while True:
+                while len(ahead) <= THREADS and _sized_member_is_next(source):
+                    member = source.take(member_size(source.peek(HEADER_BYTES)) or 0)
+                    ahead.append((member, pool.submit(inflate_member, member)))
+                if not ahead:
+                    return
+                member, future = ahead.popleft()
+                plain = future.result()
+                if plain is None:
+                    # Damaged or very large: go through it step by step, to give out what is good and say what is not.
+                    alone = Pieces([member], source.path)
+                    alone.inflated = source.inflated
+                    yield from _inflate_any_member(alone)
+                    if not alone.at_end():
+                        raise alone.error("a gzip member is shorter than its header says")
+                    source.inflated = alone.inflated
+                else:
+                    source.inflated += len(plain)
+                    yield plain
+        finally:
+            for _, future in ahead:
+                future.cancel()
+
+
+def _inflate_any_member(source: Pieces) -> Iterator[bytes]:
+    fixed = source.take(10)
+    flags = fixed[3]
+    if fixed[:3] != b"\x1f\x8b\x08" or flags & _RESERVED:
+        raise source.error("incorrect gzip header")
+    if flags & _FEXTRA:
+        source.take(int.from_bytes(source.take(2), "little"))
+    for flag in (_FNAME, _FCOMMENT):
+        if flags & flag:
+            while source.take(1) != b"\0":
+                pass
+    if flags & _FHCRC:
+        source.take(2)
+    start = source.inflated
+    yield from _inflate_body(source, isal_zlib.crc32, 0)
+    trailer = source.take(8)
+    if int.from_bytes(trailer[:4], "little") != source.checksum:
+        raise source.checksum_error()
+    if int.from_bytes(trailer[4:], "little") != (source.inflated - start) & 0xFFFFFFFF:
+        raise source.error("the size in the gzip trailer does not match")
+
+
+def _inflate_body(source: Pieces, checksum: Callable[[bytes, int], int], start: int) -> Iterator[bytes]:
+    """Inflate raw deflate data up to its end; the checksum of what came out is left in the source."""
+    inflater = isal_zlib.decompressobj(wbits=-15)
+    source.checksum = start
+    while not inflater.eof:
+        data = inflater.unconsumed_tail or source.take_some(_INPUT)
+        if not data:
+            raise source.truncated()
+        try:
+            plain = inflater.decompress(data, _OUTPUT)
+        except DEFLATE_ERRORS as error:
+            raise source.error(f"the compressed data cannot be inflated ({error})") from None
+        source.checksum = checksum(plain, source.checksum)
+        source.inflated += len(plain)
+        if plain:
+            yield plain
+    source.give_back(inflater.unused_data)
+
+
+def _end_of_streams(source: Pieces, trailing: Trailing, first: bool, kind: str) -> None:
+    """Judge bytes that start no stream: a wrong file, or something behind the last stream."""
+    if first:
+        raise source.error(f"this is no {kind} stream")
+    if trailing == "ignore":
+        return
+    padding = True
+    count = 0
+    while piece := source.take_some(_INPUT):
+        padding = padding and not piece.strip(b"\0")
+        count += len(piece)
+    if padding and trailing == "zeros":
+        return
+    what = "zero bytes" if padding else "bytes that are no further stream"
+    remedy = "zeros" if padding else "ignore"
+    raise source.error(
+        f"{count} {what} follow the last {kind} stream (all records before them were read; "
+        f"pass them over with trailing={remedy!r})",
+        "trailing-bytes",
+    )

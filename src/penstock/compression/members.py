@@ -1,0 +1,102 @@
+"""Gzip files as Penstock writes them: independent members of about 1 MiB, cut at record boundaries.
+
+Every gzip reader, TensorFlow's included, reads them as one stream. Each member's header has an extra field that tells
+its compressed size and its number of records::
+
+    SI1 SI2 = "PS", LEN = 8, u32 bytes of the whole member, u32 records
+
+so that members are found without inflating: they are inflated in parallel, read at random and survive each other's
+damage. A member of 4 GiB or more has no such field and is read like anybody's.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
+
+# magic, deflate, FEXTRA, no time, no flags, Unix; an extra field of 12 bytes: "PS", 8, member size, records
+_HEADER = struct.Struct("<10sH2sHII")
+_PREFIX = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\x03"
+_TRAILER = struct.Struct("<II")
+_EMPTY_FILE = bytes.fromhex("1f8b080000000000000303000000000000000000")
+
+HEADER_BYTES = _HEADER.size
+
+# A member that claims more is not inflated in one piece but as a stream, so that memory stays bounded.
+_MOST_AT_ONCE = 16 << 20
+
+DEFLATE_ERRORS: tuple[type[Exception], ...] = (IsalError, zlib.error)  # type: ignore[assignment]
+
+THREADS = min(4, os.cpu_count() or 1)
+
+
+def member_size(head: bytes) -> int | None:
+    """Compressed size of the member that starts with ``head``, where it tells and is small enough to take whole."""
+    if len(head) < _HEADER.size:
+        return None
+    prefix, extra, name, length, size, _ = _HEADER.unpack_from(head)
+    if prefix != _PREFIX or (extra, name, length) != (12, b"PS", 8):
+        return None
+    return size if _HEADER.size + _TRAILER.size <= size <= _MOST_AT_ONCE else None
+
+
+def inflate_member(member: bytes) -> bytes | None:
+    """Inflate one whole member, or answer None where it is damaged or too large and wants a closer look."""
+    crc, size = _TRAILER.unpack(member[-_TRAILER.size :])
+    if size > _MOST_AT_ONCE:
+        return None
+    inflater = isal_zlib.decompressobj(wbits=-15)
+    try:
+        plain = inflater.decompress(memoryview(member)[_HEADER.size :], size + 1)
+    except DEFLATE_ERRORS:
+        return None
+    whole = inflater.eof and len(inflater.unused_data) == _TRAILER.size and len(plain) == size
+    return plain if whole and isal_zlib.crc32(plain) == crc else None
+
+
+class GzipEncoder:
+    """Compresses members on threads; they come out in order."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+        self._pool: ThreadPoolExecutor | None = None
+        self._ahead: deque[Future[bytes]] = deque()
+        self._empty = True
+
+    def encode(self, framed: bytes, records: int) -> list[bytes]:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="penstock-deflate")
+        self._empty = False
+        self._ahead.append(self._pool.submit(_deflate_member, framed, records, self._level))
+        return [self._ahead.popleft().result() for _ in range(len(self._ahead) - THREADS)]
+
+    def flush(self) -> list[bytes]:
+        return [self._ahead.popleft().result() for _ in range(len(self._ahead))]
+
+    def finish(self) -> list[bytes]:
+        members = self.flush()
+        if self._pool is not None:
+            self._pool.shutdown()
+        return [_EMPTY_FILE] if self._empty else members
+
+
+def _deflate_member(framed: bytes, records: int, level: int) -> bytes:
+    body = deflate(framed, level)
+    size = _HEADER.size + len(body) + _TRAILER.size
+    trailer = _TRAILER.pack(isal_zlib.crc32(framed), len(framed) & 0xFFFFFFFF)
+    if size >= 1 << 32:
+        return _PREFIX[:3] + b"\0" + _PREFIX[4:] + body + trailer
+    return _HEADER.pack(_PREFIX, 12, b"PS", 8, size, records) + body + trailer
+
+
+def deflate(data: bytes, level: int) -> bytes:
+    """Raw deflate: levels up to 3 are isal's; above they are zlib's, which is tighter and about ten times slower."""
+    module = isal_zlib if level <= 3 else zlib
+    compressor = module.compressobj(level, zlib.DEFLATED, -15)
+    return b"".join((compressor.compress(data), compressor.flush()))

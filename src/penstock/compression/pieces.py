@@ -1,0 +1,76 @@
+"""A stream of compressed pieces, taken in any other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.errors import ChecksumError, CompressionError, TruncatedError
+
+
+class Pieces:
+    """Compressed bytes that come in pieces, with a look ahead; knows enough to raise good errors."""
+
+    def __init__(self, pieces: Iterable[bytes], path: str) -> None:
+        self.path = path
+        self.inflated = 0
+        """Bytes of the uncompressed stream given out so far: what offsets in errors count."""
+        self.checksum = 0
+        """Of what the current stream gave out."""
+        self._pieces = iter(pieces)
+        self._buffer = b""
+        self._position = 0
+
+    def at_end(self) -> bool:
+        return not self.peek(1)
+
+    def peek(self, count: int) -> bytes:
+        """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
+        while len(self._buffer) - self._position < count:
+            piece = next(self._pieces, b"")
+            if not piece:
+                break
+            self._buffer = self._buffer[self._position :] + piece
+            self._position = 0
+        return self._buffer[self._position : self._position + count]
+
+    def take(self, count: int) -> bytes:
+        """Exactly ``count`` bytes, or a :class:`TruncatedError`."""
+        data = self.peek(count)
+        if len(data) < count:
+            raise self.truncated()
+        self._position += count
+        return data
+
+    def take_some(self, most: int) -> bytes:
+        """What is at hand, at most ``most`` bytes; none only where the stream ends."""
+        if self.at_end():
+            return b""
+        data = self._buffer[self._position : self._position + most]
+        self._position += len(data)
+        return data
+
+    def give_back(self, data: bytes) -> None:
+        """Put back the end of what was taken last."""
+        self._position -= len(data)
+
+    def error(self, what: str, kind: str = "inflate") -> CompressionError:
+        where = f"{self.path}, at byte {self.inflated} of the uncompressed stream"
+        return CompressionError(f"{what}: {where}", path=self.path, offset=self.inflated, kind=kind)
+
+    def checksum_error(self) -> ChecksumError:
+        return ChecksumError(
+            f"the checksum of the compressed stream does not match: {self.path}, "
+            f"at byte {self.inflated} of the uncompressed stream",
+            path=self.path,
+            offset=self.inflated,
+            kind="stream-crc",
+        )
+
+    def truncated(self) -> TruncatedError:
+        return TruncatedError(
+            f"the compressed stream is incomplete: {self.path} ends after {self.inflated} uncompressed bytes, "
+            "inside a stream; its writer was probably not closed",
+            path=self.path,
+            offset=self.inflated,
+            kind="truncated-stream",
+        )

@@ -1,0 +1,13 @@
+"""Where files live: local disks, anything that fsspec reaches, standard input and output.
+
+All stores speak one small protocol (:class:`FileStore`: stat, read a range, list, put); :func:`locate` picks the store
+for a path, and :func:`find_files` turns what a user typed (files, globs, directories, URLs) into a list of files.
+"""
+
+from __future__ import annotations
+
+from penstock.files.locate import StrPath, locate
+from penstock.files.patterns import find_files
+from penstock.files.protocol import FileInfo, FileStore, Upload
+
+__all__ = ["FileInfo", "FileStore", "StrPath", "Upload", "find_files", "locate"]

@@ -1,0 +1,155 @@
+"""Local files: read by ranges, written through a native thread, in place or behind a temporary name."""
+
+from __future__ import annotations
+
+import glob
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+
+from penstock import _core
+from penstock.files.protocol import FileInfo, Upload
+
+_PIECE = 1 << 20
+
+
+class LocalFiles:
+    """The files of this machine."""
+
+    def stat(self, path: str) -> FileInfo:
+        info = os.stat(path)
+        if stat.S_ISDIR(info.st_mode):
+            raise IsADirectoryError(21, "Is a directory", path)
+        if stat.S_ISREG(info.st_mode):
+            return FileInfo(size=info.st_size)
+        return FileInfo(size=None, seekable=False)
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        with open(path, "rb", buffering=0) as file:
+            file.seek(start)
+            pieces = []
+            while start < stop and (piece := file.read(stop - start)):
+                pieces.append(piece)
+                start += len(piece)
+            return b"".join(pieces)
+
+    def stream(self, path: str) -> Iterator[bytes]:
+        with open(path, "rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                yield piece
+
+    def list(self, pattern: str) -> list[str]:
+        if os.path.isdir(pattern):
+            found = [os.path.join(folder, name) for folder, _, names in os.walk(pattern) for name in names]
+        else:
+            found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+        return sorted(found)
+
+    def put(self, path: str, *, atomic: bool) -> Upload:
+        return LocalUpload(path, atomic=atomic)
+
+
+class LocalUpload:
+    """A local file being written.
+
+    With ``atomic`` the bytes go to ``.<name>.<8 hex digits>.partial`` in the same directory and :meth:`commit` renames;
+    what was flushed before a crash is found there. Without, they go to the file itself.
+    """
+
+    def __init__(self, path: str, *, atomic: bool) -> None:
+        self._path = path
+        self._target = path
+        self._keep = False
+        if atomic:
+            # A link is followed, as open() would: the file that it points to is replaced, not the link.
+            self._path = os.path.realpath(path)
+            folder, name = os.path.split(self._path)
+            self._target = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else os.O_TRUNC)
+        flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        if atomic and os.path.isdir(self._path):
+            raise IsADirectoryError(21, "Is a directory", path)
+        self._descriptor = os.open(self._target, flags, 0o666)
+        self._writer = _core.FileWriter(self._descriptor)
+        self._open = True
+
+    @property
+    def target(self) -> str:
+        """The path that the bytes go to now."""
+        return self._target
+
+    def write(self, data: bytes) -> None:
+        with naming(self._target):
+            self._writer.write(data)
+
+    def write_frames(self, frames: _core.FrameBuffer) -> None:
+        with naming(self._target):
+            self._writer.write_frames(frames)
+
+    def flush(self) -> None:
+        with naming(self._target):
+            self._writer.drain()
+        self._keep = True
+
+    def sync(self) -> None:
+        with naming(self._target):
+            self._writer.sync()
+            _sync_folder(self._target)
+        self._keep = True
+
+    def commit(self, *, sync: bool) -> None:
+        with naming(self._target):
+            self._writer.sync() if sync else self._writer.drain()
+            self._close()
+        if self._target != self._path:
+            if os.path.exists(self._path):
+                # The new file takes the permissions of the one that it replaces.
+                os.chmod(self._target, stat.S_IMODE(os.stat(self._path).st_mode))
+            os.replace(self._target, self._path)
+        if sync:
+            _sync_folder(self._path)
+
+    def abort(self) -> str | None:
+        try:
+            self._close()
+        except OSError:
+            pass  # given up anyway; the error that led here is on its way to the user
+        if self._target == self._path or self._keep:
+            return self._target
+        try:
+            os.unlink(self._target)
+        except FileNotFoundError:
+            pass
+        return None
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            self._writer.close()
+            os.close(self._descriptor)
+
+
+class naming:
+    """Adds the path to an OSError that comes from below without one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = self._path
+
+
+def _sync_folder(path: str) -> None:
+    """Make a new name in a directory survive a loss of power."""
+    if os.name == "nt":
+        return  # Windows has no way to ask for this
+    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

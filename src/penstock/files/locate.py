@@ -1,0 +1,37 @@
+"""Picks the store for a path."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeAlias
+
+from penstock.files.local import LocalFiles
+from penstock.files.protocol import FileStore
+from penstock.files.standard import StandardStreams
+
+StrPath: TypeAlias = str | os.PathLike[str]
+
+
+def locate(path: StrPath) -> tuple[FileStore, str]:
+    """Answer the store that holds ``path``, and the path as that store names it."""
+    name = _as_text(path)
+    if name == "-":
+        return StandardStreams(), name
+    if name.startswith("file://"):
+        return LocalFiles(), name.removeprefix("file://")
+    if "://" in name or "::" in name:
+        # Imported here: fsspec is an extra, and slow to import.
+        from penstock.files.remote import RemoteFiles
+
+        return RemoteFiles(), name
+    return LocalFiles(), name
+
+
+def _as_text(path: StrPath) -> str:
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        # universal_pathlib's remote paths are no os.PathLike, but print as URLs.
+        if hasattr(path, "protocol"):
+            return str(path)
+        raise TypeError(f"a path is a str or an os.PathLike, not {type(path).__name__}") from None

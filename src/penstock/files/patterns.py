@@ -1,0 +1,69 @@
+"""Turns what a user typed into a list of files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from penstock.compression.detect import starts_plain
+from penstock.files.locate import StrPath, locate
+from penstock.files.protocol import FileStore
+
+# Names that TFRecords have: train.tfrecord, flowers00-230.tfrec, mnist-train.tfrecord-00000-of-00001, x.record.gz
+_NAME = re.compile(r"\.(tfrecords?|tfrec|record)(-\d+-of-\d+)?(\.(gz|zlib|zz|snappy))?$")
+_GLOB = re.compile(r"[*?\[]")
+
+
+def find_files(paths: Iterable[StrPath]) -> list[str]:
+    """List the files that ``paths`` name: files, glob patterns, directories and URLs, in the order given.
+
+    A directory stands for the TFRecords below it, known by name, or by a first header that checks itself. A pattern or
+    a directory without any is an error, as is a file that does not exist.
+    """
+    files: list[str] = []
+    for path in paths:
+        store, name = locate(path)
+        if _GLOB.search(name) and not _exists(store, name):
+            found = [entry for entry in store.list(name) if not _is_hidden(entry)]
+            if not found:
+                raise FileNotFoundError(2, "No file matches the pattern", name)
+            files += found
+        elif _is_folder(store, name):
+            found = [entry for entry in store.list(name) if not _is_hidden(entry) and _is_records(store, entry)]
+            if not found:
+                raise FileNotFoundError(2, "No TFRecord file in the directory", name)
+            files += found
+        else:
+            store.stat(name)
+            files.append(name)
+    return files
+
+
+def _exists(store: FileStore, name: str) -> bool:
+    try:
+        store.stat(name)
+    except OSError:
+        return False
+    return True
+
+
+def _is_folder(store: FileStore, name: str) -> bool:
+    try:
+        store.stat(name)
+    except IsADirectoryError:
+        return True
+    except FileNotFoundError:
+        # Object stores have no directories, only names that begin alike.
+        return "://" in name and bool(store.list(name))
+    return False
+
+
+def _is_hidden(path: str) -> bool:
+    return os.path.basename(path).startswith((".", "_"))
+
+
+def _is_records(store: FileStore, path: str) -> bool:
+    if _NAME.search(path):
+        return True
+    return starts_plain(store.read(path, 0, 12))

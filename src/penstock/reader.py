@@ -1,0 +1,150 @@
+"""Reads the records of one file, as bytes or in coarse chunks, and applies the user's policy to damage."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+from penstock import _core
+from penstock._core import RecordChunk
+from penstock.compression import Trailing, check
+from penstock.damage import error_of
+from penstock.errors import CorruptDataError, TruncatedError
+from penstock.files import StrPath, locate
+from penstock.record_events import ReadOptions, RecordEvents
+
+OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file"]
+
+# Payloads of this size and more are hopped over when only the count is asked for.
+_WORTH_HOPPING = 32 << 10
+
+
+class RecordReader:
+    """Iterate the records of a TFRecord file as ``bytes``.
+
+    >>> for record in ps.RecordReader("train.tfrecord"):
+    ...     print(len(record))
+
+    Each iteration is a new pass over the file. For work without a Python object per record, see :meth:`chunks`.
+
+    Args:
+        path: A local path, a URL that fsspec knows (``s3://``, ``https://`` ...), or ``-`` for standard input.
+        compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        verify: Check payload checksums. Headers and lengths are checked always.
+        on_error: What damage does. ``"raise"``: an exception, after the good records before it. ``"tolerate_tail"``:
+            an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip_record"``: records
+            with a damaged payload are passed over. ``"skip_file"``: the file ends at the first damage. What was
+            passed over is in :attr:`damage`.
+        skip: Records to pass over at the start. They are checked like all others.
+        max_record_bytes: A longer record is an error, whatever its header says.
+        trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
+        multistream: Read on where a second ZLIB stream follows the first, which TensorFlow drops.
+        require_nonempty: An input without a single byte is an error: an interrupted writer leaves such a file.
+        threads: Native threads that read and check a local file; by default up to 4.
+    """
+
+    def __init__(
+        self,
+        path: StrPath,
+        *,
+        compression: str | None = "auto",
+        verify: bool = True,
+        on_error: OnError = "raise",
+        skip: int = 0,
+        max_record_bytes: int = 1 << 30,
+        trailing: Trailing = "error",
+        multistream: bool = False,
+        require_nonempty: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        _check_choice("on_error", on_error, get_args(OnError))
+        _check_choice("trailing", trailing, get_args(Trailing))
+        if skip < 0:
+            raise ValueError(f"skip must not be negative, found {skip}")
+        self._store, self._path = locate(path)
+        self._on_error = on_error
+        self._skip = skip
+        self._damage: list[CorruptDataError] = []
+        self._options = ReadOptions(
+            compression=None if compression == "auto" else check(compression or ""),
+            verify=verify,
+            max_record_bytes=max_record_bytes,
+            trailing=trailing,
+            multistream=multistream,
+            require_nonempty=require_nonempty,
+            threads=threads or min(4, os.cpu_count() or 1),
+        )
+
+    @property
+    def path(self) -> str:
+        """The file, as it was named."""
+        return self._path
+
+    @property
+    def damage(self) -> list[CorruptDataError]:
+        """What the last pass went over instead of raising, in order: errors that were not raised."""
+        return list(self._damage)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return itertools.chain.from_iterable(self.chunks())
+
+    def chunks(self) -> Iterator[RecordChunk]:
+        """Iterate the records in chunks of about 1 MiB: a buffer and the spans of the payloads in it."""
+        left = self._skip
+        for chunk in self._undamaged(RecordEvents(self._store, self._path, self._options)):
+            if left >= len(chunk):
+                left -= len(chunk)
+            else:
+                yield chunk[left:] if left else chunk
+                left = 0
+
+    def count(self) -> int:
+        """Count the records by their headers; payloads are not checked, and not even read where they are large."""
+        events = RecordEvents(self._store, self._path, replace(self._options, verify=False))
+        total = 0
+        with closing(self._undamaged(events)) as chunks:
+            for chunk in chunks:
+                total += len(chunk)
+                lengths = chunk.spans[:, 1]
+                if events.native and lengths.sum() >= _WORTH_HOPPING * len(chunk):
+                    end = chunk.frame_offset(len(chunk) - 1) + int(lengths[-1]) + 16
+                    total += self._hop(end, total)
+                    break
+        return max(0, total - self._skip)
+
+    def _hop(self, start: int, record: int) -> int:
+        count, fault = _core.hop_headers(self._path, start, record, self._options.max_record_bytes)
+        if fault.kind != "none":
+            self._pass_over_or_raise(error_of(fault, self._path))
+        return count
+
+    def _undamaged(self, events: Iterable[RecordChunk | CorruptDataError]) -> Generator[RecordChunk, None, None]:
+        """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""
+        self._damage = []
+        for event in events:
+            if isinstance(event, RecordChunk):
+                yield event
+            else:
+                self._pass_over_or_raise(event)
+                if self._on_error != "skip_record":
+                    return
+
+    def _pass_over_or_raise(self, error: CorruptDataError) -> None:
+        forgiven = {
+            "raise": False,
+            "tolerate_tail": isinstance(error, TruncatedError),
+            "skip_record": error.kind == "data-crc",
+            "skip_file": True,
+        }
+        if not forgiven[self._on_error]:
+            raise error
+        self._damage.append(error)
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")

@@ -1,0 +1,199 @@
+"""Writes records to one file: framed natively, compressed or not, in place or behind a temporary name."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TypeAlias
+
+from penstock._core import FrameBuffer
+from penstock.compression import by_extension, check, open_encoder
+from penstock.files import StrPath, locate
+
+BytesLike: TypeAlias = bytes | bytearray | memoryview
+
+# Frames gather up to this size before they go on: to the disk, or into a gzip member.
+_PIECE = 1 << 20
+
+
+class RecordWriter:
+    """Write records to a TFRecord file.
+
+    >>> with ps.RecordWriter("train.tfrecord") as writer:
+    ...     writer.write(b"a record")
+
+    Args:
+        path: A local path, a URL that fsspec can write, or ``-`` for standard output.
+        compression: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"`` or ``""`` (none); None tells by the extension
+            (``.gz``, ``.zlib``, ``.snappy``).
+        level: 0 to 9. Up to 3 isal compresses (fast); above, zlib (smaller, about ten times slower).
+        atomic: The file appears under its name when it was closed without an error, and not before. Until then the
+            records are in ``.<name>.<8 hex digits>.partial`` beside it, where those that were flushed are found after a
+            crash. Without, records are written in place, over what was there.
+        sync: Closing waits until the file is on the disk.
+
+    An error is final: after a write has failed, so does every later call, :meth:`close` included.
+    """
+
+    def __init__(
+        self,
+        path: StrPath,
+        *,
+        compression: str | None = None,
+        level: int = 2,
+        atomic: bool = True,
+        sync: bool = False,
+    ) -> None:
+        self._closed = True  # until there is something to close
+        store, self._path = locate(path)
+        kind = by_extension(self._path) if compression is None else check(compression)
+        if not 0 <= level <= 9:
+            raise ValueError(f"level must be from 0 to 9, not {level}")
+        self._encoder = open_encoder(kind, level) if kind else None
+        self._frames = FrameBuffer()
+        self._atomic = atomic
+        self._sync = sync
+        self._count = 0
+        self._failure: BaseException | None = None
+        self._upload = store.put(self._path, atomic=atomic)
+        self._closed = False
+
+    @property
+    def path(self) -> str:
+        """The file, as it was named."""
+        return self._path
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def count(self) -> int:
+        """Records written so far."""
+        return self._count + self._frames.count
+
+    def write(self, record: BytesLike) -> None:
+        """Write one record; it is in a buffer until about 1 MiB has gathered, or :meth:`flush`."""
+        if self._closed or self._failure:
+            self._refuse()
+        if self._frames.append(record) >= _PIECE:
+            self._send()
+
+    def write_many(self, records: Iterable[BytesLike]) -> None:
+        """Write many records; a list is framed in coarse native calls."""
+        if isinstance(records, list):
+            self._write_list(records)
+            return
+        remaining = iter(records)
+        while some := list(itertools.islice(remaining, 256)):
+            self._write_list(some)
+
+    def _write_list(self, records: list[BytesLike]) -> None:
+        if self._closed or self._failure:
+            self._refuse()
+        start = 0
+        while start < len(records):
+            start = self._frames.extend(records, start, _PIECE)
+            if len(self._frames) >= _PIECE:
+                self._send()
+
+    def flush(self) -> None:
+        """Hand all records to the operating system: they survive the end of this process, not a loss of power.
+
+        On a remote store, records are readable after :meth:`close` only.
+        """
+        self._finish_piece(self._upload.flush)
+
+    def sync(self) -> None:
+        """Put all records on the disk: they survive a loss of power."""
+        self._finish_piece(self._upload.sync)
+
+    def close(self) -> None:
+        """Finish the file. With ``atomic``, it appears under its name now."""
+        if self._failure:
+            self._give_up()
+            raise self._failure
+        if self._closed:
+            return
+        try:
+            self._send()
+            if self._encoder is not None:
+                for data in self._encoder.finish():
+                    self._upload.write(data)
+            self._upload.commit(sync=self._sync)
+        except BaseException as error:
+            self._failure = error
+            self._give_up()
+            raise
+        self._closed = True
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif self._atomic:
+            self._failure = self._failure or error
+            self._give_up()
+        else:
+            try:
+                self.close()
+            except Exception as second:
+                if second is not error:
+                    error.add_note(f"and closing {self._path} failed: {second}")
+
+    def __del__(self) -> None:
+        if self._closed:
+            return
+        warnings.warn(f"RecordWriter for {self._path} was not closed", ResourceWarning, stacklevel=2, source=self)
+        try:
+            self.flush()  # so that the records can be found under the temporary name
+        finally:
+            self._give_up()
+
+    def _send(self) -> None:
+        """Pass the gathered frames on."""
+        try:
+            count = self._frames.count
+            if not count:
+                return
+            if self._encoder is None:
+                self._upload.write_frames(self._frames)
+            else:
+                for data in self._encoder.encode(self._frames.take(), count):
+                    self._upload.write(data)
+            self._count += count
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _finish_piece(self, finish: Callable[[], None]) -> None:
+        if self._closed or self._failure:
+            self._refuse()
+        self._send()
+        try:
+            if self._encoder is not None:
+                for data in self._encoder.flush():
+                    self._upload.write(data)
+            finish()
+        except BaseException as error:
+            self._failure = error
+            raise
+
+    def _give_up(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        kept = self._upload.abort()
+        if kept is not None and self._failure is not None:
+            self._failure.add_note(f"records that were flushed are in {kept}")
+
+    def _refuse(self) -> None:
+        if self._failure:
+            raise self._failure
+        raise ValueError(f"the writer for {self._path} is closed")
