@@ -33,38 +33,47 @@ class Buffer {
 
 using SharedBuffer = std::shared_ptr<Buffer>;
 
-// Keeps at most `keep` idle buffers of `size` bytes. Outlives itself: buffers still out there hold its shelf.
+// Keeps at most `keep` idle buffers. Outlives itself: buffers still out there hold its shelf.
 class BufferPool {
  public:
-  BufferPool(std::size_t size, std::size_t keep) : shelf_(std::make_shared<Shelf>(keep)), size_(size) {}
+  explicit BufferPool(std::size_t keep) : shelf_(std::make_shared<Shelf>(keep)) {}
 
-  SharedBuffer acquire() {
-    std::unique_ptr<Buffer> buffer;
-    {
-      const std::lock_guard lock(shelf_->mutex);
-      if (!shelf_->idle.empty()) {
-        buffer = std::move(shelf_->idle.back());
-        shelf_->idle.pop_back();
-      }
-    }
-    if (!buffer) buffer = std::make_unique<Buffer>(size_);
+  // A buffer of at least `size` bytes: an idle one where that wastes less than half of it, else a new one.
+  SharedBuffer acquire(std::size_t size) {
+    std::unique_ptr<Buffer> buffer = shelf_->take(size);
+    if (!buffer) buffer = std::make_unique<Buffer>(size);
     return SharedBuffer(buffer.release(), [shelf = shelf_](Buffer* b) { shelf->put(std::unique_ptr<Buffer>(b)); });
   }
 
  private:
   struct Shelf {
     explicit Shelf(std::size_t most) : keep(most) { idle.reserve(keep); }
+
+    std::unique_ptr<Buffer> take(std::size_t size) {
+      const std::lock_guard lock(mutex);
+      for (std::size_t i = idle.size(); i-- > 0;) {
+        if (idle[i]->capacity() < size || idle[i]->capacity() / 2 > size) continue;
+        std::unique_ptr<Buffer> found = std::move(idle[i]);
+        idle[i] = std::move(idle.back());
+        idle.pop_back();
+        return found;
+      }
+      return nullptr;
+    }
+
+    // The newest stay: a shelf full of sizes that nobody asks for any more would be of no use.
     void put(std::unique_ptr<Buffer> buffer) {
       const std::lock_guard lock(mutex);
-      if (idle.size() < keep) idle.push_back(std::move(buffer));
+      if (idle.size() == keep) idle.erase(idle.begin());
+      idle.push_back(std::move(buffer));
     }
+
     std::mutex mutex;
     std::vector<std::unique_ptr<Buffer>> idle;
     const std::size_t keep;
   };
 
   std::shared_ptr<Shelf> shelf_;
-  std::size_t size_;
 };
 
 }  // namespace penstock

@@ -30,7 +30,7 @@ struct FileRecords::State {
         blocks((file_size - options.start_offset + options.block_bytes - 1) / options.block_bytes),
         head_room(options.block_bytes / 4),
         window(options.threads + 2),
-        pool(head_room + options.block_bytes, window + 2),
+        pool(window + 2),
         assembler(assembler_options(options, file_size)) {}
 
   void work();
@@ -94,7 +94,7 @@ void FileRecords::State::work() {
 void FileRecords::State::process(std::uint64_t block) {
   const std::uint64_t offset = options.start_offset + block * options.block_bytes;
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(options.block_bytes, file_size - offset));
-  const SharedBuffer buffer = pool.acquire();
+  const SharedBuffer buffer = pool.acquire(head_room + options.block_bytes);
   if (file.read_at(buffer->data() + head_room, size, offset) != size)
     throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");
 

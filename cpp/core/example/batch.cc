@@ -1,0 +1,157 @@
+#include "core/example/batch.h"
+
+#include <algorithm>
+
+namespace penstock {
+namespace {
+
+// Where the records of many chunks lie, and the buffers that they lie in.
+struct Records {
+  std::vector<RecordRef> refs;
+  std::vector<SharedBuffer> buffers;
+};
+
+Records gather(const std::vector<Chunk>& chunks) {
+  Records records;
+  std::size_t total = 0;
+  for (const Chunk& chunk : chunks) total += chunk.size();
+  records.refs.reserve(total);
+  for (const Chunk& chunk : chunks) {
+    if (records.buffers.empty() || records.buffers.back() != chunk.buffer) records.buffers.push_back(chunk.buffer);
+    const std::byte* base = chunk.buffer->data();
+    const ViewSource source{base, static_cast<std::int32_t>(records.buffers.size() - 1)};
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      const Span span = chunk.span(i);
+      records.refs.push_back({{base + span.offset, static_cast<std::size_t>(span.length)}, source});
+    }
+  }
+  return records;
+}
+
+std::int64_t* as_int64(const SharedBuffer& buffer) { return reinterpret_cast<std::int64_t*>(buffer->data()); }
+
+}  // namespace
+
+struct BatchDecoder::Worker {
+  Worker(const DecodePlan& plan, BufferPool& pool) : decoder(plan) {
+    for (std::size_t i = 0; i < plan.features.size(); ++i) columns.emplace_back(&pool);
+  }
+  PartDecoder decoder;
+  std::vector<ColumnPart> columns;
+  DecodeFault fault;
+};
+
+BatchDecoder::BatchDecoder(DecodePlan plan) : plan_(std::move(plan)), pool_(8 + 8 * plan_.features.size()) {}
+BatchDecoder::~BatchDecoder() = default;
+
+std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return std::make_unique<Worker>(plan_, pool_);
+  auto worker = std::move(idle_.back());
+  idle_.pop_back();
+  return worker;
+}
+
+void BatchDecoder::return_worker(std::unique_ptr<Worker> worker) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(worker));
+}
+
+DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
+                                  const Runner& run) {
+  Records records = gather(chunks);
+  DecodedBatch batch;
+  batch.rows = records.refs.size();
+  batch.columns.resize(plan_.features.size());
+  const std::size_t rows = batch.rows;
+
+  for (std::size_t f = 0; f < plan_.features.size(); ++f) {
+    const FeaturePlan& plan = plan_.features[f];
+    DecodedColumn& column = batch.columns[f];
+    if (plan.has_mask()) column.valid = pool_.acquire(std::max<std::size_t>(rows, 1));
+    if (plan.ragged || plan.sequence()) continue;
+    column.items = rows;
+    if (outputs.empty() || outputs[f] == nullptr)
+      column.values = pool_.acquire(std::max<std::size_t>(rows * plan.item_bytes(), 1));
+  }
+
+  // Defaults of bytes features are views into a buffer that stands behind those of the records.
+  const auto default_number = static_cast<std::int32_t>(records.buffers.size());
+  if (plan_.default_bytes) records.buffers.push_back(plan_.default_bytes);
+  ExtraBuffers extra(static_cast<std::int32_t>(records.buffers.size()));
+
+  parts = std::max<std::size_t>(1, std::min(parts, rows));
+  std::vector<std::unique_ptr<Worker>> workers(parts);
+  const auto first_row = [&](std::size_t part) { return rows * part / parts; };
+  run(parts, [&](std::size_t part) {
+    workers[part] = borrow_worker();
+    Worker& worker = *workers[part];
+    const std::size_t begin = first_row(part), end = first_row(part + 1);
+    for (std::size_t f = 0; f < plan_.features.size(); ++f) {
+      ColumnPart& column = worker.columns[f];
+      const DecodedColumn& target = batch.columns[f];
+      column.dense = !outputs.empty() && outputs[f] != nullptr ? outputs[f]
+                     : target.values                          ? target.values->data()
+                                                              : nullptr;
+      column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
+      column.lengths.clear();
+      column.step_lengths.clear();
+    }
+    worker.fault = worker.decoder.decode({records.refs.data() + begin, end - begin}, begin, worker.columns, extra,
+                                         default_number);
+  });
+
+  for (auto& worker : workers)
+    if (worker->fault.fault != ExampleFault::kNone && batch.fault.fault == ExampleFault::kNone)
+      batch.fault = worker->fault;
+  if (batch.fault.fault == ExampleFault::kNone) {
+    join_ragged(workers, batch, parts, run);
+    batch.buffers = std::move(records.buffers);
+    batch.buffers.insert(batch.buffers.end(), extra.buffers().begin(), extra.buffers().end());
+  }
+  for (auto& worker : workers) {
+    for (ColumnPart& column : worker->columns) column.values.reset();
+    return_worker(std::move(worker));
+  }
+  return batch;
+}
+
+// Puts the parts of ragged columns behind one another: a part alone is taken as it is, several are copied together.
+void BatchDecoder::join_ragged(std::vector<std::unique_ptr<Worker>>& workers, DecodedBatch& batch, std::size_t parts,
+                               const Runner& run) {
+  for (std::size_t f = 0; f < plan_.features.size(); ++f) {
+    const FeaturePlan& plan = plan_.features[f];
+    if (!plan.ragged && !plan.sequence()) continue;
+    DecodedColumn& column = batch.columns[f];
+    const auto join = [&](std::vector<std::int64_t> ColumnPart::* lengths, SharedBuffer& offsets) {
+      std::size_t count = 0;
+      for (const auto& worker : workers) count += (worker->columns[f].*lengths).size();
+      offsets = pool_.acquire(8 * (count + 1));
+      std::int64_t* out = as_int64(offsets);
+      std::int64_t sum = 0;
+      *out = 0;
+      for (const auto& worker : workers)
+        for (const std::int64_t length : worker->columns[f].*lengths) *++out = sum += length;
+      return count;
+    };
+    join(&ColumnPart::lengths, column.offsets);
+    if (plan.sequence() && plan.ragged) column.steps = join(&ColumnPart::step_lengths, column.step_offsets);
+    std::vector<std::size_t> starts(parts + 1, 0);
+    for (std::size_t part = 0; part < parts; ++part)
+      starts[part + 1] = starts[part] + workers[part]->columns[f].values.size();
+    column.items = starts[parts] / plan.item_bytes();
+    for (auto& worker : workers) worker->columns[f].values.expect(starts[parts] / parts);
+    if (parts == 1) {
+      column.values = workers[0]->columns[f].values.release();
+      if (!column.values) column.values = pool_.acquire(1);
+      continue;
+    }
+    column.values = pool_.acquire(std::max<std::size_t>(starts[parts], 1));
+    run(parts, [&](std::size_t part) {
+      GrowingBytes& values = workers[part]->columns[f].values;
+      if (values.size() != 0) std::memcpy(column.values->data() + starts[part], values.data(), values.size());
+    });
+  }
+}
+
+}  // namespace penstock

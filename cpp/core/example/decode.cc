@@ -1,0 +1,207 @@
+#include "core/example/decode.h"
+
+#include <cstring>
+
+namespace penstock {
+namespace {
+
+std::byte tag_of(Kind kind) { return static_cast<std::byte>(static_cast<unsigned>(kind) << 3 | 2); }
+
+// Takes `bytes` apart as one length-delimited field that fills them, the way serializers write.
+bool is_single_field(wire::Bytes bytes, std::byte tag, wire::Bytes& content) {
+  if (bytes.size < 2 || *bytes.data != tag) return false;
+  wire::Cursor cursor(bytes);
+  ++cursor.p;
+  return cursor.read_bytes(content) && cursor.done();
+}
+
+// A scalar of eight bytes on the wire or fewer, read without the general machinery.
+bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
+  if (plan.element == Element::kFloat32) {
+    // 12 06 0a 04, then the value
+    if (feature.size != 8 || load_le32(feature.data) != 0x040A0612u) return false;
+    std::memcpy(out, feature.data + 4, 4);
+    return true;
+  }
+  if (plan.element != Element::kInt64 || feature.size < 5 || feature.size > 14) return false;
+  // 1a n+2 0a n, then the varint of n bytes
+  const auto n = static_cast<std::uint32_t>(feature.size - 4);
+  if (load_le32(feature.data) != (0x000A001Au | (n + 2) << 8 | n << 24)) return false;
+  const std::byte* p = feature.data + 4;
+  std::uint64_t value;
+  if (!wire::read_varint(p, feature.end(), value) || p != feature.end()) return false;
+  std::memcpy(out, &value, 8);
+  return true;
+}
+
+}  // namespace
+
+PartDecoder::PartDecoder(const DecodePlan& plan)
+    : plan_(plan), context_(plan, Section::kContext), sequence_(plan, Section::kSequence), found_(plan.features.size()) {}
+
+bool PartDecoder::fail(ExampleFault fault, std::uint64_t expected, std::uint64_t found) {
+  fault_.fault = fault;
+  fault_.expected = expected;
+  fault_.found = found;
+  return false;
+}
+
+DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t first_row,
+                                std::span<ColumnPart> columns, ExtraBuffers& extra, std::int32_t default_buffer) {
+  default_buffer_ = default_buffer;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::size_t row = first_row + i;
+    fault_ = {};
+    fault_.row = row;
+    if (!find_features(records[i], extra)) return fault_;
+    for (std::size_t f = 0; f < columns.size(); ++f) {
+      fault_.feature = static_cast<std::uint32_t>(f);
+      fault_.in_feature = true;
+      const bool good = plan_.features[f].sequence() ? decode_sequence(f, columns[f]) : decode_row(f, row, columns[f]);
+      if (!good) return fault_;
+      if (std::uint8_t* valid = columns[f].valid) valid[row] = found_[f].present;
+    }
+  }
+  return {};
+}
+
+bool PartDecoder::find_features(const RecordRef& record, ExtraBuffers& extra) {
+  if (record.payload.size > kLargestExample) return fail(ExampleFault::kTooLarge, kLargestExample, record.payload.size);
+  for (Found& found : found_) found.present = false;
+  std::size_t position[3] = {};
+  const auto visit = [&](Section section, const Entry& entry) {
+    const bool context = section == Section::kContext;
+    KeyIndex& index = context ? context_ : sequence_;
+    const int feature = index.find(entry.key, position[static_cast<std::size_t>(section)]++);
+    if (feature == KeyIndex::kNotAsked)
+      return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
+    Found& found = found_[static_cast<std::size_t>(feature)];
+    // An entry that a later one replaces is checked all the same.
+    if (found.present && !(context ? validate_feature(found.value) : validate_feature_list(found.value))) return false;
+    ViewSource source = record.source;
+    if (entry.joined != nullptr) source = {entry.joined->data(), extra.add(joined_.back())};
+    found = {entry.value, source, true};
+    return true;
+  };
+  const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit);
+  joined_.clear();
+  return good || fail(ExampleFault::kMalformed);
+}
+
+bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {
+  const FeaturePlan& plan = plan_.features[feature];
+  Found& found = found_[feature];
+  if (!found.present) return fill_missing(plan, row, column);
+  if (plan.ragged) {
+    const std::size_t before = column.values.size();
+    RowValues values(plan, found.source, column.values);
+    bool unset = false;
+    if (!read_values(plan, found.value, values, unset)) return false;
+    if (unset) {
+      found.present = false;
+      return fill_missing(plan, row, column);
+    }
+    const std::uint64_t items = (column.values.size() - before) / plan.item_bytes();
+    column.lengths.push_back(static_cast<std::int64_t>(items));
+    return check_count(plan, values);
+  }
+  std::byte* out = column.dense + row * plan.item_bytes();
+  if (plan.count == 1 && read_scalar(plan, found.value, out)) return true;
+  RowValues values(plan, found.source, out);
+  bool unset = false;
+  if (!read_values(plan, found.value, values, unset)) return false;
+  if (unset && plan.unset_takes_default) {
+    found.present = false;
+    return fill_missing(plan, row, column);
+  }
+  return check_count(plan, values);
+}
+
+bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
+  const FeaturePlan& plan = plan_.features[feature];
+  const Found& found = found_[feature];
+  if (!found.present) {
+    if (plan.missing == Missing::kError) return fail(ExampleFault::kMissing);
+    column.lengths.push_back(0);
+    return true;
+  }
+  std::int64_t steps = 0;
+  const auto visit = [&](wire::Bytes step) {
+    ++steps;
+    bool unset = false;
+    if (plan.ragged) {
+      const std::size_t before = column.values.size();
+      RowValues values(plan, found.source, column.values);
+      if (!read_values(plan, step, values, unset)) return false;
+      column.step_lengths.push_back(static_cast<std::int64_t>((column.values.size() - before) / plan.item_bytes()));
+      return unset || check_count(plan, values);
+    }
+    std::byte* out = column.values.room(plan.item_bytes());
+    RowValues values(plan, found.source, out);
+    if (!read_values(plan, step, values, unset) || !check_count(plan, values)) return false;
+    column.values.commit(plan.item_bytes());
+    return true;
+  };
+  if (!visit_steps(found.value, visit)) {
+    if (fault_.fault == ExampleFault::kNone) fail(ExampleFault::kMalformed);
+    return false;
+  }
+  column.lengths.push_back(steps);
+  return true;
+}
+
+bool PartDecoder::fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column) {
+  if (plan.missing == Missing::kError) return fail(ExampleFault::kMissing);
+  if (plan.ragged) {
+    column.lengths.push_back(0);
+    return true;
+  }
+  const std::uint64_t size = plan.item_bytes();
+  std::byte* out = column.dense + row * size;
+  if (size == 0) return true;
+  if (plan.missing != Missing::kDefault) {
+    std::memset(out, 0, size);
+    return true;
+  }
+  std::memcpy(out, plan.default_row.data(), size);
+  if (plan.element == Element::kView)
+    for (std::uint64_t i = 0; i < plan.count; ++i) place_view(out + 16 * i, default_buffer_);
+  return true;
+}
+
+// Reads a Feature's values, by the straight way where it is written as serializers write it.
+bool PartDecoder::read_values(const FeaturePlan& plan, wire::Bytes feature, RowValues& values, bool& unset) {
+  const auto stopped = [&] {
+    if (fault_.fault != ExampleFault::kNone) return false;
+    const bool own = values.fault() != ExampleFault::kNone;
+    return fail(own ? values.fault() : ExampleFault::kMalformed, plan.item_bytes(), values.found());
+  };
+  wire::Bytes list, run;
+  if (is_single_field(feature, tag_of(plan.kind), list)) {
+    if (plan.kind != Kind::kBytes && is_single_field(list, std::byte{0x0A}, run)) {
+      if (plan.kind == Kind::kInt64) return values.varints(run) || stopped();
+      if (run.size % 4 != 0) return fail(ExampleFault::kMalformed);
+      return values.floats(run.data, run.size / 4) || stopped();
+    }
+    return visit_list(plan.kind, list, values) || stopped();
+  }
+  if (!resolve_feature(feature, resolved_)) return fail(ExampleFault::kMalformed);
+  unset = resolved_.kind == Kind::kUnset;
+  if (unset) return true;
+  if (resolved_.kind != plan.kind) {
+    fault_.found_kind = resolved_.kind;
+    return fail(ExampleFault::kWrongKind);
+  }
+  for (const wire::Bytes part : resolved_.lists)
+    if (!visit_list(plan.kind, part, values)) return stopped();
+  return true;
+}
+
+bool PartDecoder::check_count(const FeaturePlan& plan, const RowValues& values) {
+  if (plan.element == Element::kRaw)
+    return values.count() == 1 || fail(ExampleFault::kWrongCount, 1, values.count());
+  if (plan.ragged) return values.count() % plan.count == 0 || fail(ExampleFault::kNotMultiple, plan.count, values.count());
+  return values.count() == plan.count || fail(ExampleFault::kWrongCount, plan.count, values.count());
+}
+
+}  // namespace penstock

@@ -1,0 +1,79 @@
+// Decodes records into columns.
+//
+// A PartDecoder turns a run of records into a part of each column; several work side by side on disjoint rows. Each
+// record is walked once to find the features that were asked for, the last entry of a key counting, and then each feature
+// is decoded where it belongs. Features that nobody asked for cost their skipping.
+#pragma once
+
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/example/column_part.h"
+#include "core/example/fault.h"
+#include "core/example/key_index.h"
+#include "core/example/plan.h"
+#include "core/example/row_values.h"
+
+namespace penstock {
+
+// protobuf refuses longer messages.
+inline constexpr std::size_t kLargestExample = 0x7FFFFFFF;
+
+struct RecordRef {
+  wire::Bytes payload;
+  ViewSource source;  // the buffer of the batch that the payload lies in
+};
+
+// Buffers that a batch needs besides those of its records: values that had to be put together. Thread-safe.
+class ExtraBuffers {
+ public:
+  explicit ExtraBuffers(std::int32_t first_number) : first_number_(first_number) {}
+  std::int32_t add(SharedBuffer buffer) {
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
+    return first_number_ + static_cast<std::int32_t>(buffers_.size()) - 1;
+  }
+  const std::vector<SharedBuffer>& buffers() const { return buffers_; }
+
+ private:
+  std::int32_t first_number_;
+  std::mutex mutex_;
+  std::vector<SharedBuffer> buffers_;
+};
+
+class PartDecoder {
+ public:
+  explicit PartDecoder(const DecodePlan& plan);
+
+  // Decodes `records`, whose first is row `first_row` of the batch, into `columns` (one per feature of the plan). Stops
+  // at the first record that does not fit. `default_buffer` is the number of the plan's default_bytes in the batch.
+  DecodeFault decode(std::span<const RecordRef> records, std::size_t first_row, std::span<ColumnPart> columns,
+                     ExtraBuffers& extra, std::int32_t default_buffer);
+
+ private:
+  struct Found {
+    wire::Bytes value;
+    ViewSource source;
+    bool present = false;
+  };
+
+  bool find_features(const RecordRef& record, ExtraBuffers& extra);
+  bool decode_row(std::size_t feature, std::size_t row, ColumnPart& column);
+  bool decode_sequence(std::size_t feature, ColumnPart& column);
+  bool fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column);
+  bool read_values(const FeaturePlan& plan, wire::Bytes feature, RowValues& values, bool& unset);
+  bool check_count(const FeaturePlan& plan, const RowValues& values);
+  bool fail(ExampleFault fault, std::uint64_t expected = 0, std::uint64_t found = 0);
+
+  const DecodePlan& plan_;
+  KeyIndex context_;
+  KeyIndex sequence_;
+  std::vector<Found> found_;
+  ResolvedFeature resolved_;  // scratch
+  Joined joined_;             // scratch
+  DecodeFault fault_;
+  std::int32_t default_buffer_ = 0;
+};
+
+}  // namespace penstock

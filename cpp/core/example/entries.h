@@ -1,0 +1,80 @@
+// The outside of an Example or SequenceExample: from the message to the entries of its maps.
+//
+//   Example         { Features features = 1; }
+//   SequenceExample { Features context = 1; FeatureLists feature_lists = 2; }
+//   Features        { map<string, Feature> feature = 1; }           entry: key = 1, value = 2
+//   FeatureLists    { map<string, FeatureList> feature_list = 1; }  entry: key = 1, value = 2
+//
+// Both maps look alike on the wire, so one walk serves them. Entries come in wire order; a key may come again, and then
+// its last entry counts.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/example/wire.h"
+
+namespace penstock {
+
+// Where values that had to be put together are kept: an entry with two values is one value, the two concatenated.
+using Joined = std::vector<SharedBuffer>;
+
+struct Entry {
+  wire::Bytes key;
+  wire::Bytes value;
+  const Buffer* joined = nullptr;  // the buffer that the value lies in, where that is not the record's
+};
+
+enum class Section : std::uint8_t { kContext = 1, kSequence = 2 };
+
+// Reads any entry, however oddly it is written.
+bool read_odd_entry(wire::Bytes bytes, Entry& entry, Joined& joined);
+
+// Reads an entry: key, then value, as every serializer writes them; otherwise by the slow way.
+inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
+  wire::Cursor cursor(bytes);
+  if (bytes.size >= 4 && *cursor.p == std::byte{0x0A}) {
+    ++cursor.p;
+    if (cursor.read_bytes(entry.key) && !cursor.done() && *cursor.p == std::byte{0x12}) {
+      ++cursor.p;
+      if (cursor.read_bytes(entry.value) && cursor.done()) {
+        entry.joined = nullptr;
+        return true;
+      }
+    }
+  }
+  return read_odd_entry(bytes, entry, joined);
+}
+
+// Calls visit(section, entry) for each entry; false when the message is malformed or the visitor stopped. A plain Example
+// has no feature lists: its field 2 is unknown and skipped.
+template <typename Visit>
+bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, Visit&& visit) {
+  wire::Cursor top(message);
+  while (!top.done()) {
+    wire::Tag tag;
+    if (!top.read_tag(tag)) return false;
+    const bool is_map = tag.type == wire::Type::kLength && (tag.field == 1 || (tag.field == 2 && sequence_example));
+    if (!is_map) {
+      if (!top.skip(tag.type)) return false;
+      continue;
+    }
+    const auto section = static_cast<Section>(tag.field);
+    wire::Bytes bytes;
+    if (!top.read_bytes(bytes)) return false;
+    wire::Cursor map(bytes);
+    while (!map.done()) {
+      if (!map.read_tag(tag)) return false;
+      if (tag.field != 1 || tag.type != wire::Type::kLength) {
+        if (!map.skip(tag.type)) return false;
+        continue;
+      }
+      Entry entry;
+      if (!map.read_bytes(bytes) || !read_entry(bytes, entry, joined) || !visit(section, entry)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace penstock

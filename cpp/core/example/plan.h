@@ -1,0 +1,62 @@
+// A schema, compiled: what the decoder needs to know about each feature that was asked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/example/entries.h"
+#include "core/example/feature.h"
+
+namespace penstock {
+
+// What a value becomes in its column.
+enum class Element : std::uint8_t {
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kView,  // an Arrow binary view, 16 bytes
+  kRaw,   // the bytes of one bytes value are the memory of an item
+};
+
+enum class Missing : std::uint8_t {
+  kError,    // the feature is required
+  kEmpty,    // an empty row: ragged features
+  kDefault,  // a row of defaults
+  kInvalid,  // a row of zeros, or none, that the validity mask marks
+};
+
+struct FeaturePlan {
+  std::string key;
+  Section section = Section::kContext;
+  Kind kind = Kind::kInt64;
+  Element element = Element::kInt64;
+  std::uint64_t value_bytes = 8;  // of one value in the column
+  std::uint64_t count = 1;        // values in an item
+  bool ragged = false;            // a row (in a sequence: a step) holds any number of items, or exactly one
+  Missing missing = Missing::kError;
+  std::vector<std::byte> default_row;  // with kDefault: the memory of one row
+  bool unset_takes_default = true;     // a key without a value counts as absent
+
+  std::uint64_t item_bytes() const { return count * value_bytes; }
+  bool sequence() const { return section == Section::kSequence; }
+  bool has_mask() const { return missing == Missing::kInvalid; }
+};
+
+struct DecodePlan {
+  std::vector<FeaturePlan> features;
+  bool sequence_example = false;
+  bool validate_all = false;   // check the features that were not asked for, too
+  SharedBuffer default_bytes;  // what the views in default rows of bytes features point into
+};
+
+}  // namespace penstock

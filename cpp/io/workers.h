@@ -1,0 +1,31 @@
+// A few threads that run the parts of one job, and the caller with them.
+//
+// One job at a time. The threads start with the first job that has more than one part; a forked child starts its own.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace penstock {
+
+class Workers {
+ public:
+  explicit Workers(std::size_t threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  // Runs task(0) ... task(n - 1) and returns when all are done; rethrows the first exception. Thread-safe: jobs of
+  // several callers run one after another.
+  void run(std::size_t n, const std::function<void(std::size_t)>& task);
+
+  std::size_t threads() const { return threads_; }
+
+ private:
+  struct State;
+  std::size_t threads_;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock
