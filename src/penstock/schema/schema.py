@@ -8,7 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.errors import SchemaError
+from penstock.files import StrPath, locate
+from penstock.schema import json_format
 from penstock.schema.feature import Feature
+from penstock.schema.sections import Sections
 
 
 class Schema(Mapping[str, Feature]):
@@ -36,8 +39,8 @@ class Schema(Mapping[str, Feature]):
         for section in (self._context, self._sequence or {}):
             _check_keys(section)
         self._all = self._context | (self._sequence or {})
-        # Keys of a newer version's file, kept for saving: None for the file itself, else by feature name.
-        self._unknown: dict[str | None, dict[str, Any]] = {}
+        # What a newer Penstock wrote into the file that this came from, kept for saving.
+        self._unknown: json_format.Unknown = {}
 
     @property
     def context(self) -> Mapping[str, Feature]:
@@ -101,6 +104,41 @@ class Schema(Mapping[str, Feature]):
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._context, self._sequence, self._unknown)
 
+    def to_json(self) -> str:
+        """Answer the text of a schema file: JSON, as ``docs/schema.md`` describes it."""
+        return json_format.dumps(Sections(self._context, self._sequence), self._unknown)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Schema:
+        """Answer the schema that the text of a schema file describes."""
+        sections, unknown = json_format.loads(text)
+        return _rebuild(*sections, unknown)
+
+    def save(self, path: StrPath) -> None:
+        """Write a schema file: whole, or not at all."""
+        store, name = locate(path)
+        upload = store.put(name, atomic=True)
+        try:
+            upload.write(self.to_json().encode("ascii"))
+            upload.commit(sync=False)
+        except BaseException:
+            upload.abort()
+            raise
+
+    @classmethod
+    def load(cls, path: StrPath) -> Schema:
+        """Read a schema file."""
+        store, name = locate(path)
+        text = bytearray()
+        for piece in store.stream(name):
+            text += piece
+            if len(text) > json_format.MAX_BYTES:
+                break  # from_json says what is wrong with it
+        try:
+            return cls.from_json(bytes(text))
+        except SchemaError as error:
+            raise SchemaError(f"{name}: {error}") from None
+
     def _keeping(self, *sources: Schema) -> Schema:
         """Take over what ``sources`` had in their files for the features that are here."""
         for source in sources:
@@ -109,7 +147,7 @@ class Schema(Mapping[str, Feature]):
 
 
 def _rebuild(
-    context: dict[str, Feature], sequence: dict[str, Feature] | None, unknown: dict[str | None, dict[str, Any]]
+    context: Mapping[str, Feature], sequence: Mapping[str, Feature] | None, unknown: json_format.Unknown
 ) -> Schema:
     schema = Schema(context, sequence=sequence)
     schema._unknown = unknown
