@@ -82,7 +82,7 @@ def cat(
                 continue
             for chunk in window.cut(_chunks(file, reading, skip_damaged, problems)):
                 sink(file, chunk)
-    sys.exit(1 if problems else 0)
+    click.get_current_context().exit(1 if problems else 0)
 
 
 class Window:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +61,7 @@ def count(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: b
         _print(counts, total)
         for problem in problems:
             complain(problem)
-    sys.exit(1 if problems else 0)
+    click.get_current_context().exit(1 if problems else 0)
 
 
 def _count(file: str | Problem, reading: Reading) -> Count:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +60,7 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
         write_json({"files": [report.as_json() for report in reports], "records": total, "problems": len(problems)})
     else:
         _print(reports, problems, seconds)
-    sys.exit(1 if problems else 0)
+    click.get_current_context().exit(1 if problems else 0)
 
 
 def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker) -> Report:
