@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Literal, TypeAlias
 
 from isal import igzip_lib, isal_zlib
 
 from penstock.compression.detect import is_zlib_header
+from penstock.compression.kinds import Trailing
 from penstock.compression.members import DEFLATE_ERRORS, HEADER_BYTES, THREADS, inflate_member, member_size
 from penstock.compression.pieces import Pieces
-
-Trailing: TypeAlias = Literal["error", "zeros", "ignore"]
-"""What may follow a compressed stream: nothing, zero padding, or anything."""
 
 # Bounds the memory of one step: a piece of input may inflate to a thousand times its size.
 _OUTPUT = 1 << 20
