@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <chrono>
 #include <cstddef>
 #include <span>
 
@@ -31,5 +32,18 @@ class BytesView {
  private:
   Py_buffer view_;
 };
+
+// Waits for what `attempt` (called without the GIL, with the time that it may take) answers true to, and lets Ctrl-C
+// end the wait.
+template <typename Attempt>
+void wait_for(Attempt attempt) {
+  for (;;) {
+    {
+      const nb::gil_scoped_release release;
+      if (attempt(std::chrono::milliseconds(100))) return;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
 
 }  // namespace penstock::bindings

@@ -1,11 +1,11 @@
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include <filesystem>
 #include <memory>
-#include <string>
 
 #include "bindings/bindings.h"
 #include "core/stream_records.h"
@@ -125,17 +125,14 @@ void bind_chunk(nb::module_& m) {
 }
 
 nb::object next_event(FileRecords& records) {
-  for (;;) {
-    NextEvent event;
-    {
-      const nb::gil_scoped_release release;
-      event = records.next(std::chrono::milliseconds(100));
-    }
-    if (auto* chunk = std::get_if<Chunk>(&event)) return nb::cast(std::move(*chunk));
-    if (auto* fault = std::get_if<Fault>(&event)) return nb::cast(*fault);
-    if (std::holds_alternative<EndOfRecords>(event)) return nb::none();
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
+  NextEvent event;
+  wait_for([&](auto patience) {
+    event = records.next(patience);
+    return !std::holds_alternative<NotYet>(event);
+  });
+  if (auto* chunk = std::get_if<Chunk>(&event)) return nb::cast(std::move(*chunk));
+  if (auto* fault = std::get_if<Fault>(&event)) return nb::cast(*fault);
+  return nb::none();
 }
 
 // Closing joins threads, which must not happen under the GIL.
@@ -163,7 +160,7 @@ void bind_reading(nb::module_& m) {
   nb::class_<OpenFileRecords>(m, "FileRecords", "Reads a local file's records ahead on native threads.")
       .def(
           "__init__",
-          [](OpenFileRecords* self, const std::string& path, bool verify, std::uint64_t max_record_bytes,
+          [](OpenFileRecords* self, const std::filesystem::path& path, bool verify, std::uint64_t max_record_bytes,
              std::size_t threads, std::size_t block_bytes, std::uint64_t start_offset, std::uint64_t start_record) {
             if (threads == 0 || block_bytes < 64) throw nb::value_error("threads and block_bytes must be positive");
             new (self) OpenFileRecords{std::make_unique<FileRecords>(
@@ -171,7 +168,10 @@ void bind_reading(nb::module_& m) {
           },
           nb::arg("path"), nb::kw_only(), nb::arg("verify") = true,
           nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("threads") = 1,
-          nb::arg("block_bytes") = std::size_t{1} << 20, nb::arg("start_offset") = 0, nb::arg("start_record") = 0)
+          nb::arg("block_bytes") = std::size_t{1} << 20, nb::arg("start_offset") = 0, nb::arg("start_record") = 0,
+          nb::sig("def __init__(self, path: str | os.PathLike[str], *, verify: bool = True, "
+                  "max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576, "
+                  "start_offset: int = 0, start_record: int = 0) -> None"))
       .def(
           "next", [](OpenFileRecords& self) { return next_event(self.get()); },
           nb::sig("def next(self) -> RecordChunk | Fault | None"), "The next chunk or fault, or None at the end.")
@@ -195,11 +195,13 @@ void bind_reading(nb::module_& m) {
             return self.feed(view.bytes());
           },
           nb::arg("data"), "Copy more of the stream in; answer what it completes.")
-      .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.");
+      .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.")
+      .def_prop_ro("record", &StreamRecords::record, "Number of the record that comes next.");
 
   m.def(
       "hop_headers",
-      [](const std::string& path, std::uint64_t start, std::uint64_t start_record, std::uint64_t max_record_bytes) {
+      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t start_record,
+         std::uint64_t max_record_bytes) {
         HopResult result;
         {
           const nb::gil_scoped_release release;
@@ -209,7 +211,9 @@ void bind_reading(nb::module_& m) {
       },
       nb::arg("path"), nb::arg("start") = 0, nb::arg("start_record") = 0,
       nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
-      nb::sig("def hop_headers(path: str, start: int = 0, start_record: int = 0, max_record_bytes: int = 1073741824) "
+      nb::sig("def hop_headers(path: str | os.PathLike[str], start: int = 0, start_record: int = 0, max_record_bytes: "
+              "int = "
+              "1073741824) "
               "-> tuple[int, Fault]"),
       "Count a file's records by their headers alone, and say what ended the walk.");
 

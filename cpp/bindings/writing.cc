@@ -1,4 +1,5 @@
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -47,12 +48,21 @@ class ManyBytes {
 std::size_t extend(FrameBuffer& frames, nb::list records, std::size_t start, std::size_t limit) {
   ManyBytes many;
   std::size_t i = start, bytes = frames.size();
-  for (; i < records.size() && bytes < limit; ++i) {
-    many.add(nb::object(records[i]).ptr());
-    bytes += kFrameOverhead + many.last_size();
+  std::exception_ptr refused;
+  for (; i < records.size() && bytes < limit && !refused; ++i) {
+    try {
+      many.add(nb::object(records[i]).ptr());
+      bytes += kFrameOverhead + many.last_size();
+    } catch (const nb::python_error&) {
+      refused = std::current_exception();
+    }
   }
-  const nb::gil_scoped_release release;
-  many.append_to(frames);
+  {
+    const nb::gil_scoped_release release;
+    many.append_to(frames);
+  }
+  // What stands before a record that is no bytes is written, as if the records had come one by one.
+  if (refused) std::rethrow_exception(refused);
   return i;
 }
 
@@ -73,10 +83,20 @@ struct OpenFileWriter {
   }
 };
 
-void call(OpenFileWriter& self, void (FileWriter::*method)()) {
+void submit(FileWriter& writer, const SharedBuffer& buffer, std::size_t size) {
+  wait_for([&](auto patience) { return writer.submit(buffer, size, patience); });
+}
+
+void drain(OpenFileWriter& self) {
+  FileWriter& writer = self.get();
+  wait_for([&](auto patience) { return writer.drain(patience); });
+}
+
+void sync(OpenFileWriter& self) {
+  drain(self);
   FileWriter& writer = self.get();
   const nb::gil_scoped_release release;
-  (writer.*method)();
+  writer.sync();
 }
 
 }  // namespace
@@ -101,7 +121,7 @@ void bind_writing(nb::module_& m) {
           "The frames' bytes; the buffer is empty afterwards.");
 
   nb::class_<OpenFileWriter>(m, "FileWriter",
-                             "Writes to a file descriptor in order, on a native thread. Errors are sticky.")
+                             "Writes to a copy of a file descriptor in order, on a native thread. Errors are sticky.")
       .def(
           "__init__",
           [](OpenFileWriter* self, int descriptor) {
@@ -114,9 +134,7 @@ void bind_writing(nb::module_& m) {
             const std::size_t size = frames.size();
             if (size == 0) return;
             FileWriter& writer = self.get();
-            auto buffer = frames.release();
-            const nb::gil_scoped_release release;
-            writer.submit(std::move(buffer), size);
+            submit(writer, frames.release(), size);
           },
           nb::arg("frames"), "Take the frames over, without a copy, and write them.")
       .def(
@@ -126,18 +144,18 @@ void bind_writing(nb::module_& m) {
             const auto bytes = view.bytes();
             if (bytes.empty()) return;
             FileWriter& writer = self.get();
-            const nb::gil_scoped_release release;
             auto buffer = std::make_shared<Buffer>(bytes.size());
-            std::memcpy(buffer->data(), bytes.data(), bytes.size());
-            writer.submit(std::move(buffer), bytes.size());
+            {
+              const nb::gil_scoped_release release;
+              std::memcpy(buffer->data(), bytes.data(), bytes.size());
+            }
+            submit(writer, buffer, bytes.size());
           },
           nb::arg("data"), "Copy a bytes-like object and write it.")
-      .def(
-          "drain", [](OpenFileWriter& self) { call(self, &FileWriter::drain); },
-          "Wait until everything is with the operating system.")
-      .def(
-          "sync", [](OpenFileWriter& self) { call(self, &FileWriter::sync); }, "Wait until everything is on the disk.")
-      .def("close", &OpenFileWriter::close, "Let the thread finish and end it; the descriptor stays open.");
+      .def("drain", &drain, "Wait until everything is with the operating system.")
+      .def("sync", &sync, "Wait until everything is on the disk.")
+      .def("close", &OpenFileWriter::close,
+           "End the thread, or let go of it where it is stuck in a write; the descriptor stays open.");
 }
 
 }  // namespace penstock::bindings

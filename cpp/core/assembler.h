@@ -40,6 +40,9 @@ class Assembler {
 
   bool failed() const { return failed_; }
 
+  // Number of the record that comes next.
+  std::uint64_t record() const { return record_; }
+
  private:
   struct Tail {
     SharedBuffer buffer;

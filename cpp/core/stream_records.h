@@ -35,6 +35,8 @@ class StreamRecords {
     return events;
   }
 
+  std::uint64_t record() const { return assembler_.record(); }
+
  private:
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
   static constexpr std::size_t kHeadRoom = kBlockBytes / 4;

@@ -3,14 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <filesystem>
 
 namespace penstock {
 
 class File {
  public:
   // Opens for reading; throws std::system_error with the operating system's code.
-  explicit File(const std::string& path);
+  explicit File(const std::filesystem::path& path);
   ~File();
   File(File&& other) noexcept : handle_(other.handle_) { other.handle_ = kClosed; }
   File(const File&) = delete;

@@ -20,7 +20,7 @@ constexpr std::size_t kMostPerCall = 0x7ffff000;
 
 }  // namespace
 
-File::File(const std::string& path) : handle_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+File::File(const std::filesystem::path& path) : handle_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (handle_ < 0) raise_errno();
 #ifdef POSIX_FADV_SEQUENTIAL
   ::posix_fadvise(handle_, 0, 0, POSIX_FADV_SEQUENTIAL);

@@ -23,7 +23,7 @@ AssemblerOptions assembler_options(const FileRecordsOptions& options, std::uint6
 }  // namespace
 
 struct FileRecords::State {
-  State(const std::string& path, const FileRecordsOptions& chosen)
+  State(const std::filesystem::path& path, const FileRecordsOptions& chosen)
       : options(chosen),
         file(path),
         file_size(std::max(file.size(), options.start_offset)),
@@ -125,7 +125,7 @@ void FileRecords::State::process(std::uint64_t block) {
   arrival.notify_all();
 }
 
-FileRecords::FileRecords(const std::string& path, const FileRecordsOptions& options)
+FileRecords::FileRecords(const std::filesystem::path& path, const FileRecordsOptions& options)
     : state_(std::make_unique<State>(path, options)) {}
 
 FileRecords::~FileRecords() {

@@ -10,9 +10,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "core/assembler.h"
 
@@ -33,7 +33,7 @@ using NextEvent = std::variant<Chunk, Fault, EndOfRecords, NotYet>;
 
 class FileRecords {
  public:
-  FileRecords(const std::string& path, const FileRecordsOptions& options);
+  FileRecords(const std::filesystem::path& path, const FileRecordsOptions& options);
   ~FileRecords();
   FileRecords(const FileRecords&) = delete;
   FileRecords& operator=(const FileRecords&) = delete;

@@ -5,7 +5,6 @@
 #include <windows.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <system_error>
 
 #include "io/file.h"
@@ -23,10 +22,9 @@ constexpr std::size_t kMostPerCall = 1u << 30;
 
 }  // namespace
 
-File::File(const std::string& path)
-    : handle_(::CreateFileW(std::filesystem::u8path(path).c_str(), GENERIC_READ,
-                            FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr, OPEN_EXISTING,
-                            FILE_FLAG_SEQUENTIAL_SCAN, nullptr)) {
+File::File(const std::filesystem::path& path)
+    : handle_(::CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                            OPEN_EXISTING, FILE_FLAG_SEQUENTIAL_SCAN, nullptr)) {
   if (handle_ == INVALID_HANDLE_VALUE) raise_last_error();
 }
 

@@ -13,6 +13,7 @@
 #ifdef _WIN32
 #include <io.h>
 #else
+#include <fcntl.h>
 #include <unistd.h>
 #endif
 
@@ -52,6 +53,24 @@ int sync_to_disk(int descriptor) {
 #endif
 }
 
+int copy_of(int descriptor) {
+#ifdef _WIN32
+  const int copy = ::_dup(descriptor);
+#else
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+#endif
+  if (copy < 0) throw std::system_error(errno, std::generic_category());
+  return copy;
+}
+
+void close_copy(int descriptor) {
+#ifdef _WIN32
+  ::_close(descriptor);
+#else
+  ::close(descriptor);
+#endif
+}
+
 struct Pending {
   SharedBuffer buffer;
   std::size_t size;
@@ -59,86 +78,106 @@ struct Pending {
 
 constexpr std::size_t kMostWaiting = 2;
 
+// How long the destructor waits for the thread before it lets go of it.
+constexpr std::chrono::milliseconds kLastPatience{500};
+
 }  // namespace
 
 struct FileWriter::State {
-  explicit State(int fd) : descriptor(fd) {}
+  explicit State(int fd) : descriptor(copy_of(fd)) {}
+  ~State() { close_copy(descriptor); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   void work() {
     std::unique_lock lock(mutex);
     for (;;) {
       changed.wait(lock, [&] { return stop || !waiting.empty(); });
-      if (waiting.empty()) return;
+      if (waiting.empty()) break;
       Pending next = std::move(waiting.front());
       waiting.pop_front();
       writing = true;
+      // After a failure the rest is dropped: bytes behind a gap would look like a file.
+      const bool dropped = error != 0;
       lock.unlock();
       changed.notify_all();
-      // After a failure the rest is dropped: bytes behind a gap would look like a file.
-      const int failed = error == 0 ? write_all(descriptor, next.buffer->data(), next.size) : 0;
+      const int failed = dropped ? 0 : write_all(descriptor, next.buffer->data(), next.size);
       next.buffer.reset();
       lock.lock();
       writing = false;
       if (failed != 0) error = failed;
       changed.notify_all();
     }
+    ended = true;
+    changed.notify_all();
   }
 
   void raise_if_failed() const {
     if (error != 0) throw std::system_error(error, std::generic_category());
   }
 
+  void check_process() const {
+    if (owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
+  }
+
   const int descriptor;
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Pending> waiting;  // guarded by the mutex, as are the next three
+  std::deque<Pending> waiting;  // guarded by the mutex, as are the next four
   bool writing = false;
   bool stop = false;
+  bool ended = false;
   int error = 0;
   std::thread thread;
 };
 
-FileWriter::FileWriter(int descriptor) : state_(std::make_unique<State>(descriptor)) {}
+FileWriter::FileWriter(int descriptor) : state_(std::make_shared<State>(descriptor)) {}
 
 FileWriter::~FileWriter() {
   State& s = *state_;
   if (s.owner != current_process()) {
     // In a forked child the thread is gone and the lock may be held forever; the parent writes the file.
-    static_cast<void>(state_.release());
+    static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
     return;
   }
+  if (!s.thread.joinable()) return;
+  bool ended = false;
   {
-    const std::lock_guard lock(s.mutex);
+    std::unique_lock lock(s.mutex);
     s.stop = true;
+    s.changed.notify_all();
+    ended = s.changed.wait_for(lock, kLastPatience, [&] { return s.ended; });
   }
-  s.changed.notify_all();
-  if (s.thread.joinable()) s.thread.join();
+  ended ? s.thread.join() : s.thread.detach();
 }
 
-void FileWriter::submit(SharedBuffer buffer, std::size_t size) {
+bool FileWriter::submit(const SharedBuffer& buffer, std::size_t size, std::chrono::milliseconds patience) {
   State& s = *state_;
-  if (s.owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
+  s.check_process();
   std::unique_lock lock(s.mutex);
-  s.changed.wait(lock, [&] { return s.error != 0 || s.waiting.size() < kMostWaiting; });
+  const auto ready = [&] { return s.error != 0 || s.waiting.size() < kMostWaiting; };
+  if (!s.changed.wait_for(lock, patience, ready)) return false;
   s.raise_if_failed();
-  s.waiting.push_back({std::move(buffer), size});
-  if (!s.thread.joinable()) s.thread = std::thread([&s] { s.work(); });
+  if (!s.thread.joinable()) s.thread = std::thread([state = state_] { state->work(); });
+  s.waiting.push_back({buffer, size});
   lock.unlock();
   s.changed.notify_all();
+  return true;
 }
 
-void FileWriter::drain() {
+bool FileWriter::drain(std::chrono::milliseconds patience) {
   State& s = *state_;
-  if (s.owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
+  s.check_process();
   std::unique_lock lock(s.mutex);
-  s.changed.wait(lock, [&] { return s.waiting.empty() && !s.writing; });
+  if (!s.changed.wait_for(lock, patience, [&] { return s.waiting.empty() && !s.writing; })) return false;
   s.raise_if_failed();
+  return true;
 }
 
 void FileWriter::sync() {
-  drain();
   State& s = *state_;
+  s.check_process();
   const int failed = sync_to_disk(s.descriptor);
   const std::lock_guard lock(s.mutex);
   if (failed != 0) s.error = failed;

@@ -2,9 +2,11 @@
 // copy of the last one.
 //
 // Errors are sticky: once a write has failed, every later call throws that error again. At most two buffers wait, so a
-// slow disk holds memory still. The thread starts with the first buffer. The descriptor stays its owner's.
+// slow disk holds memory still. The thread starts with the first buffer. The descriptor stays its owner's: the thread
+// has a copy of its own, so that it can outlive this object when a write never returns (a pipe that nobody reads).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -15,23 +17,23 @@ namespace penstock {
 class FileWriter {
  public:
   explicit FileWriter(int descriptor);
-  // Waits for what was submitted; an error that nobody asked about is lost, so call drain() before.
+  // Waits a moment for what was submitted; an error that nobody asked about is lost, so call drain() before.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  // Takes over `size` bytes of `buffer`. Blocks while two buffers wait.
-  void submit(SharedBuffer buffer, std::size_t size);
+  // Takes over `size` bytes of `buffer`; false when two buffers still wait after `patience`.
+  bool submit(const SharedBuffer& buffer, std::size_t size, std::chrono::milliseconds patience);
 
-  // Blocks until everything submitted is with the operating system.
-  void drain();
+  // True when everything submitted is with the operating system; false after `patience`.
+  bool drain(std::chrono::milliseconds patience);
 
-  // drain(), then asks the operating system to put it on the disk.
+  // Asks the operating system to put what was drained on the disk.
   void sync();
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace penstock

@@ -8,7 +8,7 @@
 
 namespace penstock {
 
-HopResult hop_headers(const std::string& path, std::uint64_t start, std::uint64_t start_record,
+HopResult hop_headers(const std::filesystem::path& path, std::uint64_t start, std::uint64_t start_record,
                       std::uint64_t max_record_bytes) {
   const File file(path);
   const std::uint64_t end = file.size();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <filesystem>
 
 #include "core/frame.h"
 
@@ -15,7 +15,7 @@ struct HopResult {
 
 // From `start`, which must be where a frame starts. Headers are checked and lengths compared with the file's size;
 // payloads are not read. `start_record` numbers the first frame in a fault.
-HopResult hop_headers(const std::string& path, std::uint64_t start, std::uint64_t start_record,
+HopResult hop_headers(const std::filesystem::path& path, std::uint64_t start, std::uint64_t start_record,
                       std::uint64_t max_record_bytes);
 
 }  // namespace penstock

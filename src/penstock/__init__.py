@@ -14,12 +14,15 @@ from penstock.errors import (
     ChecksumError,
     CompressionError,
     CorruptDataError,
+    MalformedExampleError,
     MissingExtraError,
     PenstockError,
     RecordTooLargeError,
+    SchemaError,
     TruncatedError,
 )
 from penstock.reader import RecordReader
+from penstock.schema import Feature, Schema
 from penstock.writer import RecordWriter
 
 __version__ = "0.1.0"
@@ -28,12 +31,16 @@ __all__ = [
     "ChecksumError",
     "CompressionError",
     "CorruptDataError",
+    "Feature",
+    "MalformedExampleError",
     "MissingExtraError",
     "PenstockError",
     "RecordChunk",
     "RecordReader",
     "RecordTooLargeError",
     "RecordWriter",
+    "Schema",
+    "SchemaError",
     "TruncatedError",
     "__version__",
 ]

@@ -3,6 +3,7 @@ The native core of Penstock: frames, checksums, and reading ahead on threads.
 """
 
 from collections.abc import Iterator
+import os
 from typing import Annotated, Any, overload
 
 import numpy
@@ -82,7 +83,7 @@ class RecordChunk:
 class FileRecords:
     """Reads a local file's records ahead on native threads."""
 
-    def __init__(self, path: str, *, verify: bool = True, max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576, start_offset: int = 0, start_record: int = 0) -> None: ...
+    def __init__(self, path: str | os.PathLike[str], *, verify: bool = True, max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576, start_offset: int = 0, start_record: int = 0) -> None: ...
 
     def next(self) -> RecordChunk | Fault | None:
         """The next chunk or fault, or None at the end."""
@@ -104,7 +105,11 @@ class StreamRecords:
     def finish(self) -> list[RecordChunk | Fault]:
         """End the stream; a record that is still incomplete is a fault."""
 
-def hop_headers(path: str, start: int = 0, start_record: int = 0, max_record_bytes: int = 1073741824) -> tuple[int, Fault]:
+    @property
+    def record(self) -> int:
+        """Number of the record that comes next."""
+
+def hop_headers(path: str | os.PathLike[str], start: int = 0, start_record: int = 0, max_record_bytes: int = 1073741824) -> tuple[int, Fault]:
     """
     Count a file's records by their headers alone, and say what ended the walk.
     """
@@ -137,7 +142,7 @@ class FrameBuffer:
 
 class FileWriter:
     """
-    Writes to a file descriptor in order, on a native thread. Errors are sticky.
+    Writes to a copy of a file descriptor in order, on a native thread. Errors are sticky.
     """
 
     def __init__(self, descriptor: int) -> None: ...
@@ -155,4 +160,6 @@ class FileWriter:
         """Wait until everything is on the disk."""
 
     def close(self) -> None:
-        """Let the thread finish and end it; the descriptor stays open."""
+        """
+        End the thread, or let go of it where it is stuck in a write; the descriptor stays open.
+        """

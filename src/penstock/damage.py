@@ -31,24 +31,26 @@ def error_of(fault: Fault, path: str, hint: str = "") -> CorruptDataError:
             return TruncatedError(f"{what}: {where}", stop=fault.offset + fault.have, **place)
 
 
-def lookalike(head: bytes) -> str:
-    """Name what a file that starts with ``head`` seems to be, with what to do."""
+def lookalike(head: bytes, what: str = "this") -> str:
+    """Name what starts with ``head`` seems to be, with what to do; ``what`` is the subject of the sentence."""
     text = head[:1024].lstrip().lower()
     if head.startswith(b"version https://git-lfs"):
-        return "; this is a Git LFS pointer, not the data: run  git lfs pull"
+        return f"; {what} is a Git LFS pointer, not the data: run  git lfs pull"
     if text.startswith((b"<!doctype html", b"<html", b"<?xml")):
-        return "; this is an HTML or XML page, probably the error page of a download"
+        return f"; {what} is an HTML or XML page, probably the error page of a download"
     compression = detect(head)
     if compression:
-        return f"; this is {compression} data: read it with compression={compression!r}, or leave that to 'auto'"
+        return f"; {what} is {compression} data: read it with compression={compression!r}, or leave that to 'auto'"
     if starts_plain(head):
-        return "; this is plain TFRecord data: read it with compression='', or leave that to 'auto'"
+        return f"; {what} is plain TFRecord data: read it with compression='', or leave that to 'auto'"
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
-            return f"; this is {name}, not a TFRecord"
+            return f"; {what} is {name}, not a TFRecord"
     if head and not head.strip(b"\0"):
-        return "; the file starts with zeros: its disk was full, or its download never finished"
-    return "; is this a TFRecord file at all?"
+        return f"; {what} starts with zeros: a disk was full, or a download never finished"
+    if head[257:262] == b"ustar":
+        return f"; {what} is a tar archive, not a TFRecord"
+    return f"; is {what} a TFRecord file at all?"
 
 
 _MAGIC = {

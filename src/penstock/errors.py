@@ -8,6 +8,8 @@
     │   ├── ChecksumError         stored and computed checksums differ
     │   ├── RecordTooLargeError   a record is longer than ``max_record_bytes``
     │   └── CompressionError      a compressed stream cannot be inflated
+    ├── MalformedExampleError     path, record, feature: a record that is no Example, or does not fit its schema
+    ├── SchemaError               also a ValueError: a schema that cannot be, or does not fit its use
     └── MissingExtraError         also an ImportError: an optional dependency is not installed
 
 Errors of the operating system (``FileNotFoundError``, ``PermissionError``, a full disk) pass through unchanged.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import importlib
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 
 class PenstockError(Exception):
@@ -54,8 +56,13 @@ class CorruptDataError(PenstockError):
         return _rebuild, (type(self), str(self), vars(self))
 
 
-def _rebuild(cls: type[CorruptDataError], message: str, details: dict[str, Any]) -> CorruptDataError:
-    return cls(message, **details)
+_Error = TypeVar("_Error", bound=PenstockError)
+
+
+def _rebuild(cls: type[_Error], message: str, details: dict[str, Any]) -> _Error:
+    error = cls(message)
+    vars(error).update(details)  # notes that were added included
+    return error
 
 
 class TruncatedError(CorruptDataError):
@@ -72,6 +79,28 @@ class RecordTooLargeError(CorruptDataError):
 
 class CompressionError(CorruptDataError):
     """A compressed stream cannot be inflated."""
+
+
+class MalformedExampleError(PenstockError):
+    """A record that is no Example, or one that does not fit its schema."""
+
+    def __init__(
+        self, message: str, *, path: str | None = None, record: int | None = None, feature: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        """The file, as it was named when it was opened."""
+        self.record = record
+        """Number of the record in the file, counted from 0."""
+        self.feature = feature
+        """Name of the feature that does not fit, where it is known."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), vars(self))
+
+
+class SchemaError(PenstockError, ValueError):
+    """A schema that contradicts itself, a schema file that is none, or data that cannot have the schema."""
 
 
 class MissingExtraError(PenstockError, ImportError):

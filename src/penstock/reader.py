@@ -13,7 +13,7 @@ from penstock import _core
 from penstock._core import RecordChunk
 from penstock.compression import Trailing, check
 from penstock.damage import error_of
-from penstock.errors import CorruptDataError, TruncatedError
+from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
 from penstock.record_events import ReadOptions, RecordEvents
 
@@ -21,6 +21,9 @@ OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file
 
 # Payloads of this size and more are hopped over when only the count is asked for.
 _WORTH_HOPPING = 32 << 10
+
+# What a writer that was killed leaves behind.
+_TAIL = ("truncated-header", "truncated-record", "truncated-stream")
 
 
 class RecordReader:
@@ -65,6 +68,10 @@ class RecordReader:
         _check_choice("trailing", trailing, get_args(Trailing))
         if skip < 0:
             raise ValueError(f"skip must not be negative, found {skip}")
+        if max_record_bytes < 0:
+            raise ValueError(f"max_record_bytes must not be negative, found {max_record_bytes}")
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1, found {threads}")
         self._store, self._path = locate(path)
         self._on_error = on_error
         self._skip = skip
@@ -136,7 +143,7 @@ class RecordReader:
     def _pass_over_or_raise(self, error: CorruptDataError) -> None:
         forgiven = {
             "raise": False,
-            "tolerate_tail": isinstance(error, TruncatedError),
+            "tolerate_tail": error.kind in _TAIL,
             "skip_record": error.kind == "data-crc",
             "skip_file": True,
         }

@@ -7,15 +7,16 @@ and inflated in Python and pushed into the same native scanner.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock import _core
 from penstock._core import Fault, RecordChunk
 from penstock.compression import Compression, Trailing, detect, inflate
-from penstock.compression.detect import HEAD_BYTES
+from penstock.compression.detect import HEAD_BYTES, is_certain
 from penstock.damage import error_of, lookalike
-from penstock.errors import CompressionError, CorruptDataError, TruncatedError
+from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
 
@@ -40,6 +41,7 @@ class RecordEvents:
     def __init__(self, store: FileStore, path: str, options: ReadOptions) -> None:
         self._path = path
         self._options = options
+        self._process = os.getpid()
         info = store.stat(path)
         self._size = info.size
         self._pieces: Iterator[bytes] = iter(())
@@ -52,7 +54,7 @@ class RecordEvents:
         else:
             self.native = False
             stream = store.stream(path)
-            self._head = next(stream, b"")
+            self._head = _gather_head(stream)
             self._pieces = itertools.chain([self._head], stream)
 
     def __iter__(self) -> Iterator[RecordChunk | CorruptDataError]:
@@ -61,18 +63,18 @@ class RecordEvents:
             yield TruncatedError(f"the file is empty: {self._path}", path=self._path, offset=0, kind="empty")
         try:
             for event in self._from_threads() if self.native else self._from_pieces():
-                yield self._error_of(event) if isinstance(event, Fault) else event
+                yield event
+                if os.getpid() != self._process:
+                    # The threads that read ahead stayed in the parent: waiting for them would be forever.
+                    raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
         except CorruptDataError as error:
             yield error
-
-    def _error_of(self, fault: Fault) -> CorruptDataError:
-        return error_of(fault, self._path, lookalike(self._head) if fault.offset == 0 else "")
 
     def _compression(self) -> Compression:
         chosen = self._options.compression
         return detect(self._head) if chosen is None else chosen
 
-    def _from_threads(self) -> Iterator[RecordChunk | Fault]:
+    def _from_threads(self) -> Iterator[RecordChunk | CorruptDataError]:
         options = self._options
         with naming(self._path):
             records = _core.FileRecords(
@@ -83,11 +85,11 @@ class RecordEvents:
             )
             try:
                 while (event := records.next()) is not None:
-                    yield event
+                    yield self._judged(event, self._head)
             finally:
                 records.close()
 
-    def _from_pieces(self) -> Iterator[RecordChunk | Fault]:
+    def _from_pieces(self) -> Iterator[RecordChunk | CorruptDataError]:
         options = self._options
         kind = self._compression()
         records = _core.StreamRecords(
@@ -95,15 +97,41 @@ class RecordEvents:
             max_record_bytes=options.max_record_bytes,
             input_end=self._size if not kind else None,
         )
+        plain = inflate(
+            kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream
+        )
+        head = b""
         try:
-            for piece in inflate(
-                kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream
-            ):
-                yield from records.feed(piece)
-        except CompressionError as error:
-            if error.offset == 0:
-                raise CompressionError(
-                    f"{error}{lookalike(self._head)}", path=self._path, offset=0, kind=error.kind
-                ) from None
-            raise
-        yield from records.finish()
+            for piece in plain:
+                head = head or piece
+                for event in records.feed(piece):
+                    yield self._judged(event, head)
+        except CorruptDataError as error:
+            raise self._completed(error, records.record) from None
+        for event in records.finish():
+            yield self._judged(event, head)
+
+    def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
+        """Turn a fault into an error; ``head`` is the start of the plain stream."""
+        if isinstance(event, RecordChunk):
+            return event
+        what = f"the inflated {self._compression()} stream" if self._compression() else "this"
+        return error_of(event, self._path, lookalike(head, what) if event.offset == 0 else "")
+
+    def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
+        """Tell what the layers below could not know: the record, and what the file seems to be instead."""
+        wrong_kind = error.offset == 0 and detect(self._head) != self._compression()
+        hint = lookalike(self._head) if wrong_kind else ""
+        return type(error)(
+            f"{error}, record {record}{hint}", path=error.path, offset=error.offset, record=record, kind=error.kind
+        )
+
+
+def _gather_head(stream: Iterator[bytes]) -> bytes:
+    """Take pieces until they tell the kind of the stream: a pipe may begin with a small one."""
+    head = bytearray()
+    for piece in stream:
+        head += piece
+        if len(head) >= HEAD_BYTES or is_certain(head):
+            break
+    return bytes(head)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -31,11 +32,14 @@ class RecordWriter:
         level: 0 to 9. Up to 3 isal compresses (fast); above, zlib (smaller, about ten times slower).
         atomic: The file appears under its name when it was closed without an error, and not before. Until then the
             records are in ``.<name>.<8 hex digits>.partial`` beside it, where those that were flushed are found after a
-            crash. Without, records are written in place, over what was there.
+            crash. Without, records are written in place, over what was there; so they are to a device or a pipe.
         sync: Closing waits until the file is on the disk.
 
-    An error is final: after a write has failed, so does every later call, :meth:`close` included.
+    An error is final: after a write has failed, so does every later call, :meth:`close` included. A writer is for one
+    thread at a time, and for the process that made it.
     """
+
+    _closed = True  # until there is something to close
 
     def __init__(
         self,
@@ -46,7 +50,6 @@ class RecordWriter:
         atomic: bool = True,
         sync: bool = False,
     ) -> None:
-        self._closed = True  # until there is something to close
         store, self._path = locate(path)
         kind = by_extension(self._path) if compression is None else check(compression)
         if not 0 <= level <= 9:
@@ -57,6 +60,7 @@ class RecordWriter:
         self._sync = sync
         self._count = 0
         self._failure: BaseException | None = None
+        self._process = os.getpid()
         self._upload = store.put(self._path, atomic=atomic)
         self._closed = False
 
@@ -117,6 +121,7 @@ class RecordWriter:
             raise self._failure
         if self._closed:
             return
+        self._check_process()
         try:
             self._send()
             if self._encoder is not None:
@@ -137,6 +142,8 @@ class RecordWriter:
     ) -> None:
         if error is None:
             self.close()
+        elif self._closed or os.getpid() != self._process:
+            return
         elif self._atomic:
             self._failure = self._failure or error
             self._give_up()
@@ -148,16 +155,19 @@ class RecordWriter:
                     error.add_note(f"and closing {self._path} failed: {second}")
 
     def __del__(self) -> None:
-        if self._closed:
+        if self._closed or os.getpid() != self._process:
             return
-        warnings.warn(f"RecordWriter for {self._path} was not closed", ResourceWarning, stacklevel=2, source=self)
         try:
             self.flush()  # so that the records can be found under the temporary name
-        finally:
-            self._give_up()
+        except Exception:
+            pass  # the warning tells that the file is not whole
+        kept = self._give_up()
+        where = f"; what was written is in {kept}" if kept else ""
+        warnings.warn(f"the RecordWriter for {self._path} was not closed{where}", ResourceWarning, 2, source=self)
 
     def _send(self) -> None:
         """Pass the gathered frames on."""
+        self._check_process()
         try:
             count = self._frames.count
             if not count:
@@ -185,13 +195,19 @@ class RecordWriter:
             self._failure = error
             raise
 
-    def _give_up(self) -> None:
+    def _give_up(self) -> str | None:
+        """Abandon the file; answer where what was flushed is."""
         if self._closed:
-            return
+            return None
         self._closed = True
         kept = self._upload.abort()
         if kept is not None and self._failure is not None:
             self._failure.add_note(f"records that were flushed are in {kept}")
+        return kept
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(f"the writer for {self._path} cannot cross a fork: open a new one in the child")
 
     def _refuse(self) -> None:
         if self._failure:

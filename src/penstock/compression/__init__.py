@@ -1,21 +1,17 @@
 """Compressed streams of records: GZIP, ZLIB and SNAPPY as TensorFlow writes them.
 
 :func:`detect` tells by content, :func:`by_extension` by name; :func:`inflate` turns compressed pieces into plain ones,
-:func:`open_encoder` the reverse.
+:func:`open_encoder` the reverse. What does the work is imported when it is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from penstock.compression.detect import by_extension, detect
 from penstock.compression.encoder import Encoder
-from penstock.compression.inflate import Trailing
-
-Compression: TypeAlias = Literal["", "GZIP", "ZLIB", "SNAPPY"]
-
-KINDS: tuple[Compression, ...] = ("", "GZIP", "ZLIB", "SNAPPY")
+from penstock.compression.kinds import KINDS, Compression, Trailing
 
 __all__ = ["KINDS", "Compression", "Encoder", "Trailing", "by_extension", "check", "detect", "inflate", "open_encoder"]
 
@@ -53,7 +49,7 @@ def open_encoder(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Encoder
 
         return GzipEncoder(level)
     if kind == "ZLIB":
-        from penstock.compression.encoder import ZlibEncoder
+        from penstock.compression.zlib_stream import ZlibEncoder
 
         return ZlibEncoder(level)
     from penstock.compression.snappy import SnappyEncoder

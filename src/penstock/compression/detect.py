@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from penstock import _core
+from penstock.compression.kinds import Compression
 
 HEAD_BYTES = 1 << 19
 """Bytes of a file's start that :func:`detect` wants: enough for a whole SNAPPY block."""
 
+_GZIP = b"\x1f\x8b\x08"
 
-def detect(head: bytes) -> Literal["", "GZIP", "ZLIB", "SNAPPY"]:
+
+def detect(head: bytes) -> Compression:
     """Tell the compression of a stream that starts with ``head``; plain where nothing else fits."""
     # Plain first: a header that checks itself is surer than any magic number.
     if starts_plain(head):
         return ""
-    if head[:3] == b"\x1f\x8b\x08":
+    if head.startswith(_GZIP):
         return "GZIP"
     if _is_snappy(head):
         return "SNAPPY"
@@ -24,7 +25,12 @@ def detect(head: bytes) -> Literal["", "GZIP", "ZLIB", "SNAPPY"]:
     return ""
 
 
-def starts_plain(head: bytes) -> bool:
+def is_certain(head: bytes | bytearray) -> bool:
+    """Whether these few bytes tell the kind, so that :func:`detect` needs no more of them."""
+    return starts_plain(head) or head.startswith(_GZIP)
+
+
+def starts_plain(head: bytes | bytearray) -> bool:
     """Whether the first 12 bytes are a frame header that checks itself."""
     return len(head) >= 12 and _core.find_header(head[:12]) == 0
 
@@ -47,7 +53,7 @@ def _is_snappy(head: bytes) -> bool:
         return False
 
 
-def by_extension(path: str) -> Literal["", "GZIP", "ZLIB", "SNAPPY"]:
+def by_extension(path: str) -> Compression:
     """Tell the compression that a file's name asks for."""
     name = path.lower()
     if name.endswith((".gz", ".gzip")):

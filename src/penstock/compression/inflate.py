@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Literal, TypeAlias
 
-from isal import isal_zlib
+from isal import igzip_lib, isal_zlib
 
 from penstock.compression.detect import is_zlib_header
+from penstock.compression.kinds import Trailing
 from penstock.compression.members import DEFLATE_ERRORS, HEADER_BYTES, THREADS, inflate_member, member_size
 from penstock.compression.pieces import Pieces
-
-Trailing: TypeAlias = Literal["error", "zeros", "ignore"]
-"""What may follow a compressed stream: nothing, zero padding, or anything."""
 
 # Bounds the memory of one step: a piece of input may inflate to a thousand times its size.
 _OUTPUT = 1 << 20
@@ -125,11 +122,12 @@ def _inflate_any_member(source: Pieces) -> Iterator[bytes]:
 
 def _inflate_body(source: Pieces, checksum: Callable[[bytes, int], int], start: int) -> Iterator[bytes]:
     """Inflate raw deflate data up to its end; the checksum of what came out is left in the source."""
-    inflater = isal_zlib.decompressobj(wbits=-15)
+    # Not isal_zlib.decompressobj: that one loses up to 7 bytes behind the end when the input ends there as well.
+    inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
     source.checksum = start
     while not inflater.eof:
-        data = inflater.unconsumed_tail or source.take_some(_INPUT)
-        if not data:
+        data = source.take_some(_INPUT) if inflater.needs_input else b""
+        if not data and inflater.needs_input:
             raise source.truncated()
         try:
             plain = inflater.decompress(data, _OUTPUT)

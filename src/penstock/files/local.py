@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ class LocalFiles:
     def stat(self, path: str) -> FileInfo:
         info = os.stat(path)
         if stat.S_ISDIR(info.st_mode):
-            raise IsADirectoryError(21, "Is a directory", path)
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
         if stat.S_ISREG(info.st_mode):
             return FileInfo(size=info.st_size)
         return FileInfo(size=None, seekable=False)
@@ -58,18 +58,20 @@ class LocalUpload:
     """
 
     def __init__(self, path: str, *, atomic: bool) -> None:
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
         self._path = path
         self._target = path
         self._keep = False
+        # A device or a pipe is written to, never replaced by a file.
+        atomic = atomic and (not os.path.exists(path) or os.path.isfile(path))
         if atomic:
             # A link is followed, as open() would: the file that it points to is replaced, not the link.
             self._path = os.path.realpath(path)
             folder, name = os.path.split(self._path)
-            self._target = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.partial")
+            self._target = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else os.O_TRUNC)
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-        if atomic and os.path.isdir(self._path):
-            raise IsADirectoryError(21, "Is a directory", path)
         self._descriptor = os.open(self._target, flags, 0o666)
         self._writer = _core.FileWriter(self._descriptor)
         self._open = True

@@ -19,7 +19,7 @@ def locate(path: StrPath) -> tuple[FileStore, str]:
         return StandardStreams(), name
     if name.startswith("file://"):
         return LocalFiles(), name.removeprefix("file://")
-    if "://" in name or "::" in name:
+    if "://" in name:
         # Imported here: fsspec is an extra, and slow to import.
         from penstock.files.remote import RemoteFiles
 

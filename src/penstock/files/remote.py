@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import functools
+import errno
+import io
 import random
 import time
 from collections import deque
@@ -20,11 +21,27 @@ RANGE_BYTES = 8 << 20
 RANGES_AHEAD = 4
 TRIES = 4
 
-# Which extra brings the driver of a protocol that fsspec knows and does not have.
-_EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "http": "http", "https": "http"}
+# Which package drives a protocol, and which extra brings it.
+_DRIVERS = {
+    "s3": ("s3fs", "s3"),
+    "s3a": ("s3fs", "s3"),
+    "gs": ("gcsfs", "gcs"),
+    "gcs": ("gcsfs", "gcs"),
+    "http": ("aiohttp", "http"),
+    "https": ("aiohttp", "http"),
+}
 
 # Answers that another try will not change.
-_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+_FINAL = (
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+    NotADirectoryError,
+    ImportError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
 
 
 class RemoteFiles:
@@ -32,26 +49,39 @@ class RemoteFiles:
 
     def stat(self, path: str) -> FileInfo:
         filesystem, name = _open_filesystem(path)
-        info = with_retries(lambda: filesystem.info(name))
+        filesystem.invalidate_cache(name)  # a listing from before may tell an old size
+        info = with_retries(path, lambda: filesystem.info(name))
         if info.get("type") == "directory":
-            raise IsADirectoryError(21, "Is a directory", path)
-        return FileInfo(size=info.get("size"))
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+        return FileInfo(size=info.get("size"), seekable=info.get("partial", True))
 
     def read(self, path: str, start: int, stop: int) -> bytes:
+        data = self._fetch(path, start, stop)
+        # A server that does not know ranges answers with the whole file.
+        return data[start:stop] if len(data) > stop - start else data
+
+    def _fetch(self, path: str, start: int, stop: int) -> bytes:
         filesystem, name = _open_filesystem(path)
-        return with_retries(lambda: bytes(filesystem.cat_file(name, start=start, end=stop)))
+        return with_retries(path, lambda: bytes(filesystem.cat_file(name, start=start, end=stop)))
 
     def stream(self, path: str) -> Iterator[bytes]:
-        size = self.stat(path).size
-        if size is None:
-            yield from self._stream_unsized(path)
+        info = self.stat(path)
+        if info.size is None or not info.seekable:
+            yield from self._stream_unranged(path)
             return
-        ranges = ((start, min(start + RANGE_BYTES, size)) for start in range(0, size, RANGE_BYTES))
+        # The first range alone tells whether there are more, and whether the server knows ranges at all.
+        first = self._fetch(path, 0, min(RANGE_BYTES, info.size)) if info.size else b""
+        if len(first) == info.size:
+            yield first
+            return
+        _check_whole(path, 0, RANGE_BYTES, first)
+        yield first
         pool = ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="penstock-remote")
         ahead: deque[tuple[int, int, Future[bytes]]] = deque()
         try:
-            for start, stop in ranges:
-                ahead.append((start, stop, pool.submit(self.read, path, start, stop)))
+            for start in range(RANGE_BYTES, info.size, RANGE_BYTES):
+                stop = min(start + RANGE_BYTES, info.size)
+                ahead.append((start, stop, pool.submit(self._fetch, path, start, stop)))
                 if len(ahead) == RANGES_AHEAD:
                     yield _whole(path, *ahead.popleft())
             while ahead:
@@ -59,24 +89,28 @@ class RemoteFiles:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _stream_unsized(self, path: str) -> Iterator[bytes]:
+    def _stream_unranged(self, path: str) -> Iterator[bytes]:
         filesystem, name = _open_filesystem(path)
-        with filesystem.open(name, "rb", block_size=0) as file:
+        with with_retries(path, lambda: filesystem.open(name, "rb", block_size=0)) as file:
             while piece := file.read(1 << 20):
                 yield piece
 
     def list(self, pattern: str) -> list[str]:
         filesystem, name = _open_filesystem(pattern)
+        filesystem.invalidate_cache(name)
         if any(mark in name for mark in "*?["):
-            found = with_retries(lambda: filesystem.glob(name))
+            found = with_retries(pattern, lambda: filesystem.glob(name))
         else:
-            found = with_retries(lambda: filesystem.find(name))
+            found = with_retries(pattern, lambda: filesystem.find(name))
         return sorted(str(filesystem.unstrip_protocol(entry)) for entry in found)
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         if not atomic:
             raise ValueError(f"{path}: a remote file cannot be written in place; leave out atomic=False")
         filesystem, name = _open_filesystem(path)
+        if filesystem.protocol == "memory":
+            # Its files stand under their names from the first byte, whatever autocommit says.
+            return GatheredUpload(filesystem, name)
         return RemoteUpload(filesystem.open(name, "wb", autocommit=False))
 
 
@@ -90,13 +124,13 @@ class RemoteUpload:
         self._file.write(data)
 
     def write_frames(self, frames: FrameBuffer) -> None:
-        self._file.write(frames.take())
+        self.write(frames.take())
 
     def flush(self) -> None:
         self._file.flush()
 
     def sync(self) -> None:
-        self._file.flush()
+        self.flush()
 
     def commit(self, *, sync: bool) -> None:
         self._file.close()
@@ -112,44 +146,87 @@ class RemoteUpload:
         return None
 
 
+class GatheredUpload(RemoteUpload):
+    """A remote file that is kept here until it is whole, and put in one piece."""
+
+    def __init__(self, filesystem: Any, name: str) -> None:
+        super().__init__(io.BytesIO())
+        self._filesystem = filesystem
+        self._name = name
+
+    def commit(self, *, sync: bool) -> None:
+        self._filesystem.pipe_file(self._name, self._file.getvalue())
+
+    def abort(self) -> str | None:
+        self._file.close()
+        return None
+
+
 def _whole(path: str, start: int, stop: int, future: Future[bytes]) -> bytes:
     data = future.result()
-    if len(data) != stop - start:
-        raise TruncatedError(
-            f"the file became shorter while it was read: {path}, bytes {start} to {stop}, found {len(data)}",
-            path=path,
-            offset=start + len(data),
-            kind="changed",
-        )
+    _check_whole(path, start, stop, data)
     return data
 
 
-def with_retries(attempt: Callable[[], T]) -> T:
+def _check_whole(path: str, start: int, stop: int, data: bytes) -> None:
+    if len(data) != stop - start:
+        raise TruncatedError(
+            f"the file changed while it was read: {path}, bytes {start} to {stop}, found {len(data)}",
+            path=path,
+            offset=start + min(len(data), stop - start),
+            kind="changed",
+        )
+
+
+def with_retries(path: str, attempt: Callable[[], T]) -> T:
     """Call ``attempt``, again after a passing fault, with growing pauses."""
     for number in range(1, TRIES + 1):
         try:
             return attempt()
-        except _FINAL:
-            raise
-        except (OSError, TimeoutError) as error:
+        except Exception as error:
+            refusal = _final_error(error, path)
+            if refusal is error:
+                raise
+            if refusal is not None:
+                raise refusal from error
             if number == TRIES:
                 error.add_note(f"tried {TRIES} times")
-                raise
+                if isinstance(error, OSError) and not isinstance(error, _FINAL):
+                    raise
+                raise OSError(errno.EIO, f"cannot be read ({error.__cause__ or error})", path) from error
             # Jitter, so that many readers that failed together do not come back together.
             time.sleep(random.uniform(0.5, 1.0) * 0.2 * 2**number)
     raise AssertionError("unreachable")
 
 
-@functools.lru_cache(maxsize=64)
+def _final_error(error: Exception, path: str) -> Exception | None:
+    """What to raise where another try would change nothing; None where it might."""
+    # The HTTP driver calls every failure a missing file, or lets its client's errors through; their status tells.
+    cause = error.__cause__
+    culprit = cause if type(cause).__module__.startswith("aiohttp") else error
+    status = getattr(culprit, "status", None)
+    if isinstance(status, int):
+        if status in (404, 410):
+            return FileNotFoundError(errno.ENOENT, "No such file", path)
+        if status in (401, 403):
+            return PermissionError(errno.EACCES, f"Permission denied (HTTP status {status})", path)
+        passing = status >= 500 or status in (408, 429)
+        return None if passing else OSError(errno.EIO, f"the server refuses (HTTP status {status})", path)
+    if isinstance(culprit, FileNotFoundError) and culprit.errno is None:
+        return FileNotFoundError(errno.ENOENT, "No such file", path)
+    return error if isinstance(culprit, _FINAL) else None
+
+
 def _open_filesystem(path: str) -> tuple[Any, str]:
+    # Not cached here: fsspec has a cache of its own, which knows about forks.
     fsspec = import_extra("fsspec", "remote", f"reading {path}")
     try:
         filesystem, name = fsspec.core.url_to_fs(path)
     except ImportError as error:
         protocol = path.split("://", 1)[0].split("::")[-1]
-        extra = _EXTRAS.get(protocol)
-        if extra is None:
+        if protocol not in _DRIVERS:
             raise
-        import_extra(str(error.name or protocol), extra, f"reading {path}")
-        raise
+        package, extra = _DRIVERS[protocol]
+        import_extra(package, extra, f"reading {path}")
+        raise error
     return filesystem, str(name)

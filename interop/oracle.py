@@ -1,0 +1,65 @@
+"""The client of :mod:`tensorflow_oracle`: starts it in TensorFlow's environment and asks it questions."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+ROOT = Path(__file__).parent.parent
+PYTHON = ROOT / ".venvs/tensorflow/bin/python"
+
+Reader = Literal["dataset", "iterator"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reader got out of a file, and the name of the error that stopped it."""
+
+    records: list[bytes]
+    error: str | None
+
+
+class Oracle:
+    """TensorFlow in a process of its own."""
+
+    def __init__(self) -> None:
+        if not PYTHON.exists():
+            raise FileNotFoundError(f"{PYTHON} is missing; these tests are run by  make interop, which builds it")
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 (open as long as the process)
+        self._process = subprocess.Popen(
+            [PYTHON, "-W", "ignore", Path(__file__).with_name("tensorflow_oracle.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+        )
+
+    def version(self) -> str:
+        return str(self._ask("version"))
+
+    def write(self, *cases: tuple[list[bytes], str]) -> list[bytes]:
+        """Let TensorFlow write lists of records, each with a compression; answer the files."""
+        files: list[bytes] = self._ask("write", list(cases))
+        return files
+
+    def read(self, *cases: tuple[bytes, str], reader: Reader) -> list[Outcome]:
+        """Let TensorFlow read files, each with a compression."""
+        return [Outcome(records, error) for records, error in self._ask("read", list(cases), reader)]
+
+    def _ask(self, name: str, *arguments: object) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            pickle.dump((name, arguments), self._process.stdin)
+            self._process.stdin.flush()
+            return pickle.load(self._process.stdout)
+        except (EOFError, OSError) as error:
+            self._log.seek(0)
+            raise RuntimeError(f"the TensorFlow process died:\n{self._log.read()[-4000:]}") from error
+
+    def close(self) -> None:
+        self._process.communicate()  # closes its input, which ends it
+        self._log.close()

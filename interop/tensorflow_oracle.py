@@ -1,0 +1,96 @@
+"""Answers questions about TFRecord files with real TensorFlow: a server on pipes, run by TensorFlow's own environment.
+
+Standard input brings pickled ``(name, arguments)``, standard output takes the pickled answers. A question is about many
+files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are this process's affair.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+GIB = 1 << 30
+
+# TensorFlow was not built for malformed input: whatever it does, it does it within these bounds.
+for what, limit in (
+    (resource.RLIMIT_AS, 16 * GIB),
+    (resource.RLIMIT_FSIZE, GIB),
+    (resource.RLIMIT_CPU, 600),
+    (resource.RLIMIT_CORE, 0),
+):
+    resource.setrlimit(what, (limit, limit))
+
+os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TF_ENABLE_ONEDNN_OPTS": "0"}
+answers = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)  # whatever TensorFlow prints must not end up between the answers
+
+import tensorflow as tf  # noqa: E402
+
+
+def version() -> str:
+    return str(tf.__version__)
+
+
+def write(path: Path, cases: list[tuple[list[bytes], str]]) -> list[bytes]:
+    """Write each list of records with a compression; answer the files."""
+    return [_written(str(path), records, compression) for records, compression in cases]
+
+
+def _written(path: str, records: list[bytes], compression: str) -> bytes:
+    if compression == "SNAPPY":  # the ordinary writer refuses it
+        dataset = tf.data.Dataset.from_tensor_slices(tf.constant(records, tf.string, shape=[len(records)]))
+        tf.data.experimental.TFRecordWriter(path, compression).write(dataset)
+    else:
+        with tf.io.TFRecordWriter(path, compression or None) as writer:
+            for record in records:
+                writer.write(record)
+    return Path(path).read_bytes()
+
+
+def read(path: Path, cases: list[tuple[bytes, str]], reader: str) -> list[tuple[list[bytes], str | None]]:
+    """Read each file; answer its records and the name of the error that ended it, if one did."""
+    answer = []
+    for data, compression in cases:
+        path.write_bytes(data)
+        records: list[bytes] = []
+        try:
+            records.extend(READERS[reader](str(path), compression))
+            error = None
+        except tf.errors.OpError as failure:
+            error = type(failure).__name__
+        answer.append((records, error))
+    return answer
+
+
+def _dataset(path: str, compression: str) -> Iterator[bytes]:
+    return tf.data.TFRecordDataset(path, compression).as_numpy_iterator()
+
+
+def _iterator(path: str, compression: str) -> Iterator[bytes]:
+    return tf.compat.v1.io.tf_record_iterator(path, tf.io.TFRecordOptions(compression))
+
+
+READERS: dict[str, Callable[[str, str], Iterator[bytes]]] = {"dataset": _dataset, "iterator": _iterator}
+
+
+def main() -> None:
+    questions: dict[str, Callable[..., Any]] = {"version": version, "write": write, "read": read}
+    with tempfile.TemporaryDirectory() as folder:
+        while True:
+            try:
+                name, arguments = pickle.load(sys.stdin.buffer)
+            except EOFError:
+                return
+            paths = () if name == "version" else (Path(folder) / "file.tfrecord",)
+            pickle.dump(questions[name](*paths, *arguments), answers)
+            answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""Text for people and for pipes: consoles, tables, numbers and names that are safe to print."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.problems import Problem
+
+
+def open_console(*, stderr: bool = False) -> Console:
+    """A console that prints text as it is: file names may look like markup."""
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def write_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2))
+
+
+def complain(problem: Problem) -> None:
+    """Report a problem on standard error, in one line."""
+    line = Text(printable(f"penstock: {problem}" + (f"; {problem.advice}" if problem.advice else "")))
+    line.stylize("red", 0, len("penstock:"))
+    open_console(stderr=True).print(line)
+
+
+def printable(text: str) -> str:
+    """Escape what could harm a terminal or cannot be encoded: control characters, undecodable file names."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def size_text(count: float) -> str:
+    """A number of bytes as people say it."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def problem_table(problems: list[Problem]) -> Table:
+    """What is wrong and where, one row each."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("file", overflow="fold")
+    table.add_column("record", justify="right", no_wrap=True, style="cyan")
+    table.add_column("byte", justify="right", no_wrap=True, style="cyan")
+    table.add_column("what is wrong", overflow="fold", style="red")
+    for problem in problems:
+        table.add_row(
+            Text(printable(problem.path)),
+            _number(problem.record),
+            _number(problem.offset),
+            Text(printable(problem.cause)),
+        )
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else f"{value:,}"

@@ -1,0 +1,123 @@
+"""What went wrong with a file, and what its owner can do about it."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.errors import CorruptDataError, MissingExtraError, PenstockError
+
+_COPY = "penstock cat FILE --format tfrecord > NEW"
+_CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_COPY}"
+
+# By the kind of a CorruptDataError: what it means, and what to do.
+_MEANINGS = {
+    "data-crc": (
+        "the payload's checksum does not match",
+        "its bytes changed after they were written, the records around it are good; restore the file, or keep the "
+        "good records with  penstock cat FILE --skip-damaged --format tfrecord > NEW",
+    ),
+    "length-crc": (
+        "the header's checksum does not match",
+        "the record's length is lost, and with it the way to the records behind it; restore the file, or keep the "
+        f"records before it with  {_COPY}",
+    ),
+    "too-large": (
+        "the record is longer than --max-record-bytes",
+        "if it is meant to be so long, give --max-record-bytes a larger number",
+    ),
+    "truncated-header": ("the file ends inside a record's header", _CUT_SHORT),
+    "truncated-record": ("the file ends inside a record", _CUT_SHORT),
+    "truncated-stream": ("the compressed stream is incomplete", _CUT_SHORT),
+    "inflate": (
+        "the compressed data cannot be inflated",
+        f"restore the file, or keep the records before the damage with  {_COPY}",
+    ),
+    "stream-crc": (
+        "the checksum of the compressed stream does not match",
+        f"the records before it match their own checksums; restore the file, or write them anew with  {_COPY}",
+    ),
+    "trailing-bytes": (
+        "something follows the compressed stream",
+        f"all records before it are good; write them anew, without it, with  {_COPY}",
+    ),
+    "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),
+    "empty": ("the file is empty", "its writer was killed, or a download failed; fetch it again"),
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with one file."""
+
+    path: str
+    kind: str
+    cause: str
+    advice: str = ""
+    record: int | None = None
+    offset: int | None = None
+    stop: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """Where and what, in one line."""
+        place = [self.path]
+        if self.record is not None:
+            place.append(f"record {self.record}")
+        if self.offset is not None:
+            place.append(f"byte {self.offset}")
+        return f"{', '.join(place)}: {self.cause}"
+
+
+def advice_on(problems: list[Problem]) -> list[str]:
+    """What to do about all of them, each said once."""
+    return list(dict.fromkeys(f"where {problem.cause}: {problem.advice}" for problem in problems if problem.advice))
+
+
+def is_expected(path: str, error: Exception) -> bool:
+    """Whether an error is about the file, and not a mistake in the program."""
+    # Drivers of remote stores have exceptions of their own that no common class unites.
+    return isinstance(error, OSError | PenstockError) or "://" in path
+
+
+def problem_of(path: str, error: Exception) -> Problem:
+    """Describe an error for the person who typed the command."""
+    if isinstance(error, CorruptDataError):
+        cause, advice = _MEANINGS.get(error.kind, (str(error), ""))
+        if error.offset == 0 and "; " in str(error):
+            # At the very start the error also says what the file seems to be instead, which is the better advice.
+            cause, advice = f"{cause}; {str(error).rpartition('; ')[2]}", ""
+        return Problem(path, error.kind, cause, advice, error.record, error.offset, error.stop)
+    if isinstance(error, FileNotFoundError):
+        cause = _first_lower(error.strerror or "no such file or directory")
+        return Problem(path, "not-found", f"{cause}; {_look_around(path)}")
+    if isinstance(error, PermissionError):
+        return Problem(path, "not-readable", "no permission to read it", "read it as its owner, or ask for permission")
+    if isinstance(error, OSError) and error.strerror:
+        return Problem(path, "not-readable", _first_lower(error.strerror))
+    if isinstance(error, PenstockError):
+        return Problem(path, "missing-extra" if isinstance(error, MissingExtraError) else "error", str(error))
+    return Problem(path, "not-readable", f"{error} ({type(error).__name__})", "check the address and your access to it")
+
+
+def _look_around(path: str) -> str:
+    """What to do about a file that is not there, by what is there instead."""
+    if "://" in path:
+        return "check the address"
+    folder, name = os.path.split(path)
+    unfinished = glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial"))
+    if unfinished:
+        return f"its writer did not finish, what it had flushed is in {unfinished[0]}"
+    if not os.path.isdir(folder or "."):
+        return f"there is no directory {folder}"
+    near = difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.8)
+    return f"did you mean {os.path.join(folder, near[0])}?" if near else "check the name"
+
+
+def _first_lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

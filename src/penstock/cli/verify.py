@@ -1,0 +1,108 @@
+"""``penstock verify``: whether files are whole, and where they are not."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.text import Text
+
+from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
+from penstock.cli.problems import Problem, advice_on, is_expected, problem_of
+from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.files import locate
+
+_EXAMPLES = """\b
+Examples:
+  penstock verify train.tfrecord
+  penstock verify data/ 's3://bucket/train-*.tfrecord'
+  penstock verify data/ --json | jq '.files[] | select(.problems != [])'
+"""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was read of one file, and what is wrong with it."""
+
+    path: str
+    records: int
+    bytes: int
+    """Of good records, frames included, in the uncompressed stream."""
+    problems: list[Problem]
+
+    def as_json(self) -> dict[str, Any]:
+        problems = [problem.as_json() for problem in self.problems]
+        return {"path": self.path, "records": self.records, "bytes": self.bytes, "problems": problems}
+
+
+@click.command(epilog=_EXAMPLES)
+@reading_options
+@jobs_option
+@json_option
+def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: bool) -> None:
+    """Read files whole and check every checksum.
+
+    Lists every damaged record, and the damage behind which a file cannot be read on.
+    """
+    files = expand(paths)
+    jobs = jobs_for(len(files), jobs)
+    threads = max(1, min(4, (os.cpu_count() or 1) // jobs))
+    start = time.perf_counter()
+    reports = on_each(files, lambda file, ticker: _verify(file, reading, threads, ticker), jobs=jobs, title="verifying")
+    seconds = time.perf_counter() - start
+    problems = [problem for report in reports for problem in report.problems]
+    if as_json:
+        total = sum(report.records for report in reports)
+        write_json({"files": [report.as_json() for report in reports], "records": total, "problems": len(problems)})
+    else:
+        _print(reports, problems, seconds)
+    click.get_current_context().exit(1 if problems else 0)
+
+
+def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker) -> Report:
+    if isinstance(file, Problem):
+        ticker.advance(1)
+        return Report(file.path, 0, 0, [file])
+    records = size = 0
+    done = 0.0
+    ending: list[Problem] = []
+    reader = reading.open(file, on_error="skip_record", threads=threads)
+    try:
+        file_size = locate(file)[0].stat(file).size
+        for chunk in reader.chunks():
+            records += len(chunk)
+            size += int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
+            # Of a compressed file only the end is known; its part of the bar is full when it seems to be, and waits.
+            now = min(0.99, size / file_size) if file_size else 0.0
+            ticker.advance(now - done, len(chunk))
+            done = now
+    except Exception as error:
+        if not is_expected(file, error):
+            raise
+        ending = [problem_of(file, error)]
+    ticker.advance(1 - done)
+    return Report(file, records, size, [problem_of(file, error) for error in reader.damage] + ending)
+
+
+def _print(reports: list[Report], problems: list[Problem], seconds: float) -> None:
+    console = open_console()
+    records = plural(sum(report.records for report in reports), "record")
+    size = size_text(sum(report.bytes for report in reports))
+    read = f"{plural(len(reports), 'file')}, {records}, {size} in {seconds:.1f} s"
+    if not problems:
+        console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches"))
+        return
+    if console.is_terminal:
+        console.print(problem_table(problems), Text(), soft_wrap=False)
+    else:
+        for problem in problems:
+            click.echo(printable(str(problem)))
+    for advice in advice_on(problems):
+        console.print(Text(printable(advice)), soft_wrap=not console.is_terminal)
+    bad = sum(bool(report.problems) for report in reports)
+    summary = f": {plural(len(problems), 'problem')} in {bad} of {read.replace('record', 'good record', 1)}"
+    console.print(Text.assemble(("not ok", "bold red"), summary))

@@ -1,0 +1,83 @@
+"""Finds the files that were asked for and works on several at once, with a progress bar on a terminal."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from penstock.cli.output import open_console
+from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.files import find_files
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Interrupted(Exception):
+    """The user has had enough: ends the threads."""
+
+
+class Ticker:
+    """What the work on the files reports while it goes on. Thread-safe."""
+
+    def __init__(self, progress: Progress, files: int) -> None:
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._records = 0
+        self._task = progress.add_task("", total=files, note="")
+
+    def advance(self, files: float = 0, records: int = 0) -> None:
+        """Note that a part of a file is done; raises where the user has interrupted the command."""
+        if self._stopped.is_set():
+            raise Interrupted
+        with self._lock:
+            self._records += records
+            note = f"{self._records:,} records" if self._records else ""
+        self._progress.update(self._task, advance=files, note=note)
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+
+def expand(paths: Iterable[str]) -> list[str | Problem]:
+    """The files that PATH... names, in order; a problem stands where a path names none."""
+    found: list[str | Problem] = []
+    for path in paths:
+        try:
+            found += find_files([path])
+        except Exception as error:
+            if not is_expected(path, error):
+                raise
+            found.append(problem_of(path, error))
+    return found
+
+
+def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title: str) -> list[R]:
+    """Answer what ``work`` makes of every file, ``jobs`` at a time, behind a progress bar on standard error."""
+    console = open_console(stderr=True)
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("files  {task.fields[note]}"))
+    with (
+        Progress(
+            *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
+        ) as bar,
+        ThreadPoolExecutor(jobs, thread_name_prefix="penstock-cli") as pool,
+    ):
+        ticker = Ticker(bar, len(files))
+        futures = [pool.submit(work, file, ticker) for file in files]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            ticker.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def jobs_for(files: int, wanted: int | None) -> int:
+    """How many files to read at once."""
+    return max(1, min(files, wanted or os.cpu_count() or 1))

@@ -1,0 +1,53 @@
+"""Names of the element types, and what users may write for them."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from penstock.errors import SchemaError, import_extra
+
+TextDtype: TypeAlias = Literal["bytes", "str"]
+IntegerDtype: TypeAlias = Literal["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+FloatDtype: TypeAlias = Literal["float16", "float32", "float64", "bfloat16"]
+
+TEXT: frozenset[str] = frozenset(get_args(TextDtype))
+INTEGERS: frozenset[str] = frozenset(get_args(IntegerDtype))
+FLOATS: frozenset[str] = frozenset(get_args(FloatDtype))
+DTYPES: frozenset[str] = TEXT | INTEGERS | FLOATS | {"bool"}
+
+_PYTHON_TYPES: dict[object, str] = {bytes: "bytes", str: "str", bool: "bool", int: "int64", float: "float32"}
+
+
+def canonical_dtype(dtype: object) -> str:
+    """Answer the canonical name of ``dtype``: a name, a Python type, or anything that NumPy takes for a dtype."""
+    if isinstance(dtype, str):
+        if dtype in DTYPES:
+            return dtype
+        close = difflib.get_close_matches(dtype, sorted(DTYPES), 1)
+        hint = f'did you mean "{close[0]}"?' if close else f"one of {', '.join(sorted(DTYPES))}"
+        raise SchemaError(f"unknown dtype {dtype[:40]!r}: {hint}")
+    if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
+        return _PYTHON_TYPES[dtype]
+    try:
+        found = np.dtype(dtype)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        found = None
+    if found is None or dtype is None:
+        raise SchemaError(f"{dtype!r} is no dtype: write its name, such as 'float32', or a NumPy dtype")
+    name = {"S": "bytes", "U": "str"}.get(found.kind, str(found.name))
+    if name not in DTYPES:
+        raise SchemaError(f"the dtype {name} cannot be stored: one of {', '.join(sorted(DTYPES))}")
+    return name
+
+
+def numpy_dtype(name: str) -> np.dtype[np.generic]:
+    """Answer the NumPy dtype of a numeric element type."""
+    if name in TEXT:
+        raise SchemaError(f"{name} has no NumPy dtype: its columns are views of bytes")
+    if name == "bfloat16":
+        bfloat16: type[np.generic] = import_extra("ml_dtypes", "bfloat16", "the dtype bfloat16").bfloat16
+        return np.dtype(bfloat16)
+    return np.dtype(name)

@@ -1,0 +1,216 @@
+"""An immutable mapping of names to features, for Examples and SequenceExamples."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from penstock.errors import SchemaError
+from penstock.files import StrPath, locate
+from penstock.schema import json_format
+from penstock.schema.feature import Feature
+from penstock.schema.sections import Sections
+
+
+class Schema(Mapping[str, Feature]):
+    """What the examples of a data set hold: a mapping of names to features.
+
+    >>> schema = Schema({"image": Feature("uint8", (28, 28), encoding="raw"), "label": int})
+    >>> schema["label"]
+    Feature('int64')
+
+    Args:
+        features: Name to :class:`Feature`, or to a dtype, which stands for a scalar.
+        sequence: For SequenceExamples, the features of the feature lists; a shape is that of one step, so ``(128,)``
+            gives a column ``[rows, steps, 128]``. None: the records are Examples.
+    """
+
+    __slots__ = ("_all", "_context", "_sequence", "_unknown")
+
+    def __init__(self, features: Mapping[str, object], *, sequence: Mapping[str, object] | None = None) -> None:
+        self._context = {name: _context_feature(name, value) for name, value in _items(features)}
+        self._sequence = (
+            None if sequence is None else {name: _step_feature(name, value) for name, value in _items(sequence)}
+        )
+        if both := self._context.keys() & (self._sequence or {}).keys():
+            raise SchemaError(f"a name stands for one feature, in the context or in the sequence: {_quote(both)}")
+        for section in (self._context, self._sequence or {}):
+            _check_keys(section)
+        self._all = self._context | (self._sequence or {})
+        # What a newer Penstock wrote into the file that this came from, kept for saving.
+        self._unknown: json_format.Unknown = {}
+
+    @property
+    def context(self) -> Mapping[str, Feature]:
+        """The features of the Example, or of the SequenceExample's context."""
+        return MappingProxyType(self._context)
+
+    @property
+    def sequence(self) -> Mapping[str, Feature]:
+        """The features of the SequenceExample's feature lists; empty for Examples."""
+        return MappingProxyType(self._sequence or {})
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether the records are SequenceExamples."""
+        return self._sequence is not None
+
+    def __getitem__(self, name: str) -> Feature:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def select(self, names: Iterable[str]) -> Schema:
+        """Answer the schema of some features, in the order given."""
+        chosen = [names] if isinstance(names, str) else list(names)
+        for name in chosen:
+            if name not in self._all:
+                close = difflib.get_close_matches(str(name), list(self._all), 1) or list(self._all)[:8]
+                raise SchemaError(f"the schema has no feature {name!r}; it has {_quote(close)}")
+        context = {name: self._context[name] for name in chosen if name in self._context}
+        sequence = self._sequence and {name: self._sequence[name] for name in chosen if name in self._sequence}
+        return Schema(context, sequence=sequence)._keeping(self)
+
+    def __or__(self, other: Schema) -> Schema:
+        """Unite two schemas; where both know a name, the right one counts."""
+        if not isinstance(other, Schema):
+            return NotImplemented
+        context = {name: feature for name, feature in self._context.items() if name not in other}
+        sequence = {name: feature for name, feature in self.sequence.items() if name not in other}
+        return Schema(
+            context | other._context,
+            sequence=sequence | dict(other.sequence) if self.is_sequence or other.is_sequence else None,
+        )._keeping(self, other)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Schema):
+            return NotImplemented
+        return (self._context, self._sequence) == (other._context, other._sequence)
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self._context.items()), frozenset(self.sequence.items()), self.is_sequence))
+
+    def __repr__(self) -> str:
+        if self._sequence is None:
+            return f"Schema({_block(self._context)})"
+        return f"Schema({_block(self._context)}, sequence={_block(self._sequence)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._context, self._sequence, self._unknown)
+
+    def to_json(self) -> str:
+        """Answer the text of a schema file: JSON, as ``docs/schema.md`` describes it."""
+        return json_format.dumps(Sections(self._context, self._sequence), self._unknown)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Schema:
+        """Answer the schema that the text of a schema file describes."""
+        sections, unknown = json_format.loads(text)
+        return _rebuild(*sections, unknown)
+
+    def save(self, path: StrPath) -> None:
+        """Write a schema file: whole, or not at all."""
+        store, name = locate(path)
+        upload = store.put(name, atomic=True)
+        try:
+            upload.write(self.to_json().encode("ascii"))
+            upload.commit(sync=False)
+        except BaseException:
+            upload.abort()
+            raise
+
+    @classmethod
+    def load(cls, path: StrPath) -> Schema:
+        """Read a schema file."""
+        store, name = locate(path)
+        text = bytearray()
+        for piece in store.stream(name):
+            text += piece
+            if len(text) > json_format.MAX_BYTES:
+                break  # from_json says what is wrong with it
+        try:
+            return cls.from_json(bytes(text))
+        except SchemaError as error:
+            raise SchemaError(f"{name}: {error}") from None
+
+    def _keeping(self, *sources: Schema) -> Schema:
+        """Take over what ``sources`` had in their files for the features that are here."""
+        for source in sources:
+            self._unknown |= {name: keys for name, keys in source._unknown.items() if name is None or name in self}
+        return self
+
+
+def _rebuild(
+    context: Mapping[str, Feature], sequence: Mapping[str, Feature] | None, unknown: json_format.Unknown
+) -> Schema:
+    schema = Schema(context, sequence=sequence)
+    schema._unknown = unknown
+    return schema
+
+
+def _items(features: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+    if not isinstance(features, Mapping):
+        raise SchemaError(f"a schema is made of a mapping of names to features, not of {type(features).__name__}")
+    for name in features:
+        if not isinstance(name, str):
+            raise SchemaError(f"the name of a feature is a str, not {type(name).__name__}")
+    return features.items()
+
+
+def _feature(name: str, value: object) -> Feature:
+    if isinstance(value, Feature):
+        return value
+    try:
+        return Feature(value)
+    except SchemaError as error:
+        raise SchemaError(f"feature {name!r}: {error}") from None
+
+
+def _context_feature(name: str, value: object) -> Feature:
+    feature = _feature(name, value)
+    if feature.ragged_levels > 1 and not feature.partitions:
+        feature = feature.replace(
+            key=f"{name}/ragged_flat_values" if feature.key is None else feature.key,
+            partitions=[f"{name}/ragged_row_lengths_{level}" for level in range(feature.ragged_levels - 1)],
+        )
+    return feature
+
+
+def _step_feature(name: str, value: object) -> Feature:
+    feature = _feature(name, value)
+    if feature.ragged_levels > 1:
+        raise SchemaError(f"feature {name!r}: a step of a sequence has at most one leading None, found {feature.shape}")
+    if feature.has_default:
+        raise SchemaError(f"feature {name!r}: a sequence takes no default; write optional=True")
+    return feature
+
+
+def _check_keys(section: Mapping[str, Feature]) -> None:
+    """Refuse two uses of one key: a record could not be written."""
+    users: dict[str, str] = {}
+    for name, feature in section.items():
+        key = name if feature.key is None else feature.key
+        if key in users:
+            raise SchemaError(f"the features {users[key]!r} and {name!r} have the same key {key!r}")
+        users[key] = name
+    for name, feature in section.items():
+        for key in feature.partitions:
+            if key in users:
+                raise SchemaError(f"the key {key!r} holds row lengths of {name!r}, and values of {users[key]!r}")
+
+
+def _block(features: Mapping[str, Feature]) -> str:
+    if not features:
+        return "{}"
+    lines = [f"    {name!r}: {feature!r},\n" for name, feature in features.items()]
+    return "{\n" + "".join(lines) + "}"
+
+
+def _quote(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))

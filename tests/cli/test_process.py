@@ -1,0 +1,82 @@
+"""What only a real process shows: pipes, terminals, exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+
+COMMAND = [sys.executable, "-m", "penstock"]
+
+
+def run(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, timeout=60, **options)  # type: ignore[call-overload]
+
+
+def test_records_go_through_a_pipe(folder: Path):
+    copied = run("cat", "good.tfrecord.gz", "--format", "tfrecord")
+    counted = run("count", "-", input=copied.stdout)
+    assert (counted.returncode, counted.stdout) == (0, b"10\t-\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error_message(folder: Path):
+    with ps.RecordWriter("long.tfrecord") as writer:
+        writer.write_many([b"x" * 1000] * 2000)
+    for form in ("lines", "tfrecord", "raw"):
+        process = subprocess.Popen(
+            [*COMMAND, "cat", "long.tfrecord", "--format", form], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        message = process.stderr.read()
+        process.stderr.close()
+        process.wait(60)
+        assert message == b"", form
+
+
+@pytest.mark.parametrize("arguments", [["count"], ["frobnicate"], ["cat", "x", "--limit", "-1"]])
+def test_what_is_not_understood_has_status_2(arguments: list[str]):
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert b"--help" in result.stderr
+
+
+def test_help_has_examples_and_the_exit_status():
+    assert b"Exit status" in run("--help").stdout
+    for command in ("count", "verify", "cat"):
+        assert f"penstock {command} ".encode() in run(command, "--help").stdout.partition(b"Examples:")[2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")
+def test_a_terminal_gets_a_table_and_no_binary(folder: Path, damaged: str):
+    shown = _on_terminal("verify", damaged)
+    assert "what is wrong" in shown
+    assert "the payload's checksum does not match" in shown
+    assert "is not for a terminal" in _on_terminal("cat", "good.tfrecord", "--format", "raw")
+
+
+def _on_terminal(*arguments: str) -> str:
+    import pty
+
+    main, terminal = pty.openpty()
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=terminal, stderr=terminal, stdin=terminal)
+    os.close(terminal)
+    output = b""
+    while True:
+        try:
+            piece = os.read(main, 4096)
+        except OSError:  # Linux says so where others say end of file
+            break
+        if not piece:
+            break
+        output += piece
+    os.close(main)
+    process.wait(60)
+    return output.decode()

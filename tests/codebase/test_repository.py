@@ -1,0 +1,74 @@
+"""The repository keeps its own promises: stubs, names, versions, sizes, a light import."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+
+ROOT = Path(__file__).parents[2]
+MOST_LINES = 400
+
+
+def test_the_stub_of_the_native_module_is_fresh(tmp_path: Path):
+    fresh = tmp_path / "_core.pyi"
+    subprocess.run(
+        [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "penstock._core", "-o", str(fresh)], check=True
+    )
+    assert fresh.read_text() == (ROOT / "src/penstock/_core.pyi").read_text(), "run: make stubs"
+
+
+def test_all_is_complete_and_sorted():
+    modules = {name for name, value in vars(ps).items() if type(value) is type(sys)}
+    public = {name for name in vars(ps) if not name.startswith("_")} - modules - {"annotations"}
+    assert set(ps.__all__) == public | {"__version__"}
+    assert list(ps.__all__) == sorted(ps.__all__)
+
+
+def test_every_public_name_is_explained():
+    assert [name for name in ps.__all__ if name != "__version__" and not getattr(ps, name).__doc__] == []
+
+
+def test_the_version_is_the_same_everywhere():
+    assert importlib.metadata.version("penstock") == ps.__version__
+    assert f"## {ps.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def texts() -> list[Path]:
+    folders = ("src", "cpp", "tests", "interop", "benchmarks", "examples")
+    return [
+        path
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".cc", ".h", ".inl"}
+    ]
+
+
+def test_no_file_is_long():
+    long = {str(path.relative_to(ROOT)): n for path in texts() if (n := path.read_text().count("\n")) > MOST_LINES}
+    assert long == {}
+
+
+def test_no_file_is_named_for_nothing_in_particular():
+    vague = re.compile(r"(^|_)(utils?|helpers?|manager|base|common|misc)$")
+    assert [str(path) for path in texts() if vague.search(path.stem)] == []
+
+
+@pytest.mark.parametrize(
+    "heavy", ["click", "rich", "typer", "fsspec", "cramjam", "tensorflow", "torch", "penstock.cli"]
+)
+def test_import_is_light(heavy: str, loaded_by_import: set[str]):
+    assert heavy not in loaded_by_import
+
+
+@pytest.fixture(scope="module")
+def loaded_by_import() -> set[str]:
+    code = "import sys, penstock; print('\\n'.join(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(result.stdout.split())
