@@ -12,6 +12,8 @@ namespace penstock::bindings {
 namespace nb = nanobind;
 
 void bind_checksums(nb::module_& m);
+void bind_decoding(nb::module_& m);
+void bind_encoding(nb::module_& m);
 void bind_reading(nb::module_& m);
 void bind_writing(nb::module_& m);
 

@@ -23,4 +23,6 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_checksums(m);
   penstock::bindings::bind_reading(m);
   penstock::bindings::bind_writing(m);
+  penstock::bindings::bind_decoding(m);
+  penstock::bindings::bind_encoding(m);
 }

@@ -103,6 +103,9 @@ void bind_chunk(nb::module_& m) {
           nb::sig("def __iter__(self) -> collections.abc.Iterator[bytes]"))
       .def_ro("first_record", &Chunk::first_record, "Number, in the input, of the first record.")
       .def_prop_ro(
+          "source", [](const Chunk& chunk) { return chunk.source ? *chunk.source : std::string(); },
+          "The input's name.")
+      .def_prop_ro(
           "buffer",
           [](const Chunk& chunk) {
             return ByteArray(chunk.buffer->data(), {chunk.buffer->capacity()}, owner_of(chunk));
@@ -182,11 +185,14 @@ void bind_reading(nb::module_& m) {
       .def(
           "__init__",
           [](StreamRecords* self, bool verify, std::uint64_t max_record_bytes, std::optional<std::uint64_t> input_end,
-             std::uint64_t start_offset, std::uint64_t start_record) {
-            new (self) StreamRecords(AssemblerOptions{max_record_bytes, input_end, start_offset, start_record}, verify);
+             std::uint64_t start_offset, std::uint64_t start_record, const std::string& source) {
+            new (self) StreamRecords(AssemblerOptions{max_record_bytes, input_end, start_offset, start_record,
+                                                          std::make_shared<const std::string>(source)},
+                                         verify);
           },
           nb::kw_only(), nb::arg("verify") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
-          nb::arg("input_end") = nb::none(), nb::arg("start_offset") = 0, nb::arg("start_record") = 0)
+          nb::arg("input_end") = nb::none(), nb::arg("start_offset") = 0, nb::arg("start_record") = 0,
+          nb::arg("source") = "")
       .def(
           "feed",
           [](StreamRecords& self, nb::handle data) {

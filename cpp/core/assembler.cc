@@ -34,7 +34,7 @@ void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t 
   if (!spans->empty()) {
     const std::size_t count = spans->size();
     events.push_back(Chunk{buffer, std::move(spans), 0, count, record_,
-                           static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin)});
+                           static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin), options_.source});
     record_ += count;
     last_count_ = count;
   }

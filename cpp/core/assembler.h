@@ -22,6 +22,7 @@ struct AssemblerOptions {
   std::optional<std::uint64_t> input_end;  // offset where the input ends, when that is known
   std::uint64_t start_offset = 0;          // offset of the first byte of the first block
   std::uint64_t start_record = 0;
+  std::shared_ptr<const std::string> source;  // the input's name, carried along in chunks
 };
 
 using Event = std::variant<Chunk, Fault>;

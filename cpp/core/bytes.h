@@ -22,6 +22,12 @@ inline std::uint32_t load_le32(const std::byte* p) {
   return v;
 }
 
+inline std::uint16_t load_le16(const std::byte* p) {
+  std::uint16_t v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
 inline void store_le64(std::byte* p, std::uint64_t v) { std::memcpy(p, &v, sizeof v); }
 inline void store_le32(std::byte* p, std::uint32_t v) { std::memcpy(p, &v, sizeof v); }
 

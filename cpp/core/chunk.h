@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/buffer.h"
@@ -17,6 +18,8 @@ struct Chunk {
   std::size_t end = 0;
   std::uint64_t first_record = 0;  // number, in the input, of the record at `begin`
   std::int64_t stream_offset = 0;  // offset, in the input, of buffer byte 0 (below zero when the buffer has head room)
+
+  std::shared_ptr<const std::string> source;  // the input's name, for errors
 
   std::size_t size() const { return end - begin; }
   Span span(std::size_t i) const { return (*spans)[begin + i]; }

@@ -67,10 +67,9 @@ void write_header(std::byte* out, std::uint64_t length) {
   store_le32(out + 8, mask_crc(crc32c(out, 8)));
 }
 
-void write_frame(std::byte* out, const std::byte* payload, std::size_t length) {
-  write_header(out, length);
-  if (length != 0) std::memcpy(out + kHeaderBytes, payload, length);
-  store_le32(out + kHeaderBytes + length, mask_crc(crc32c(out + kHeaderBytes, length)));
+void write_footer(std::byte* frame, std::size_t length) {
+  const std::byte* payload = frame + kHeaderBytes;
+  store_le32(frame + kHeaderBytes + length, mask_crc(crc32c(payload, length)));
 }
 
 }  // namespace penstock

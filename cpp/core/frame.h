@@ -81,7 +81,7 @@ std::size_t find_header(std::span<const std::byte> bytes, std::size_t from);
 
 void write_header(std::byte* out, std::uint64_t length);
 
-// Writes one frame of kFrameOverhead + length bytes.
-void write_frame(std::byte* out, const std::byte* payload, std::size_t length);
+// Writes the checksum behind a payload of `length` bytes that already stands behind the header at `frame`.
+void write_footer(std::byte* frame, std::size_t length);
 
 }  // namespace penstock

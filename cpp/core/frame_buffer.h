@@ -15,9 +15,21 @@ namespace penstock {
 class FrameBuffer {
  public:
   void append(std::span<const std::byte> payload) {
-    reserve(kFrameOverhead + payload.size());
-    write_frame(buffer_->data() + size_, payload.data(), payload.size());
-    size_ += kFrameOverhead + payload.size();
+    append_written(payload.size(), [&](std::byte* out) {
+      if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
+    });
+  }
+
+  // Frames a payload of `size` bytes that write(out) puts in place. It may scribble on kSlack bytes behind them.
+  static constexpr std::size_t kSlack = 8;
+  template <typename Write>
+  void append_written(std::size_t size, Write&& write) {
+    reserve(kFrameOverhead + size + kSlack);
+    std::byte* frame = buffer_->data() + size_;
+    write_header(frame, size);
+    write(frame + kHeaderBytes);
+    write_footer(frame, size);
+    size_ += kFrameOverhead + size;
     ++count_;
   }
 

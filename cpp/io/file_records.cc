@@ -16,8 +16,13 @@
 namespace penstock {
 namespace {
 
-AssemblerOptions assembler_options(const FileRecordsOptions& options, std::uint64_t file_size) {
-  return {options.max_record_bytes, file_size, options.start_offset, options.start_record};
+// Never more than were in use at once, so this bounds only what is kept after somebody held very many.
+constexpr std::size_t kMostIdleBuffers = 64;
+
+AssemblerOptions assembler_options(const std::string& path, const FileRecordsOptions& options,
+                                   std::uint64_t file_size) {
+  return {options.max_record_bytes, file_size, options.start_offset, options.start_record,
+          std::make_shared<const std::string>(path)};
 }
 
 }  // namespace
@@ -30,8 +35,8 @@ struct FileRecords::State {
         blocks((file_size - options.start_offset + options.block_bytes - 1) / options.block_bytes),
         head_room(options.block_bytes / 4),
         window(options.threads + 2),
-        pool(window + 2),
-        assembler(assembler_options(options, file_size)) {}
+        pool(kMostIdleBuffers),
+        assembler(assembler_options(path, options, file_size)) {}
 
   void work();
   void process(std::uint64_t block);

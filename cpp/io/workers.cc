@@ -69,14 +69,19 @@ Workers::~Workers() {
   if (state_ && state_->owner != current_process()) static_cast<void>(state_.release());
 }
 
+Workers::State& Workers::start() {
+  const std::lock_guard lock(starting_);
+  if (state_ && state_->owner != current_process()) static_cast<void>(state_.release());
+  if (!state_) state_ = std::make_unique<State>(threads_ - 1);
+  return *state_;
+}
+
 void Workers::run(std::size_t n, const std::function<void(std::size_t)>& task) {
   if (n <= 1 || threads_ <= 1) {
     for (std::size_t i = 0; i < n; ++i) task(i);
     return;
   }
-  if (state_ && state_->owner != current_process()) static_cast<void>(state_.release());
-  if (!state_) state_ = std::make_unique<State>(threads_ - 1);
-  State& s = *state_;
+  State& s = start();
   const std::lock_guard one_job(s.job);
   std::unique_lock lock(s.mutex);
   s.task = &task;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 namespace penstock {
 
@@ -24,7 +25,10 @@ class Workers {
 
  private:
   struct State;
+  State& start();
+
   std::size_t threads_;
+  std::mutex starting_;
   std::unique_ptr<State> state_;
 };
 

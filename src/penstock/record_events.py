@@ -95,6 +95,7 @@ class RecordEvents:
         records = _core.StreamRecords(
             verify=options.verify,
             max_record_bytes=options.max_record_bytes,
+            source=self._path,
             input_end=self._size if not kind else None,
         )
         plain = inflate(

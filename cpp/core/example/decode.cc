@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "core/example/varint.h"
+
 namespace penstock {
 namespace {
 
@@ -15,21 +17,28 @@ bool is_single_field(wire::Bytes bytes, std::byte tag, wire::Bytes& content) {
   return cursor.read_bytes(content) && cursor.done();
 }
 
-// A scalar of eight bytes on the wire or fewer, read without the general machinery.
+// Reads a float32 or int64 scalar that is written as serializers write it; false where it is anything else.
 bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
-  if (plan.element == Element::kFloat32) {
+  if (plan.kind == Kind::kFloat) {
     // 12 06 0a 04, then the value
     if (feature.size != 8 || load_le32(feature.data) != 0x040A0612u) return false;
     std::memcpy(out, feature.data + 4, 4);
     return true;
   }
-  if (plan.element != Element::kInt64 || feature.size < 5 || feature.size > 14) return false;
+  if (feature.size < 5 || feature.size > 14) return false;
   // 1a n+2 0a n, then the varint of n bytes
   const auto n = static_cast<std::uint32_t>(feature.size - 4);
   if (load_le32(feature.data) != (0x000A001Au | (n + 2) << 8 | n << 24)) return false;
-  const std::byte* p = feature.data + 4;
   std::uint64_t value;
-  if (!wire::read_varint(p, feature.end(), value) || p != feature.end()) return false;
+  if (n <= 4) {
+    // Loads end where the varint ends: there is always enough before it, and maybe nothing behind.
+    if (!join_groups(load_le32(feature.end() - 4) >> (32 - 8 * n), n, value)) return false;
+  } else if (n <= 8) {
+    if (!join_groups(load_le64(feature.end() - 8) >> (64 - 8 * n), n, value)) return false;
+  } else {
+    const std::byte* p = feature.data + 4;
+    if (!wire::read_varint(p, feature.end(), value) || p != feature.end()) return false;
+  }
   std::memcpy(out, &value, 8);
   return true;
 }
@@ -37,7 +46,18 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
 }  // namespace
 
 PartDecoder::PartDecoder(const DecodePlan& plan)
-    : plan_(plan), context_(plan, Section::kContext), sequence_(plan, Section::kSequence), found_(plan.features.size()) {}
+    : plan_(plan),
+      context_(plan, Section::kContext), sequence_(plan, Section::kSequence), found_(plan.features.size()) {
+  for (std::size_t i = 0; i < plan.features.size(); ++i) {
+    scalar_.push_back(is_plain_scalar(plan.features[i]));
+    std::size_t next = i + 1;
+    const auto same = [&](const FeaturePlan& other) {
+      return other.key == plan.features[i].key && other.section == plan.features[i].section;
+    };
+    while (next < plan.features.size() && !same(plan.features[next])) ++next;
+    same_key_.push_back(next < plan.features.size() ? static_cast<int>(next) : KeyIndex::kNotAsked);
+  }
+}
 
 bool PartDecoder::fail(ExampleFault fault, std::uint64_t expected, std::uint64_t found) {
   fault_.fault = fault;
@@ -53,21 +73,42 @@ DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t 
     const std::size_t row = first_row + i;
     fault_ = {};
     fault_.row = row;
-    if (!find_features(records[i], extra)) return fault_;
+    if (!find_features(records[i], row, columns, extra)) return fault_;
     for (std::size_t f = 0; f < columns.size(); ++f) {
+      if (std::uint8_t* valid = columns[f].valid) valid[row] = found_[f].state != State::kAbsent;
+      if (found_[f].state == State::kDecoded) continue;
       fault_.feature = static_cast<std::uint32_t>(f);
       fault_.in_feature = true;
       const bool good = plan_.features[f].sequence() ? decode_sequence(f, columns[f]) : decode_row(f, row, columns[f]);
       if (!good) return fault_;
-      if (std::uint8_t* valid = columns[f].valid) valid[row] = found_[f].present;
     }
   }
   return {};
 }
 
-bool PartDecoder::find_features(const RecordRef& record, ExtraBuffers& extra) {
+inline bool PartDecoder::found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
+                                     std::span<ColumnPart> columns, ExtraBuffers& extra) {
+  const auto f = static_cast<std::size_t>(feature);
+  const FeaturePlan& plan = plan_.features[f];
+  Found& found = found_[f];
+  // An entry that a later one replaces is checked all the same.
+  if (found.state == State::kFound &&
+      !(plan.sequence() ? validate_feature_list(found.value) : validate_feature(found.value)))
+    return false;
+  if (scalar_[f] && read_scalar(plan, entry.value, columns[f].dense + row * plan.value_bytes)) {
+    found.state = State::kDecoded;
+    return true;
+  }
+  ViewSource source = record.source;
+  if (entry.joined != nullptr) source = {entry.joined->data(), extra.add(joined_.back())};
+  found = {State::kFound, entry.value, source};
+  return true;
+}
+
+bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns,
+                                ExtraBuffers& extra) {
   if (record.payload.size > kLargestExample) return fail(ExampleFault::kTooLarge, kLargestExample, record.payload.size);
-  for (Found& found : found_) found.present = false;
+  for (Found& found : found_) found.state = State::kAbsent;
   std::size_t position[3] = {};
   const auto visit = [&](Section section, const Entry& entry) {
     const bool context = section == Section::kContext;
@@ -75,12 +116,8 @@ bool PartDecoder::find_features(const RecordRef& record, ExtraBuffers& extra) {
     const int feature = index.find(entry.key, position[static_cast<std::size_t>(section)]++);
     if (feature == KeyIndex::kNotAsked)
       return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
-    Found& found = found_[static_cast<std::size_t>(feature)];
-    // An entry that a later one replaces is checked all the same.
-    if (found.present && !(context ? validate_feature(found.value) : validate_feature_list(found.value))) return false;
-    ViewSource source = record.source;
-    if (entry.joined != nullptr) source = {entry.joined->data(), extra.add(joined_.back())};
-    found = {entry.value, source, true};
+    for (int f = feature; f != KeyIndex::kNotAsked; f = same_key_[static_cast<std::size_t>(f)])
+      if (!found_entry(f, entry, record, row, columns, extra)) return false;
     return true;
   };
   const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit);
@@ -90,15 +127,14 @@ bool PartDecoder::find_features(const RecordRef& record, ExtraBuffers& extra) {
 
 bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {
   const FeaturePlan& plan = plan_.features[feature];
-  Found& found = found_[feature];
-  if (!found.present) return fill_missing(plan, row, column);
+  const Found& found = found_[feature];
+  if (found.state == State::kAbsent) return fill_missing(plan, row, column);
   if (plan.ragged) {
     const std::size_t before = column.values.size();
     RowValues values(plan, found.source, column.values);
     bool unset = false;
     if (!read_values(plan, found.value, values, unset)) return false;
     if (unset) {
-      found.present = false;
       return fill_missing(plan, row, column);
     }
     const std::uint64_t items = (column.values.size() - before) / plan.item_bytes();
@@ -106,12 +142,10 @@ bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& c
     return check_count(plan, values);
   }
   std::byte* out = column.dense + row * plan.item_bytes();
-  if (plan.count == 1 && read_scalar(plan, found.value, out)) return true;
   RowValues values(plan, found.source, out);
   bool unset = false;
   if (!read_values(plan, found.value, values, unset)) return false;
   if (unset && plan.unset_takes_default) {
-    found.present = false;
     return fill_missing(plan, row, column);
   }
   return check_count(plan, values);
@@ -120,7 +154,7 @@ bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& c
 bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
   const FeaturePlan& plan = plan_.features[feature];
   const Found& found = found_[feature];
-  if (!found.present) {
+  if (found.state == State::kAbsent) {
     if (plan.missing == Missing::kError) return fail(ExampleFault::kMissing);
     column.lengths.push_back(0);
     return true;
@@ -151,6 +185,7 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
 }
 
 bool PartDecoder::fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column) {
+  if (column.valid != nullptr) column.valid[row] = 0;
   if (plan.missing == Missing::kError) return fail(ExampleFault::kMissing);
   if (plan.ragged) {
     column.lengths.push_back(0);

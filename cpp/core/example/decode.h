@@ -2,7 +2,8 @@
 //
 // A PartDecoder turns a run of records into a part of each column; several work side by side on disjoint rows. Each
 // record is walked once to find the features that were asked for, the last entry of a key counting, and then each feature
-// is decoded where it belongs. Features that nobody asked for cost their skipping.
+// is decoded where it belongs; plain scalars are decoded on the walk, and again where their key comes again. Features
+// that nobody asked for cost their skipping.
 #pragma once
 
 #include <mutex>
@@ -52,13 +53,16 @@ class PartDecoder {
                      ExtraBuffers& extra, std::int32_t default_buffer);
 
  private:
+  enum class State : std::uint8_t { kAbsent, kFound, kDecoded };
   struct Found {
+    State state = State::kAbsent;
     wire::Bytes value;
     ViewSource source;
-    bool present = false;
   };
 
-  bool find_features(const RecordRef& record, ExtraBuffers& extra);
+  bool found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
+                   std::span<ColumnPart> columns, ExtraBuffers& extra);
+  bool find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns, ExtraBuffers& extra);
   bool decode_row(std::size_t feature, std::size_t row, ColumnPart& column);
   bool decode_sequence(std::size_t feature, ColumnPart& column);
   bool fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column);
@@ -69,6 +73,8 @@ class PartDecoder {
   const DecodePlan& plan_;
   KeyIndex context_;
   KeyIndex sequence_;
+  std::vector<std::uint8_t> scalar_;  // whether a feature is decoded on the walk
+  std::vector<int> same_key_;         // the next feature with the same key, or kNotAsked
   std::vector<Found> found_;
   ResolvedFeature resolved_;  // scratch
   Joined joined_;             // scratch

@@ -31,6 +31,22 @@ enum class Section : std::uint8_t { kContext = 1, kSequence = 2 };
 // Reads any entry, however oddly it is written.
 bool read_odd_entry(wire::Bytes bytes, Entry& entry, Joined& joined);
 
+// Reads a whole map field at the cursor where it is written as every serializer writes it, with lengths of one byte:
+//   0a E  0a K key  12 V value    Answers false, and leaves the cursor alone, where it is anything else.
+inline bool read_short_entry(wire::Cursor& cursor, Entry& entry) {
+  const auto at = [](const std::byte* p) { return static_cast<std::size_t>(*p); };
+  const std::byte* p = cursor.p;
+  if (cursor.end - p < 6 || at(p) != 0x0A || at(p + 2) != 0x0A) return false;
+  const std::size_t size = at(p + 1), key = at(p + 3);
+  if (size >= 0x80 || size > static_cast<std::size_t>(cursor.end - p) - 2 || key + 4 > size) return false;
+  const std::byte* value = p + 4 + key;
+  // Four bytes of tags and lengths, the key, and the value: together they must fill the entry.
+  if (at(value) != 0x12 || at(value + 1) + key + 4 != size) return false;
+  entry = {{p + 4, key}, {value + 2, size - key - 4}, nullptr};
+  cursor.p = p + 2 + size;
+  return true;
+}
+
 // Reads an entry: key, then value, as every serializer writes them; otherwise by the slow way.
 inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
   wire::Cursor cursor(bytes);
@@ -65,12 +81,16 @@ bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, V
     if (!top.read_bytes(bytes)) return false;
     wire::Cursor map(bytes);
     while (!map.done()) {
+      Entry entry;
+      if (read_short_entry(map, entry)) {
+        if (!visit(section, entry)) return false;
+        continue;
+      }
       if (!map.read_tag(tag)) return false;
       if (tag.field != 1 || tag.type != wire::Type::kLength) {
         if (!map.skip(tag.type)) return false;
         continue;
       }
-      Entry entry;
       if (!map.read_bytes(bytes) || !read_entry(bytes, entry, joined) || !visit(section, entry)) return false;
     }
   }

@@ -52,6 +52,11 @@ struct FeaturePlan {
   bool has_mask() const { return missing == Missing::kInvalid; }
 };
 
+inline bool is_plain_scalar(const FeaturePlan& plan) {
+  const bool plain = plan.element == Element::kFloat32 || plan.element == Element::kInt64;
+  return plain && plan.count == 1 && !plan.ragged && !plan.sequence();
+}
+
 struct DecodePlan {
   std::vector<FeaturePlan> features;
   bool sequence_example = false;
