@@ -1,19 +1,23 @@
-# make demo   the main job on real data, end to end
-# make test   the tests
-# make check  formatting, lint, types
+# make demo     the main job on real data, end to end
+# make test     the tests
+# make check    formatting, lint, types, layers
+# make format   formats Python and C++
+# make stubs    writes the stub of the native module anew
 # make interop  the tests against heavy peers (TensorFlow), each in an environment of its own
-# make bench  speed, side by side with the peers
+# make bench    speed, side by side with the peers
+# make clean    removes the environments and the build
 # Every target makes the virtual environment that it needs; there is no step before.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+QUIET := -qq --disable-pip-version-check
 NATIVE := $(shell find cpp -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test check format stubs interop bench clean
 
 demo: $(VENV)/.native $(VENV)/.demo
-	$(BIN)/python examples/digits.py
+	@$(BIN)/python examples/digits.py
 
 test: $(VENV)/.native
 	$(BIN)/python -m pytest tests
@@ -43,22 +47,27 @@ clean:
 	rm -rf build $(VENV) .venvs
 
 $(VENV)/.environment: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -q --group dev
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
+	@echo "making the environment in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install $(QUIET) --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install $(QUIET) --group dev
+	@touch $@
 
 # Compiles only when something native changed: Python files are used in place.
 $(VENV)/.native: $(VENV)/.environment $(NATIVE)
-	$(BIN)/python -m pip install -q -e . --no-build-isolation
-	touch $@
+	@echo "building the native module"
+	@$(BIN)/python -m pip install $(QUIET) -e . --no-build-isolation
+	@touch $@
 
 $(VENV)/.demo: $(VENV)/.environment
-	$(BIN)/python -m pip install -q --group demo
-	touch $@
+	@echo "installing what the demo needs"
+	@$(BIN)/python -m pip install $(QUIET) --group demo
+	@touch $@
 
 # Peers live in environments of their own, one requirements file each.
 .venvs/%/.installed: peers/%.txt
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install -q -r $<
-	touch $@
+	@echo "making the environment in $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install $(QUIET) -r $<
+	@touch $@
