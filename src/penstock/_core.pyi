@@ -46,7 +46,9 @@ class Fault:
 
     @property
     def have(self) -> int:
-        """Bytes that the input has from the frame's start."""
+        """
+        Bytes that the input has from the frame's start, as far as they are known.
+        """
 
 class RecordChunk:
     """A buffer and the records in it, without a Python object per record."""
