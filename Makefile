@@ -16,20 +16,20 @@ NATIVE := $(shell find cpp -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test check format stubs interop bench clean
 
-demo: $(VENV)/.native $(VENV)/.demo
+demo: $(VENV)/.native $(VENV)/.with-demo
 	@$(BIN)/python examples/digits.py
 
-test: $(VENV)/.native
+test: $(VENV)/.native $(VENV)/.with-test
 	$(BIN)/python -m pytest tests
 
-check: $(VENV)/.native
+check: $(VENV)/.native $(VENV)/.with-check $(VENV)/.with-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python -m pytest tests/codebase
 
-format: $(VENV)/.native
+format: $(VENV)/.with-check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format -i
@@ -37,7 +37,7 @@ format: $(VENV)/.native
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
 
-interop: $(VENV)/.native .venvs/tensorflow/.installed
+interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed
 	$(BIN)/python -m pytest interop
 
 bench: $(VENV)/.native .venvs/tensorflow/.installed .venvs/tfrecord/.installed .venvs/tfrecords/.installed
@@ -51,7 +51,7 @@ $(VENV)/.environment: pyproject.toml
 	@echo "making the environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(QUIET) --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install $(QUIET) --group dev
+	@$(BIN)/python -m pip install $(QUIET) --group build
 	@touch $@
 
 # Compiles only when something native changed: Python files are used in place.
@@ -60,9 +60,10 @@ $(VENV)/.native: $(VENV)/.environment $(NATIVE)
 	@$(BIN)/python -m pip install $(QUIET) -e . --no-build-isolation
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.environment
-	@echo "installing what the demo needs"
-	@$(BIN)/python -m pip install $(QUIET) --group demo
+# The dependency groups of pyproject.toml, each when a target first needs it.
+$(VENV)/.with-%: $(VENV)/.environment
+	@echo "installing what make $* needs"
+	@$(BIN)/python -m pip install $(QUIET) --group $*
 	@touch $@
 
 # Peers live in environments of their own, one requirements file each.
