@@ -13,7 +13,7 @@ _WORDS = 20_000
 
 
 def images(rng: np.random.Generator) -> Iterator[bytes]:
-    """20,000 small pictures: smooth shapes, dark and bright areas, a little noise; gzip takes a tenth off, as of photos."""
+    """20,000 small pictures: smooth shapes and a little noise; gzip takes a tenth off, as of photos."""
     steps = np.linspace(0, 3, 32)
     left = np.minimum(steps.astype(int), 2)
     weights = np.zeros((32, 4))
