@@ -3,7 +3,7 @@
 # make check    formatting, lint, types, layers
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
-# make interop  the tests against heavy peers (TensorFlow), each in an environment of its own
+# make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
 # Every target makes the virtual environment that it needs; there is no step before.
@@ -37,8 +37,9 @@ format: $(VENV)/.with-check
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
 
-interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed
-	$(BIN)/python -m pytest interop
+interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed .venvs/columns/.penstock
+	$(BIN)/python -m pytest interop --ignore interop/columns
+	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
 
 bench: $(VENV)/.native .venvs/tensorflow/.installed .venvs/tfrecord/.installed .venvs/tfrecords/.installed
 	$(BIN)/python benchmarks/run.py
@@ -71,4 +72,13 @@ $(VENV)/.with-%: $(VENV)/.environment
 	@echo "making the environment in $(@D)"
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip install $(QUIET) -r $<
+	@touch $@
+
+# Where the peers are libraries that share our memory, the package is installed beside them, as a wheel.
+.venvs/%/.penstock: .venvs/%/.installed $(VENV)/.native $(shell find src -name '*.py')
+	@echo "installing penstock in $(@D)"
+	@rm -rf build/wheels
+	@$(BIN)/python -m pip wheel $(QUIET) --no-deps --no-build-isolation -w build/wheels .
+	@$(@D)/bin/python -m pip uninstall $(QUIET) -y penstock
+	@$(@D)/bin/python -m pip install $(QUIET) build/wheels/penstock-*.whl
 	@touch $@

@@ -22,11 +22,13 @@ def batch() -> Batch:
     )
 
 
-def test_is_a_mapping_of_columns() -> None:
+def test_has_its_columns_by_name() -> None:
     assert list(batch()) == ["label", "image", "words", "score"]
     assert len(batch()) == 4
     assert batch().num_rows == 3
-    assert dict(**batch()).keys() == batch().keys()
+    assert list(dict(batch())) == list(dict(**batch())) == list(batch())
+    assert "label" in batch()
+    assert "other" not in batch()
     assert batch()["image"].shape == (3, 2, 2)
 
 

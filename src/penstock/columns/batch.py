@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from penstock.columns.arrow_nodes import ArrowNode
 from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, to_list
 
 
-class Batch(Mapping[str, AnyColumn]):
-    """A mapping from names to columns of equal length; immutable, ``batch | {name: column}`` is a new one.
+class Batch:
+    """Columns of equal length, by name, with the methods of a mapping; immutable: ``batch | {name: column}`` is new.
 
-    It is no dict, because libraries that speak Arrow take a dict apart before they ask it for its Arrow data.
+    It is no ``Mapping`` by type. Data frame libraries take a mapping apart and copy what is in it; asked for its Arrow
+    data they share the memory. ``dict(batch)`` and ``f(**batch)`` work all the same.
 
     >>> batch = Batch({"label": np.array([3, 1]), "score": np.array([0.5, 1.0])})
     >>> batch.to_list()
@@ -24,7 +25,7 @@ class Batch(Mapping[str, AnyColumn]):
 
     __slots__ = ("_columns", "_num_rows")
 
-    def __init__(self, columns: Mapping[str, Any], *, num_rows: int | None = None) -> None:
+    def __init__(self, columns: Mapping[str, Any] | Batch, *, num_rows: int | None = None) -> None:
         self._columns: dict[str, AnyColumn] = {name: as_column(column) for name, column in columns.items()}
         if num_rows is None:
             num_rows = len(next(iter(self._columns.values()), ()))
@@ -71,12 +72,23 @@ class Batch(Mapping[str, AnyColumn]):
     def __len__(self) -> int:
         return len(self._columns)
 
-    def __or__(self, other: Mapping[str, Any]) -> Batch:
-        return Batch({**self, **other})
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
 
-    # Columns do not compare elementwise, so neither do batches.
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
+    def keys(self) -> KeysView[str]:
+        """Answer the names."""
+        return self._columns.keys()
+
+    def values(self) -> ValuesView[AnyColumn]:
+        """Answer the columns."""
+        return self._columns.values()
+
+    def items(self) -> ItemsView[str, AnyColumn]:
+        """Answer names and columns."""
+        return self._columns.items()
+
+    def __or__(self, other: Mapping[str, Any] | Batch) -> Batch:
+        return Batch({**self, **other}, num_rows=self._num_rows)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {describe(column)}" for name, column in self._columns.items())
