@@ -101,9 +101,7 @@ class RecordEvents:
             max_record_bytes=options.max_record_bytes,
             input_end=self._size if not kind else None,
         )
-        plain = inflate(
-            kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream
-        )
+        plain = inflate(kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream)
         head = b""
         try:
             for piece in plain:
