@@ -20,7 +20,7 @@ LAYERS = [
     ["damage"],
     ["record_events"],
     ["reader", "writer"],
-    ["index", "integrity", "manifest"],
+    ["index", "infer", "integrity", "manifest"],
     ["dataset"],
     ["frameworks", "convert", "tf"],
     ["engines"],
