@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
+import cramjam
+
 
 def _table_entry(byte: int) -> int:
     for _ in range(8):
@@ -44,3 +46,9 @@ def frames(payloads: Iterable[bytes]) -> bytes:
 def flip(data: bytes, position: int, mask: int = 1) -> bytes:
     """Change bits of one byte."""
     return data[:position] + bytes([data[position] ^ mask]) + data[position + 1 :]
+
+
+def snappy_block(plain: bytes) -> bytes:
+    """A block as TensorFlow frames SNAPPY."""
+    packed = bytes(cramjam.snappy.compress_raw(plain))
+    return struct.pack(">I", len(packed)) + packed

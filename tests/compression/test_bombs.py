@@ -7,8 +7,9 @@ import struct
 import sys
 import zlib
 
-import framing
 import pytest
+
+import framing
 from processes import run_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs an enforced limit on address space")

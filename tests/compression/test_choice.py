@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import zlib
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 RECORDS = [b"record", b"", b"another record" * 100]

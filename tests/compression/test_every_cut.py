@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import zlib
 
-import framing
 import pytest
-from test_snappy import block
 
+import framing
 import penstock as ps
+from framing import snappy_block as block
 from penstock.compression.members import GzipEncoder
 
 RECORDS = [b"record %d" % number * (number % 5) for number in range(20)]
@@ -41,11 +41,11 @@ def test_every_cut_is_an_error_or_ends_where_a_stream_and_a_record_end(tmp_path,
         records = []
         try:
             for record in ps.RecordReader(path, compression=kind):
-                records.append(record)  # noqa: PERF402
+                records.append(record)
             silent.append((size, len(records)))
         except ps.CorruptDataError as error:
-            assert error.path == str(path)  # noqa: PT017
-            assert error.record == len(records)  # noqa: PT017
+            assert error.path == str(path)
+            assert error.record == len(records)
         assert records == RECORDS[: len(records)]
     members = [(whole.index(b"\x1f\x8b\x08\x04", 1), 10)] if name == "GZIP, ours" else []
     assert silent == [*members, (len(whole), 20)]
@@ -60,7 +60,7 @@ def test_every_flipped_bit_is_an_error_or_harmless(tmp_path, name):
         records = []
         try:
             for record in ps.RecordReader(path, compression=kind):
-                records.append(record)  # noqa: PERF402
+                records.append(record)
             assert records == RECORDS  # a name, a time or the like
         except ps.CorruptDataError:
             assert records == RECORDS[: len(records)]

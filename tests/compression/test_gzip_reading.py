@@ -6,9 +6,9 @@ import gzip
 import struct
 import zlib
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 RECORDS = [b"record %d" % number * (number % 30) for number in range(300)]
@@ -28,7 +28,7 @@ def read_until_error(path, **options):
     records = []
     with pytest.raises(ps.CorruptDataError) as caught:
         for record in ps.RecordReader(path, **options):
-            records.append(record)  # noqa: PERF402
+            records.append(record)
     return records, caught.value
 
 

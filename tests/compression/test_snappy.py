@@ -5,18 +5,14 @@ from __future__ import annotations
 import struct
 
 import cramjam
-import framing
 import pytest
 
+import framing
 import penstock as ps
+from framing import snappy_block as block
 
 RECORDS = [b"record %d" % number * 20 for number in range(3000)]
 DATA = framing.frames(RECORDS)
-
-
-def block(plain):
-    packed = bytes(cramjam.snappy.compress_raw(plain))
-    return struct.pack(">I", len(packed)) + packed
 
 
 @pytest.fixture
@@ -60,7 +56,7 @@ def test_a_block_that_lies_is_an_error_behind_the_records_before_it(path, bad, w
     records = []
     with pytest.raises(ps.CompressionError, match=words) as caught:
         for record in ps.RecordReader(path):
-            records.append(record)  # noqa: PERF402
+            records.append(record)
     assert records == few
     assert (caught.value.record, caught.value.offset) == (10, len(framing.frames(few)))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 RECORDS = [b"record %d" % number for number in range(300)]
@@ -22,7 +22,7 @@ def error_behind_all_records(path, **options):
     records = []
     with pytest.raises(ps.CorruptDataError) as caught:
         for record in ps.RecordReader(path, **options):
-            records.append(record)  # noqa: PERF402
+            records.append(record)
     assert records == RECORDS
     assert (caught.value.offset, caught.value.record) == (len(DATA), len(RECORDS))
     return caught.value

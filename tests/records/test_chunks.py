@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 
-import framing
 import numpy as np
 import pytest
 
+import framing
 import penstock as ps
 
 RECORDS = [b"%d" % number * (number % 50) for number in range(500)]

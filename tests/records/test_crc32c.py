@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-import framing
 import pytest
 
+import framing
 from penstock import _core
 
 KERNELS = _core.crc32c_kernels()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 

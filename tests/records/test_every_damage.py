@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 RECORDS = [b"first record", b"", b"\0" * 9, b"the last one, somewhat longer"]
@@ -16,7 +16,7 @@ def read(path, **options):
     records = []
     try:
         for record in ps.RecordReader(path, **options):
-            records.append(record)  # noqa: PERF402
+            records.append(record)
     except ps.CorruptDataError as error:
         assert error.path == str(path)
         return records, error.kind

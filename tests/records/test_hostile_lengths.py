@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import framing
 import pytest
-from processes import run_python
 
+import framing
 import penstock as ps
 from penstock import _core
+from processes import run_python
 
 GIANT = [1 << 62, (1 << 63) - 4, 1 << 63, (1 << 63) + 1, (1 << 64) - 17, (1 << 64) - 16, (1 << 64) - 5, (1 << 64) - 1]
 

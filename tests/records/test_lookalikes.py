@@ -7,9 +7,9 @@ import io
 import tarfile
 import zlib
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 PLAIN = framing.frames([b"record"] * 20)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 GOOD = framing.frame(b"good")

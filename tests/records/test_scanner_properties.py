@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import framing
+import itertools
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import framing
 from penstock import _core
 
 relaxed = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -31,7 +33,7 @@ def described(events):
 def from_pieces(data, positions, **options):
     stream = _core.StreamRecords(**options)
     edges = [0, *sorted(min(position, len(data)) for position in positions), len(data)]
-    events = [event for a, b in zip(edges, edges[1:], strict=False) for event in stream.feed(data[a:b])]
+    events = [event for a, b in itertools.pairwise(edges) for event in stream.feed(data[a:b])]
     return described([*events, *stream.finish()])
 
 

@@ -7,9 +7,9 @@ import os
 import re
 import stat
 
-import framing
 import pytest
 
+import framing
 import penstock as ps
 
 PARTIAL = re.compile(r"\.some\.tfrecord\.[0-9a-f]{8}\.partial")

@@ -7,9 +7,9 @@ import os
 import signal
 
 import pytest
-from processes import run_python
 
 import penstock as ps
+from processes import run_python
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs /dev/full and kill -9")
 

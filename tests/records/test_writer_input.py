@@ -118,6 +118,6 @@ def test_a_level_that_does_not_exist_is_refused(tmp_path, level):
 def test_wrong_arguments_leave_no_noise_behind(tmp_path, recwarn):
     with pytest.raises(TypeError):
         ps.RecordWriter(tmp_path / "some", bogus=1)
-    with pytest.raises(TypeError, match="a path is a str or an os.PathLike, not int"):
+    with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike, not int"):
         ps.RecordWriter(3)
     assert not recwarn.list
