@@ -120,7 +120,9 @@ class BytesColumn(Column):
         return fixed_size_lists(values, self._rows, self._shape)
 
     def _row(self, index: int) -> Any:
-        return self._slice(index, index + 1).to_list()[0]
+        per_row = math.prod(self._shape)
+        views = self._views[index * per_row : (index + 1) * per_row]
+        return _nested(_core.views_to_list(views, self._buffers, self._text), (1, *self._shape))[0]
 
     def _slice(self, start: int, stop: int) -> Self:
         per_row = math.prod(self._shape)

@@ -81,6 +81,8 @@ class Ragged(Column):
         if width < longest:
             lengths = np.minimum(lengths, width)
             flat = flat[_ranges(self._offsets[:-1] - begin, lengths)]
+        if (lengths == width).all():
+            return flat.reshape(len(self), width, *flat.shape[1:]).copy()
         padded = np.full((len(self), width, *flat.shape[1:]), value, flat.dtype)
         padded[np.arange(width) < lengths[:, None]] = flat
         return padded
