@@ -148,6 +148,13 @@ def test_fixed_size_is_suggested_and_not_assumed(tmp_path: Path) -> None:
     )
 
 
+def test_parts_of_a_nested_feature_are_pointed_out(tmp_path: Path) -> None:
+    found = infer(tmp_path, [example(**{"w/ragged_flat_values": [1, 2], "w/ragged_row_lengths_0": [2, 0]})])
+    suggestion = found.evidence["w/ragged_flat_values"].suggestion
+    assert suggestion == "the values of the nested feature 'w', shape (None, None), as TFDS stores it"
+    assert found.evidence["w/ragged_row_lengths_0"].suggestion is None
+
+
 def test_evidence_says_how_sure_and_why(tmp_path: Path) -> None:
     evidence = infer(tmp_path, [example(x="hello", n=[1, 2, 3, 4, 5])] * 150).evidence
     assert evidence["x"].certainty == "likely"

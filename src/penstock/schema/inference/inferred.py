@@ -88,11 +88,13 @@ def conclude(
     """Draw the schema from all observations."""
     features: dict[Section, dict[str, Feature]] = {"context": {}, "sequence": {}}
     evidence: dict[str, Evidence] = {}
+    keys = {seen.key for seen in observed}
     for seen in sorted(observed, key=lambda seen: seen.section):
         name = seen.key
         while name in evidence:  # one key in both sections
             name = f"sequence/{name}"
         feature, suggestion = _feature(seen, records)
+        suggestion = suggestion or _suggest_nested(seen.key, keys)
         if feature is not None:
             features[seen.section][name] = feature if name == seen.key else feature.replace(key=seen.key)
         evidence[name] = Evidence(
@@ -147,6 +149,17 @@ def _suggest(seen: Observations, forms: frozenset[Form]) -> str | None:
         return None
     fitting = [f"{dtype} ({size // width},)" for dtype, width in (("uint8", 1), ("float32", 4)) if size % width == 0]
     return f'always {size} bytes: perhaps encoding="raw", such as {" or ".join(fitting)}'
+
+
+def _suggest_nested(key: str, keys: set[str]) -> str | None:
+    """Say where values and row lengths have the names that TFDS gives to the parts of a nested ragged feature."""
+    name = key.removesuffix("/ragged_flat_values")
+    levels = 0
+    while f"{name}/ragged_row_lengths_{levels}" in keys:
+        levels += 1
+    if name == key or not levels:
+        return None
+    return f"the values of the nested feature {name!r}, shape ({'None, ' * levels}None), as TFDS stores it"
 
 
 def _certainty(seen: Observations, feature: Feature | None, complete: bool) -> Certainty:
