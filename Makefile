@@ -1,31 +1,35 @@
-# make demo   the main job on real data, end to end
-# make test   the tests
-# make check  formatting, lint, types
-# make interop  the tests against heavy peers (TensorFlow), each in an environment of its own
-# make bench  speed, side by side with the peers
+# make demo     the main job on real data, end to end
+# make test     the tests
+# make check    formatting, lint, types, layers
+# make format   formats Python and C++
+# make stubs    writes the stub of the native module anew
+# make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
+# make bench    speed, side by side with the peers
+# make clean    removes the environments and the build
 # Every target makes the virtual environment that it needs; there is no step before.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+QUIET := -qq --disable-pip-version-check
 NATIVE := $(shell find cpp -type f) CMakeLists.txt pyproject.toml
 
 .PHONY: demo test check format stubs interop bench clean
 
-demo: $(VENV)/.native $(VENV)/.demo
-	$(BIN)/python examples/digits.py
+demo: $(VENV)/.native $(VENV)/.with-demo
+	@$(BIN)/python examples/digits.py
 
-test: $(VENV)/.native
+test: $(VENV)/.native $(VENV)/.with-test
 	$(BIN)/python -m pytest tests
 
-check: $(VENV)/.native
+check: $(VENV)/.native $(VENV)/.with-check $(VENV)/.with-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python -m pytest tests/codebase
 
-format: $(VENV)/.native
+format: $(VENV)/.with-check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format -i
@@ -33,8 +37,9 @@ format: $(VENV)/.native
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
 
-interop: $(VENV)/.native .venvs/tensorflow/.installed
-	$(BIN)/python -m pytest interop
+interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed .venvs/columns/.penstock
+	$(BIN)/python -m pytest interop --ignore interop/columns
+	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
 
 bench: $(VENV)/.native .venvs/tensorflow/.installed .venvs/tfrecord/.installed .venvs/tfrecords/.installed
 	$(BIN)/python benchmarks/run.py
@@ -43,22 +48,37 @@ clean:
 	rm -rf build $(VENV) .venvs
 
 $(VENV)/.environment: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install -q --group dev
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
+	@echo "making the environment in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install $(QUIET) --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install $(QUIET) --group build
+	@touch $@
 
 # Compiles only when something native changed: Python files are used in place.
 $(VENV)/.native: $(VENV)/.environment $(NATIVE)
-	$(BIN)/python -m pip install -q -e . --no-build-isolation
-	touch $@
+	@echo "building the native module"
+	@$(BIN)/python -m pip install $(QUIET) -e . --no-build-isolation
+	@touch $@
 
-$(VENV)/.demo: $(VENV)/.environment
-	$(BIN)/python -m pip install -q --group demo
-	touch $@
+# The dependency groups of pyproject.toml, each when a target first needs it.
+$(VENV)/.with-%: $(VENV)/.environment
+	@echo "installing what make $* needs"
+	@$(BIN)/python -m pip install $(QUIET) --group $*
+	@touch $@
 
 # Peers live in environments of their own, one requirements file each.
 .venvs/%/.installed: peers/%.txt
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install -q -r $<
-	touch $@
+	@echo "making the environment in $(@D)"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install $(QUIET) -r $<
+	@touch $@
+
+# Where the peers are libraries that share our memory, the package is installed beside them, as a wheel.
+.venvs/%/.penstock: .venvs/%/.installed $(VENV)/.native $(shell find src -name '*.py')
+	@echo "installing penstock in $(@D)"
+	@rm -rf build/wheels
+	@$(BIN)/python -m pip wheel $(QUIET) --no-deps --no-build-isolation -w build/wheels .
+	@$(@D)/bin/python -m pip uninstall $(QUIET) -y penstock
+	@$(@D)/bin/python -m pip install $(QUIET) build/wheels/penstock-*.whl
+	@touch $@

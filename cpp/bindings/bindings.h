@@ -11,7 +11,9 @@ namespace penstock::bindings {
 
 namespace nb = nanobind;
 
+void bind_arrow(nb::module_& m);
 void bind_checksums(nb::module_& m);
+void bind_columns(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_reading(nb::module_& m);

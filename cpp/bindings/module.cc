@@ -20,7 +20,9 @@ NB_MODULE(_core, m) {
     }
   });
 
+  penstock::bindings::bind_arrow(m);
   penstock::bindings::bind_checksums(m);
+  penstock::bindings::bind_columns(m);
   penstock::bindings::bind_reading(m);
   penstock::bindings::bind_writing(m);
   penstock::bindings::bind_decoding(m);

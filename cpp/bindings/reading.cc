@@ -89,7 +89,7 @@ void bind_chunk(nb::module_& m) {
       .def_ro("record", &Fault::record, "Number of the frame in the input, from 0.")
       .def_ro("need", &Fault::need,
               "Bytes that the frame claims (too-large: its payload), or 0 where its header is unreadable.")
-      .def_ro("have", &Fault::have, "Bytes that the input has from the frame's start.");
+      .def_ro("have", &Fault::have, "Bytes that the input has from the frame's start, as far as they are known.");
 
   nb::class_<ChunkIterator>(m, "_RecordIterator", nb::type_slots(iterator_slots),
                             "Iterates a chunk's records as bytes.");

@@ -106,7 +106,8 @@ void bind_writing(nb::module_& m) {
       .def(nb::init<>())
       .def("__len__", &FrameBuffer::size, "Bytes of all frames.")
       .def_prop_ro("count", &FrameBuffer::count, "Frames in the buffer.")
-      .def("append", &append, nb::arg("record"), "Frame one bytes-like record; answer the bytes of all frames.")
+      .def("append", &append, nb::arg("record").none(), nb::sig("def append(self, record: object) -> int"),
+           "Frame one bytes-like record; answer the bytes of all frames.")
       .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
            nb::sig("def extend(self, records: list[typing.Any], start: int, limit: int) -> int"),
            "Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.")

@@ -40,12 +40,12 @@ void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t 
   }
   offset_ += result.consumed;
   const std::size_t left = end - begin - result.consumed;
-  if (result.state == WalkState::kFault) return fail(result.fault, result.need, left, events);
   if (result.state == WalkState::kDone) return;
   need_ = result.need;
-  if (options_.input_end && need_ > *options_.input_end - offset_)
-    return fail(left < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_,
-                *options_.input_end - offset_, events);
+  const std::uint64_t have = options_.input_end ? *options_.input_end - offset_ : left;
+  if (result.state == WalkState::kFault) return fail(result.fault, need_, have, events);
+  if (options_.input_end && need_ > have)
+    return fail(left < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_, have, events);
   tail_ = {buffer, begin + result.consumed, left};
   if (left > head_room) start_long_record();
 }

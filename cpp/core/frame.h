@@ -44,7 +44,7 @@ struct Fault {
   std::uint64_t offset = 0;  // of the frame
   std::uint64_t record = 0;  // number of the frame
   std::uint64_t need = 0;    // bytes that the frame claims, its overhead included (0 when its header is unreadable)
-  std::uint64_t have = 0;    // bytes that the input has from the frame's start
+  std::uint64_t have = 0;    // bytes that the input has from the frame's start, as far as they are known
 };
 
 enum class WalkState : std::uint8_t {

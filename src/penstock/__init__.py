@@ -21,8 +21,10 @@ from penstock.errors import (
     SchemaError,
     TruncatedError,
 )
+from penstock.infer import infer_schema
 from penstock.reader import RecordReader
 from penstock.schema import Feature, Schema
+from penstock.schema.inference import Inferred
 from penstock.writer import RecordWriter
 
 __version__ = "0.1.0"
@@ -32,6 +34,7 @@ __all__ = [
     "CompressionError",
     "CorruptDataError",
     "Feature",
+    "Inferred",
     "MalformedExampleError",
     "MissingExtraError",
     "PenstockError",
@@ -43,4 +46,5 @@ __all__ = [
     "SchemaError",
     "TruncatedError",
     "__version__",
+    "infer_schema",
 ]

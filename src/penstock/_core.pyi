@@ -7,8 +7,22 @@ import os
 from typing import Annotated, Any, overload
 
 import numpy
+import numpy.typing
 from numpy.typing import NDArray
 
+
+def arrow_schema(node: object) -> object:
+    """Export a tree of nodes as an ``arrow_schema`` capsule."""
+
+def arrow_array(node: object) -> object:
+    """
+    Export a tree of nodes as an ``arrow_array`` capsule, which holds the nodes' buffers.
+    """
+
+def arrow_stream(node: object) -> object:
+    """
+    Export a tree of nodes as an ``arrow_array_stream`` capsule of one array.
+    """
 
 def crc32c_kernels() -> list[str]:
     """
@@ -20,6 +34,28 @@ def crc32c(data: object, crc: int = 0, kernel: str | None = None) -> int:
 
 def mask_crc(crc: int) -> int:
     """Mask a checksum as TFRecord stores it."""
+
+def views_to_list(views: object, buffers: tuple[object, ...], text: bool) -> list[Any]:
+    """The values of views as bytes, or as str where ``text``."""
+
+def check_views(views: object, buffers: tuple[object, ...], text: bool) -> None:
+    """
+    Raise where a view points outside the buffers or, where ``text``, at what is not UTF-8.
+    """
+
+def compact_views(views: object, buffers: tuple[object, ...]) -> tuple[numpy.typing.NDArray[numpy.int32], tuple[numpy.typing.NDArray[numpy.uint8], ...]]:
+    """
+    Copy the values of views together; answer new views and the buffers, one for every 2 GiB.
+    """
+
+@overload
+def offsets_to_views(offsets: numpy.typing.NDArray[numpy.int32], data: object) -> tuple[numpy.typing.NDArray[numpy.int32], list[int]]: ...
+
+@overload
+def offsets_to_views(offsets: numpy.typing.NDArray[numpy.int64], data: object) -> tuple[numpy.typing.NDArray[numpy.int32], list[int]]:
+    """
+    Views of data[offsets[i]:offsets[i + 1]], and where each 2 GiB window that they look through begins.
+    """
 
 class Fault:
     """What is wrong with a frame, and where."""
@@ -46,7 +82,9 @@ class Fault:
 
     @property
     def have(self) -> int:
-        """Bytes that the input has from the frame's start."""
+        """
+        Bytes that the input has from the frame's start, as far as they are known.
+        """
 
 class RecordChunk:
     """A buffer and the records in it, without a Python object per record."""

@@ -46,7 +46,7 @@ def lookalike(head: bytes, what: str = "this") -> str:
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
             return f"; {what} is {name}, not a TFRecord"
-    if head and not head.strip(b"\0"):
+    if head and head == bytes(len(head)):
         return f"; {what} starts with zeros: a disk was full, or a download never finished"
     if head[257:262] == b"ustar":
         return f"; {what} is a tar archive, not a TFRecord"

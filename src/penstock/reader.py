@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
@@ -129,16 +129,18 @@ class RecordReader:
             self._pass_over_or_raise(error_of(fault, self._path))
         return count
 
-    def _undamaged(self, events: Iterable[RecordChunk | CorruptDataError]) -> Generator[RecordChunk, None, None]:
+    def _undamaged(self, events: RecordEvents) -> Generator[RecordChunk, None, None]:
         """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""
         self._damage = []
-        for event in events:
-            if isinstance(event, RecordChunk):
-                yield event
-            else:
-                self._pass_over_or_raise(event)
-                if self._on_error != "skip_record":
-                    return
+        # Closed here and not by the collector: an error keeps its frames alive, and with them files and threads.
+        with closing(iter(events)) as remaining:
+            for event in remaining:
+                if isinstance(event, RecordChunk):
+                    yield event
+                else:
+                    self._pass_over_or_raise(event)
+                    if self._on_error != "skip_record":
+                        return
 
     def _pass_over_or_raise(self, error: CorruptDataError) -> None:
         forgiven = {

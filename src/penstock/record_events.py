@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from penstock import _core
@@ -44,20 +44,21 @@ class RecordEvents:
         self._process = os.getpid()
         info = store.stat(path)
         self._size = info.size
+        self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
         if isinstance(store, LocalFiles) and info.seekable:
             self._head = store.read(path, 0, HEAD_BYTES)
             self.native = not self._compression()
             """Whether native threads read the file."""
             if not self.native:
-                self._pieces = store.stream(path)
+                self._pieces = self._stream = store.stream(path)
         else:
             self.native = False
-            stream = store.stream(path)
-            self._head = _gather_head(stream)
-            self._pieces = itertools.chain([self._head], stream)
+            self._stream = store.stream(path)
+            self._head = _gather_head(self._stream)
+            self._pieces = itertools.chain([self._head], self._stream)
 
-    def __iter__(self) -> Iterator[RecordChunk | CorruptDataError]:
+    def __iter__(self) -> Generator[RecordChunk | CorruptDataError, None, None]:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
         if self._options.require_nonempty and not self._head:
             yield TruncatedError(f"the file is empty: {self._path}", path=self._path, offset=0, kind="empty")
@@ -69,6 +70,9 @@ class RecordEvents:
                     raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
         except CorruptDataError as error:
             yield error
+        finally:
+            if self._stream is not None:
+                self._stream.close()
 
     def _compression(self) -> Compression:
         chosen = self._options.compression
@@ -98,9 +102,7 @@ class RecordEvents:
             source=self._path,
             input_end=self._size if not kind else None,
         )
-        plain = inflate(
-            kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream
-        )
+        plain = inflate(kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream)
         head = b""
         try:
             for piece in plain:

@@ -200,6 +200,7 @@ class RecordWriter:
         if self._closed:
             return None
         self._closed = True
+        self._encoder = None  # its threads end with it
         kept = self._upload.abort()
         if kept is not None and self._failure is not None:
             self._failure.add_note(f"records that were flushed are in {kept}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +82,19 @@ def _on_terminal(*arguments: str) -> str:
     os.close(main)
     process.wait(60)
     return output.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signal to send")
+def test_an_interrupt_ends_even_a_read_that_waits(folder: Path):
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen([*COMMAND, "verify", "-"], stdin=read_end, stderr=subprocess.PIPE)
+    assert process.stderr
+    os.write(write_end, (folder / "good.tfrecord").read_bytes())
+    while select.select([read_end], [], [], 0)[0]:  # until the command has begun to read
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.stderr.read() == b"Aborted!\n"
+    process.stderr.close()
+    assert process.wait(60) == 130
+    os.close(read_end)
+    os.close(write_end)

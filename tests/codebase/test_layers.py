@@ -14,11 +14,13 @@ PACKAGE = ROOT / "src" / "penstock"
 # From the ground up. A module may import those in lines above its own, and its own package.
 LAYERS = [
     ["_core", "errors"],
-    ["files", "compression", "schema", "columns", "codec"],
+    ["compression"],
+    ["files"],
+    ["schema", "columns", "codec"],
     ["damage"],
     ["record_events"],
     ["reader", "writer"],
-    ["index", "integrity", "manifest"],
+    ["index", "infer", "integrity", "manifest"],
     ["dataset"],
     ["frameworks", "convert", "tf"],
     ["engines"],
@@ -28,7 +30,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Neighbours on one level that may know each other, in this direction alone.
-NEIGHBOURS = {("files", "compression"), ("codec", "columns"), ("codec", "schema"), ("columns", "schema")}
+NEIGHBOURS = {("codec", "columns"), ("codec", "schema"), ("columns", "schema")}
 
 
 def modules() -> list[Path]:

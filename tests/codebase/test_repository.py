@@ -47,6 +47,7 @@ def texts() -> list[Path]:
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*"))
         if path.suffix in {".py", ".cc", ".h", ".inl"}
+        and not any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # what the benchmarks install
     ]
 
 

@@ -205,6 +205,13 @@ def test_repr_is_the_call_that_makes_it() -> None:
     assert repr(Feature(int)) == "Feature('int64')"
 
 
+def test_bfloat16_is_that_of_ml_dtypes() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    feature = Feature(ml_dtypes.bfloat16, (2,), default=np.array([0.5, 1], ml_dtypes.bfloat16))
+    assert feature.numpy_dtype == np.dtype(ml_dtypes.bfloat16)
+    assert feature == Feature("bfloat16", (2,), default=[0.5, 1])
+
+
 def test_numpy_dtype_of_text_is_refused() -> None:
     assert Feature("float16").numpy_dtype == np.float16
     with pytest.raises(SchemaError, match="no NumPy dtype"):

@@ -14,7 +14,7 @@ _COPY = "penstock cat FILE --format tfrecord > NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_COPY}"
 
 # By the kind of a CorruptDataError: what it means, and what to do.
-_MEANINGS = {
+MEANINGS = {
     "data-crc": (
         "the payload's checksum does not match",
         "its bytes changed after they were written, the records around it are good; restore the file, or keep the "
@@ -88,10 +88,11 @@ def is_expected(path: str, error: Exception) -> bool:
 def problem_of(path: str, error: Exception) -> Problem:
     """Describe an error for the person who typed the command."""
     if isinstance(error, CorruptDataError):
-        cause, advice = _MEANINGS.get(error.kind, (str(error), ""))
+        cause, advice = MEANINGS.get(error.kind, (str(error), ""))
         if error.offset == 0 and "; " in str(error):
             # At the very start the error also says what the file seems to be instead, which is the better advice.
-            cause, advice = f"{cause}; {str(error).rpartition('; ')[2]}", ""
+            hint, asked, _ = str(error).rpartition("; ")[2].partition(": read it with compression=")
+            cause, advice = f"{cause}; {hint}" + (": leave out --compression" if asked else ""), ""
         return Problem(path, error.kind, cause, advice, error.record, error.offset, error.stop)
     if isinstance(error, FileNotFoundError):
         cause = _first_lower(error.strerror or "no such file or directory")
@@ -109,6 +110,10 @@ def _look_around(path: str) -> str:
     """What to do about a file that is not there, by what is there instead."""
     if "://" in path:
         return "check the address"
+    if os.path.isdir(path):
+        return "to read files of other names, name them"
+    if os.path.islink(path):
+        return f"it is a link to {os.readlink(path)}"
     folder, name = os.path.split(path)
     unfinished = glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial"))
     if unfinished:

@@ -149,7 +149,7 @@ def _end_of_streams(source: Pieces, trailing: Trailing, first: bool, kind: str) 
     padding = True
     count = 0
     while piece := source.take_some(_INPUT):
-        padding = padding and not piece.strip(b"\0")
+        padding = padding and piece == bytes(len(piece))
         count += len(piece)
     if padding and trailing == "zeros":
         return

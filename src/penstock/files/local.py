@@ -6,7 +6,7 @@ import errno
 import glob
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from penstock import _core
 from penstock.files.protocol import FileInfo, Upload
@@ -34,7 +34,7 @@ class LocalFiles:
                 start += len(piece)
             return b"".join(pieces)
 
-    def stream(self, path: str) -> Iterator[bytes]:
+    def stream(self, path: str) -> Generator[bytes, None, None]:
         with open(path, "rb", buffering=0) as file:
             while piece := file.read(_PIECE):
                 yield piece

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -50,8 +50,8 @@ class FileStore(Protocol):
     def read(self, path: str, start: int, stop: int) -> bytes:
         """Bytes ``start`` to ``stop``, fewer where the file ends before."""
 
-    def stream(self, path: str) -> Iterator[bytes]:
-        """The whole file from its start in large pieces, read ahead where that hides latency."""
+    def stream(self, path: str) -> Generator[bytes, None, None]:
+        """The whole file from its start in large pieces, read ahead where that hides latency; to be closed."""
 
     def list(self, pattern: str) -> list[str]:
         """Sorted files that match a glob pattern, or all files below a directory."""

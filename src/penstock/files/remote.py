@@ -7,7 +7,7 @@ import io
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -64,7 +64,7 @@ class RemoteFiles:
         filesystem, name = _open_filesystem(path)
         return with_retries(path, lambda: bytes(filesystem.cat_file(name, start=start, end=stop)))
 
-    def stream(self, path: str) -> Iterator[bytes]:
+    def stream(self, path: str) -> Generator[bytes, None, None]:
         info = self.stat(path)
         if info.size is None or not info.seekable:
             yield from self._stream_unranged(path)
@@ -89,7 +89,7 @@ class RemoteFiles:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _stream_unranged(self, path: str) -> Iterator[bytes]:
+    def _stream_unranged(self, path: str) -> Generator[bytes, None, None]:
         filesystem, name = _open_filesystem(path)
         with with_retries(path, lambda: filesystem.open(name, "rb", block_size=0)) as file:
             while piece := file.read(1 << 20):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from penstock._core import FrameBuffer
 from penstock.files.protocol import FileInfo, Upload
@@ -21,7 +21,7 @@ class StandardStreams:
     def read(self, path: str, start: int, stop: int) -> bytes:
         raise OSError(29, "standard input has no ranges", path)
 
-    def stream(self, path: str) -> Iterator[bytes]:
+    def stream(self, path: str) -> Generator[bytes, None, None]:
         descriptor = sys.stdin.fileno()
         while piece := os.read(descriptor, _PIECE):
             yield piece

@@ -11,6 +11,7 @@ from penstock.errors import SchemaError
 from penstock.files import StrPath, locate
 from penstock.schema import json_format
 from penstock.schema.feature import Feature
+from penstock.schema.interchange import arrow, pbtxt, tf_io, tfds
 from penstock.schema.sections import Sections
 
 
@@ -106,7 +107,7 @@ class Schema(Mapping[str, Feature]):
 
     def to_json(self) -> str:
         """Answer the text of a schema file: JSON, as ``docs/schema.md`` describes it."""
-        return json_format.dumps(Sections(self._context, self._sequence), self._unknown)
+        return json_format.dumps(self._sections, self._unknown)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Schema:
@@ -139,6 +140,53 @@ class Schema(Mapping[str, Feature]):
         except SchemaError as error:
             raise SchemaError(f"{name}: {error}") from None
 
+    def to_tf(self) -> Any:
+        """Answer a ``tf.io`` feature description; for SequenceExamples a pair (context, sequence)."""
+        return tf_io.to_tf(self._sections)
+
+    def to_tf_source(self) -> str:
+        """Answer Python source text that makes the ``tf.io`` feature description."""
+        return tf_io.to_tf_source(self._sections)
+
+    @classmethod
+    def from_tf(cls, spec: Mapping[str, Any], sequence: Mapping[str, Any] | None = None) -> Schema:
+        """Answer the schema of a ``tf.io`` feature description."""
+        return _rebuild(*tf_io.from_tf(spec, sequence))
+
+    def to_pbtxt(self) -> str:
+        """Answer the text of a TensorFlow Metadata ``schema.pbtxt``."""
+        return pbtxt.to_pbtxt(self._sections)
+
+    @classmethod
+    def from_pbtxt(cls, text: str) -> Schema:
+        """Answer the schema of a TensorFlow Metadata ``schema.pbtxt``."""
+        return _rebuild(*pbtxt.from_pbtxt(text))
+
+    def to_tfds(self) -> str:
+        """Answer the text of a TFDS ``features.json``."""
+        return tfds.to_tfds(self._sections)
+
+    @classmethod
+    def from_tfds(cls, features_json: str | bytes) -> Schema:
+        """Answer the schema of a TFDS ``features.json``."""
+        return _rebuild(*tfds.from_tfds(features_json))
+
+    def to_arrow(self) -> Any:
+        """Answer the ``pyarrow.Schema`` of the columns."""
+        return arrow.to_arrow(self._sections)
+
+    @classmethod
+    def from_arrow(cls, schema: Any, *, float64: arrow.Float64 | None = None) -> Schema:
+        """Answer the schema that stores the columns of a ``pyarrow.Schema``.
+
+        ``float64`` says how columns of that type are stored: ``"float32"`` narrows them, ``"raw"`` keeps them.
+        """
+        return _rebuild(*arrow.from_arrow(schema, float64=float64))
+
+    @property
+    def _sections(self) -> Sections:
+        return Sections(self._context, self._sequence)
+
     def _keeping(self, *sources: Schema) -> Schema:
         """Take over what ``sources`` had in their files for the features that are here."""
         for source in sources:
@@ -147,10 +195,12 @@ class Schema(Mapping[str, Feature]):
 
 
 def _rebuild(
-    context: Mapping[str, Feature], sequence: Mapping[str, Feature] | None, unknown: json_format.Unknown
+    context: Mapping[str, Feature],
+    sequence: Mapping[str, Feature] | None,
+    unknown: json_format.Unknown | None = None,
 ) -> Schema:
     schema = Schema(context, sequence=sequence)
-    schema._unknown = unknown
+    schema._unknown = unknown or {}
     return schema
 
 

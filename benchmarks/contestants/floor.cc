@@ -1,0 +1,46 @@
+// read() and CRC32C with reused buffers: the least that a verified read of a file costs.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "core/crc32c/crc32c.h"
+
+namespace {
+
+constexpr long long kPiece = 256 << 10;
+std::atomic<std::uint32_t> sink;  // keeps the checksums from being optimised away
+
+void read_range(int file, long long start, long long stop, std::atomic<long long>& total) {
+  std::vector<std::byte> buffer(kPiece);
+  while (start < stop) {
+    const auto got = pread(file, buffer.data(), static_cast<std::size_t>(std::min(kPiece, stop - start)), start);
+    if (got <= 0) return;
+    sink ^= penstock::crc32c(buffer.data(), static_cast<std::size_t>(got));
+    start += got;
+    total += got;
+  }
+}
+
+}  // namespace
+
+// Each thread reads a part of its own. Answers the bytes read.
+extern "C" long long read_and_check(const char* path, int threads) {
+  const int file = open(path, O_RDONLY);
+  struct stat info{};
+  if (file < 0 || fstat(file, &info) != 0) return -1;
+  std::atomic<long long> total = 0;
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) {
+    others.emplace_back(read_range, file, info.st_size * i / threads, info.st_size * (i + 1) / threads,
+                        std::ref(total));
+  }
+  read_range(file, 0, info.st_size / threads, total);
+  for (auto& other : others) other.join();
+  close(file);
+  return total;
+}

@@ -1,0 +1,65 @@
+"""Runs one contestant's tasks and times them: a server on pipes, run by the contestant's own environment.
+
+``worker.py MODULE CORES`` reads JSON lines ``{"task", "arguments", "rounds"}``. A task is a function of the module; it
+answers a value, or an iterable of payloads, which is then gone through. With ``rounds`` 0 nothing is timed: the answer
+(of payloads, their fingerprint) goes back to be compared with what is expected.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from fingerprint import fingerprint
+
+
+def load(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("contestant", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def answer(result: Any) -> Any:
+    return fingerprint(result) if is_payloads(result) else result
+
+
+def seconds(task: Any, arguments: dict[str, Any], rounds: int) -> float:
+    """Time of one call, the mean over some rounds."""
+    start = time.perf_counter()
+    for _ in range(rounds):
+        result = task(**arguments)
+        if is_payloads(result):
+            for _payload in result:
+                pass
+    return (time.perf_counter() - start) / rounds
+
+
+def is_payloads(result: Any) -> bool:
+    return isinstance(result, Iterable) and not isinstance(result, (dict, list, str))
+
+
+def main() -> None:
+    module_path, cores = sys.argv[1], int(sys.argv[2])
+    if cores:  # before the module starts any thread
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever the contestant prints must not end up between the answers
+    module = load(module_path)
+    for line in sys.stdin:
+        question = json.loads(line)
+        task, arguments, rounds = getattr(module, question["task"]), question["arguments"], question["rounds"]
+        reply = seconds(task, arguments, rounds) if rounds else answer(task(**arguments))
+        print(json.dumps(reply), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Columns from whatever speaks Arrow: tables, data frames, readers. Memory is shared where the layouts agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.columns.batch import Batch
+from penstock.columns.bytes_column import BytesColumn
+from penstock.columns.column import AnyColumn
+from penstock.columns.nullable import Nullable
+from penstock.columns.ragged import Ragged
+from penstock.errors import import_extra
+
+_MAX_VIEW_BUFFER = 2**31 - 1
+
+
+def from_arrow(data: Any) -> Batch:
+    """Convert a table, in any number of chunks, to one batch.
+
+    ``data`` is any object with ``__arrow_c_stream__`` or ``__arrow_c_array__``. Columns with nulls become ``Nullable``.
+    """
+    pa = _pyarrow()
+    table = pa.table(data)
+    return _batch(table.column_names, (_one_chunk(column) for column in table.columns), table.num_rows)
+
+
+def batches_from_arrow(data: Any) -> Iterator[Batch]:
+    """Convert a table or a stream chunk by chunk, so that it need not fit into memory."""
+    pa = _pyarrow()
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+    else:
+        reader = pa.table(data).to_reader()
+    return (_batch(chunk.schema.names, chunk.columns, chunk.num_rows) for chunk in reader)
+
+
+def _pyarrow() -> Any:
+    return import_extra("pyarrow", "arrow", "reading Arrow data")
+
+
+def _one_chunk(column: Any) -> Any:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _batch(names: list[str], arrays: Any, rows: int) -> Batch:
+    if len(set(names)) != len(names):
+        raise ValueError(f"columns of a batch have names of their own: {names}")
+    columns = {}
+    for name, array in zip(names, arrays, strict=True):
+        try:
+            columns[name] = _column(array)
+        except TypeError as error:
+            raise TypeError(f"column {name!r}: {error}") from error
+    return Batch(columns, num_rows=rows)
+
+
+def _column(array: Any) -> AnyColumn:
+    import pyarrow as pa
+
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    values = _values(array)
+    if array.null_count:
+        return Nullable(values, _bits(array.buffers()[0], array.offset, len(array)))
+    return values
+
+
+def _values(array: Any) -> AnyColumn:
+    import pyarrow.types as kinds
+
+    kind = array.type
+    if kinds.is_boolean(kind):
+        return _bits(array.buffers()[1], array.offset, len(array))
+    if kinds.is_integer(kind) or kinds.is_floating(kind):
+        return _part(_typed(array.buffers()[1], kind.to_pandas_dtype()), array)
+    if kinds.is_string(kind) or kinds.is_binary(kind):
+        return _from_offsets(array, np.int32, kinds.is_string(kind))
+    if kinds.is_large_string(kind) or kinds.is_large_binary(kind):
+        return _from_offsets(array, np.int64, kinds.is_large_string(kind))
+    if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
+        return _from_views(array, kinds.is_string_view(kind))
+    if kinds.is_fixed_size_binary(kind):
+        return _windowed(
+            np.arange(array.offset, array.offset + len(array) + 1) * kind.byte_width, array.buffers()[1], False
+        )
+    if kinds.is_list(kind) or kinds.is_large_list(kind):
+        offsets = _part(_typed(array.buffers()[1], np.int32 if kinds.is_list(kind) else np.int64), array, 1)
+        return Ragged(_column(array.values), offsets if len(offsets) else [0])
+    if kinds.is_fixed_size_list(kind):
+        return _from_fixed_size_list(array)
+    raise TypeError(f"no column for the Arrow type {kind}: cast it to numbers, strings or lists of them")
+
+
+def _from_fixed_size_list(array: Any) -> AnyColumn:
+    size = array.type.list_size
+    values = _column(array.values.slice(array.offset * size, len(array) * size))
+    if isinstance(values, np.ndarray):
+        return values.reshape(len(array), size, *values.shape[1:])
+    if isinstance(values, BytesColumn):
+        return BytesColumn(values.views, values.buffers, text=values.text, shape=(size, *values.shape), rows=len(array))
+    return Ragged(values, np.arange(len(array) + 1) * size)
+
+
+def _from_offsets(array: Any, dtype: type[np.integer[Any]], text: bool) -> BytesColumn:
+    _, offsets, data = array.buffers()
+    return _windowed(_part(_typed(offsets, dtype), array, 1), data, text)
+
+
+def _windowed(offsets: NDArray[Any], buffer: Any, text: bool) -> BytesColumn:
+    data = _typed(buffer, np.uint8)
+    views, windows = _core.offsets_to_views(offsets, data)
+    return BytesColumn(views, [data[start : start + _MAX_VIEW_BUFFER] for start in windows], text=text)
+
+
+def _from_views(array: Any, text: bool) -> BytesColumn:
+    _, views, *data = array.buffers()
+    return BytesColumn(
+        _part(_typed(views, np.int32).reshape(-1, 4), array), [_typed(buffer, np.uint8) for buffer in data], text=text
+    )
+
+
+def _part(values: NDArray[Any], array: Any, more: int = 0) -> NDArray[Any]:
+    return values[array.offset : array.offset + len(array) + more]
+
+
+def _typed(buffer: Any, dtype: Any) -> NDArray[Any]:
+    return (
+        np.empty(0, dtype) if buffer is None else np.frombuffer(buffer, dtype, len(buffer) // np.dtype(dtype).itemsize)
+    )
+
+
+def _bits(buffer: Any, offset: int, length: int) -> NDArray[np.bool_]:
+    bits = np.unpackbits(_typed(buffer, np.uint8), count=offset + length, bitorder="little")
+    return bits[offset:].view(np.bool_)

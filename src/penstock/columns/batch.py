@@ -1,0 +1,114 @@
+"""Columns of equal length, by name."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock.columns.arrow_nodes import ArrowNode
+from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, to_list
+
+
+class Batch:
+    """Columns of equal length, by name, with the methods of a mapping; immutable: ``batch | {name: column}`` is new.
+
+    It is no ``Mapping`` by type. Data frame libraries take a mapping apart and copy what is in it; asked for its Arrow
+    data they share the memory. ``dict(batch)`` and ``f(**batch)`` work all the same.
+
+    >>> batch = Batch({"label": np.array([3, 1]), "score": np.array([0.5, 1.0])})
+    >>> batch.to_list()
+    [{'label': 3, 'score': 0.5}, {'label': 1, 'score': 1.0}]
+    """
+
+    __slots__ = ("_columns", "_num_rows")
+
+    def __init__(self, columns: Mapping[str, Any] | Batch, *, num_rows: int | None = None) -> None:
+        self._columns: dict[str, AnyColumn] = {name: as_column(column) for name, column in columns.items()}
+        if num_rows is None:
+            num_rows = len(next(iter(self._columns.values()), ()))
+        for name, column in self._columns.items():
+            if len(column) != num_rows:
+                raise ValueError(
+                    f"columns of a batch are of equal length: {num_rows} rows, but {name!r} has {len(column)}"
+                )
+        self._num_rows = num_rows
+
+    @property
+    def num_rows(self) -> int:
+        """The length of every column."""
+        return self._num_rows
+
+    def row(self, index: int) -> dict[str, Any]:
+        """Answer one row as NumPy values, bytes or str; as a list where it has several strings or ragged levels."""
+        if not -self._num_rows <= index < self._num_rows:
+            raise IndexError(f"row {index} of a batch of {self._num_rows} rows")
+        return {name: _row_value(column[index]) for name, column in self._columns.items()}
+
+    def take(self, rows: Rows) -> Batch:
+        """Answer the rows of a slice, which share memory, or copies of those that an array names or marks."""
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        return Batch(columns, num_rows=len(np.arange(self._num_rows)[rows]))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Convert to Python objects, a dict for each row."""
+        columns = [to_list(column) for column in self._columns.values()]
+        if not columns:
+            return [{} for _ in range(self._num_rows)]
+        return [dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def copy(self) -> Batch:
+        """Copy all columns to memory of their own."""
+        return Batch({name: column.copy() for name, column in self._columns.items()}, num_rows=self._num_rows)
+
+    def __getitem__(self, name: str) -> AnyColumn:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def keys(self) -> KeysView[str]:
+        """Answer the names."""
+        return self._columns.keys()
+
+    def values(self) -> ValuesView[AnyColumn]:
+        """Answer the columns."""
+        return self._columns.values()
+
+    def items(self) -> ItemsView[str, AnyColumn]:
+        """Answer names and columns."""
+        return self._columns.items()
+
+    def __or__(self, other: Mapping[str, Any] | Batch) -> Batch:
+        return Batch({**self, **other}, num_rows=self._num_rows)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name}: {describe(column)}" for name, column in self._columns.items())
+        return f"Batch({self._num_rows} rows; {columns})"
+
+    def arrow_node(self) -> ArrowNode:
+        """Describe the batch for Arrow: a struct of its columns."""
+        children = tuple(arrow_node(column)._replace(name=name) for name, column in self._columns.items())
+        return ArrowNode("+s", self._num_rows, (None,), children, name="")
+
+    def __arrow_c_schema__(self) -> object:
+        return _core.arrow_schema(self.arrow_node())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        node = self.arrow_node()
+        return _core.arrow_schema(node), _core.arrow_array(node)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return _core.arrow_stream(self.arrow_node())
+
+
+def _row_value(value: Any) -> Any:
+    return value.to_list() if isinstance(value, Column) else value

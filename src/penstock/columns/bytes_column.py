@@ -1,0 +1,173 @@
+"""Byte strings and text as views into the buffers they were read to, in Arrow's BinaryView layout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.columns.arrow_nodes import ArrowNode, fixed_size_lists
+from penstock.columns.column import Column
+
+INLINE_BYTES = 12
+"""Strings of up to so many bytes lie in their view."""
+
+_VIEW_ALIGNMENT = 16  # some consumers read a view as one 128-bit number
+
+
+class BytesColumn(Column):
+    """A column of bytes, or of str where ``text``.
+
+    ``views`` is an int32 array ``[n, 4]``: length, then 12 bytes of the string itself or, of a longer one, the first
+    four bytes, the number of a buffer and an offset in it. ``buffers`` are uint8 arrays; they live as long as a column
+    that looks into them. ``shape`` is the shape of a row, so that there are ``n / prod(shape)`` rows (``rows`` says how
+    many where a dimension is 0).
+
+    What a view says is checked whenever it is followed or handed out: a view outside the buffers raises ValueError,
+    text that is not UTF-8 UnicodeDecodeError.
+    """
+
+    def __init__(
+        self,
+        views: NDArray[np.int32],
+        buffers: Sequence[NDArray[np.uint8]],
+        *,
+        text: bool = False,
+        shape: Sequence[int] = (),
+        rows: int | None = None,
+    ) -> None:
+        if views.ndim != 2 or views.shape[1] != 4 or views.dtype != np.int32:
+            raise TypeError(f"views must be an int32 array [n, 4]; found {views.dtype}{list(views.shape)}")
+        for buffer in buffers:
+            if buffer.dtype != np.uint8 or buffer.ndim != 1 or not buffer.flags.c_contiguous:
+                raise TypeError("buffers must be contiguous uint8 arrays of one dimension")
+        self._shape = tuple(shape)
+        per_row = math.prod(self._shape)
+        self._rows = rows if rows is not None else len(views) // per_row if per_row else 0
+        if self._rows * per_row != len(views) or self._rows < 0:
+            raise ValueError(f"{len(views)} values do not make rows of shape {self._shape}")
+        self._views = np.ascontiguousarray(views)
+        self._buffers = tuple(buffers)
+        self._text = text
+
+    @property
+    def views(self) -> NDArray[np.int32]:
+        """The views, int32 ``[n, 4]``."""
+        return self._views
+
+    @property
+    def buffers(self) -> tuple[NDArray[np.uint8], ...]:
+        """The buffers that views of more than 12 bytes point into."""
+        return self._buffers
+
+    @property
+    def text(self) -> bool:
+        """Whether values are str."""
+        return self._text
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a row."""
+        return self._shape
+
+    @property
+    def nbytes(self) -> int:
+        return self._views.nbytes + sum(buffer.nbytes for buffer in self._buffers)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_list())
+
+    def __repr__(self) -> str:
+        shape = f" of shape {self._shape}" if self._shape else ""
+        return f"BytesColumn({self._rows} rows of {'str' if self._text else 'bytes'}{shape})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        own = self.compact()
+        return _rebuild, (own._views, own._buffers, own._text, own._shape, own._rows)
+
+    def to_list(self) -> list[Any]:
+        flat = _core.views_to_list(self._views, self._buffers, self._text)
+        return _nested(flat, (self._rows, *self._shape))
+
+    def to_numpy(self) -> NDArray[np.object_]:
+        """Convert to an array of Python objects ``[rows, *shape]``."""
+        array = np.empty(len(self._views), object)
+        array[:] = _core.views_to_list(self._views, self._buffers, self._text)
+        return array.reshape(self._rows, *self._shape)
+
+    def compact(self) -> Self:
+        """Copy the values, and nothing else, to one buffer of their own (to another behind each 2 GiB)."""
+        views, buffers = _core.compact_views(self._views, self._buffers)
+        return self._with(views, buffers)
+
+    def copy(self) -> Self:
+        return self.compact()
+
+    def arrow_node(self) -> ArrowNode:
+        _core.check_views(self._views, self._buffers, self._text)
+        views = self._views
+        if views.ctypes.data % _VIEW_ALIGNMENT:
+            views = views.copy()
+        sizes = np.array([buffer.size for buffer in self._buffers], np.int64)
+        values = ArrowNode("vu" if self._text else "vz", len(views), (None, views, *self._buffers, sizes))
+        return fixed_size_lists(values, self._rows, self._shape)
+
+    def _row(self, index: int) -> Any:
+        per_row = math.prod(self._shape)
+        views = self._views[index * per_row : (index + 1) * per_row]
+        return _nested(_core.views_to_list(views, self._buffers, self._text), (1, *self._shape))[0]
+
+    def _slice(self, start: int, stop: int) -> Self:
+        per_row = math.prod(self._shape)
+        return self._with(self._views[start * per_row : stop * per_row], self._buffers, stop - start)
+
+    def _take(self, positions: NDArray[np.int64]) -> Self:
+        views = self._views.reshape(self._rows, math.prod(self._shape), 4)[positions].reshape(-1, 4)
+        return self._with(views, self._buffers, len(positions))
+
+    def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
+        if not isinstance(value, str if self._text else bytes):
+            raise TypeError(f"expected {'str' if self._text else 'bytes'}, found {type(value).__name__}")
+        data = np.frombuffer(value.encode() if isinstance(value, str) else value, np.uint8)
+        filling, _ = _core.offsets_to_views(np.array([0, len(data)]), data)
+        if len(data) > INLINE_BYTES:
+            filling[0, 2] = len(self._buffers)
+        marked = np.repeat(rows, math.prod(self._shape))
+        return self._with(np.where(marked[:, None], filling, self._views), (*self._buffers, data))
+
+    def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
+        return self.to_numpy()
+
+    @property
+    def _padding(self) -> str | bytes:
+        return "" if self._text else b""
+
+    def _with(self, views: NDArray[np.int32], buffers: tuple[NDArray[np.uint8], ...], rows: int | None = None) -> Self:
+        # Parts of a column that was checked when it was made.
+        column = type(self).__new__(type(self))
+        column._views = views
+        column._buffers = buffers
+        column._text = self._text
+        column._shape = self._shape
+        column._rows = self._rows if rows is None else rows
+        return column
+
+
+def _rebuild(
+    views: NDArray[np.int32], buffers: tuple[NDArray[np.uint8], ...], text: bool, shape: tuple[int, ...], rows: int
+) -> BytesColumn:
+    return BytesColumn(views, buffers, text=text, shape=shape, rows=rows)
+
+
+def _nested(flat: list[Any], shape: tuple[int, ...]) -> list[Any]:
+    if len(shape) == 1:
+        return flat
+    step = math.prod(shape[1:])
+    return [_nested(flat[row * step : (row + 1) * step], shape[1:]) for row in range(shape[0])]

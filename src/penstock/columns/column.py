@@ -1,0 +1,156 @@
+"""The verbs that every column shares, and what a column that is not a plain array must define."""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Self, SupportsIndex, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.columns.arrow_nodes import ArrowNode, dense_node
+
+Rows: TypeAlias = slice | NDArray[Any] | Sequence[int]
+
+
+class Column(ABC):
+    """A column that is not a dense array. Immutable: ``copy`` detaches it from memory that it shares."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def _row(self, index: int) -> Any:
+        """Answer one row; the index is in range."""
+
+    @abstractmethod
+    def _slice(self, start: int, stop: int) -> Self:
+        """Answer rows that share this column's memory; the range is inside the column."""
+
+    @abstractmethod
+    def _take(self, positions: NDArray[np.int64]) -> Self:
+        """Gather rows; the positions are in range."""
+
+    @abstractmethod
+    def to_list(self) -> list[Any]:
+        """Convert to Python objects, a list item for each row."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Copy the rows, and nothing else, to memory of their own."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of memory that the column keeps alive."""
+
+    @abstractmethod
+    def arrow_node(self) -> ArrowNode:
+        """Describe the column for Arrow."""
+
+    @abstractmethod
+    def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
+        """Answer the column with one value in the marked rows."""
+
+    @abstractmethod
+    def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
+        """Convert to an array, with ragged levels padded to the lengths."""
+
+    @property
+    @abstractmethod
+    def _padding(self) -> Any:
+        """The value to pad with where none is named."""
+
+    @overload
+    def __getitem__(self, rows: SupportsIndex) -> Any: ...
+
+    @overload
+    def __getitem__(self, rows: Rows) -> Self: ...
+
+    def __getitem__(self, rows: SupportsIndex | Rows) -> Any:
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                return self._slice(start, max(start, stop))
+            return self._take(np.arange(start, stop, step))
+        if isinstance(rows, (np.ndarray, Sequence)) and np.ndim(rows) != 0:
+            return self._take(_positions(rows, len(self)))
+        index = operator.index(rows)  # type: ignore[arg-type]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"row {index} of a column of {len(self)} rows")
+        return self._row(index % len(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._row(index) for index in range(len(self)))
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
+        # NumPy would read any sequence as an array, and what comes out would depend on the values.
+        raise TypeError(f"{type(self).__name__} is no array: convert it with one of its methods")
+
+    def __arrow_c_schema__(self) -> object:
+        return _core.arrow_schema(self.arrow_node())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        node = self.arrow_node()
+        return _core.arrow_schema(node), _core.arrow_array(node)
+
+
+AnyColumn: TypeAlias = NDArray[Any] | Column
+
+
+def as_column(values: Any) -> AnyColumn:
+    """Answer a column as it is, and anything else as an array with rows."""
+    if isinstance(values, Column):
+        return values
+    array = np.asarray(values)
+    if array.ndim == 0:
+        raise TypeError("a column has at least one dimension: its rows")
+    return array
+
+
+def arrow_node(column: AnyColumn) -> ArrowNode:
+    """Describe any column for Arrow."""
+    return column.arrow_node() if isinstance(column, Column) else dense_node(column)
+
+
+def to_list(column: AnyColumn) -> list[Any]:
+    """Convert any column to Python objects, a list item for each row."""
+    if isinstance(column, Column):
+        return column.to_list()
+    values: list[Any] = column.tolist()
+    return values
+
+
+def fill(column: AnyColumn, rows: NDArray[np.bool_], value: Any) -> AnyColumn:
+    """Answer any column with one value in the marked rows."""
+    if isinstance(column, Column):
+        return column._filled(rows, value)
+    filled = column.copy()
+    filled[rows] = value
+    return filled
+
+
+def pad(column: AnyColumn, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
+    """Convert any column to an array, with ragged levels padded to the lengths."""
+    return column._padded(value, lengths) if isinstance(column, Column) else column
+
+
+def padding_of(column: AnyColumn) -> Any:
+    """Answer the value to pad with where none is named: zero, or an empty string."""
+    return column._padding if isinstance(column, Column) else 0
+
+
+def describe(column: AnyColumn) -> str:
+    """Describe any column in a few words."""
+    return repr(column) if isinstance(column, Column) else f"{column.dtype}{list(column.shape)}"
+
+
+def _positions(rows: NDArray[Any] | Sequence[int], length: int) -> NDArray[np.int64]:
+    # An array of row numbers goes through the same rules as NumPy's own: negative ones, masks, errors.
+    picked: NDArray[np.int64] = np.arange(length)[np.asarray(rows, None if len(rows) else np.int64)]
+    if picked.ndim != 1:
+        raise IndexError("rows are picked by a slice or by one dimension of numbers or booleans")
+    return picked

@@ -1,0 +1,49 @@
+"""Takes in records one by one, from any number of files, and concludes a schema."""
+
+from __future__ import annotations
+
+from penstock.errors import MalformedExampleError, SchemaError
+from penstock.schema.inference.evidence import Observations, Place
+from penstock.schema.inference.inferred import Inferred, conclude
+from penstock.schema.inference.wire import Section, has_sequence, read_features
+
+
+class Inference:
+    """What has been seen so far."""
+
+    def __init__(self) -> None:
+        self._observed: dict[tuple[Section, str], Observations] = {}
+        self._records = 0
+        self._bytes = 0
+        self._is_sequence = False
+
+    def add(self, payload: bytes, path: str, record: int) -> None:
+        """Take in one record; refuse one that is no Example, or contradicts those before it."""
+        place = Place(path, record)
+        try:
+            self._is_sequence = self._is_sequence or has_sequence(payload)
+            found = list(read_features(payload))
+        except MalformedExampleError as error:
+            where = f"{place}" if error.feature is None else f'{place}, feature "{error.feature}"'
+            raise MalformedExampleError(
+                f"the record is no Example: {error}: {where}", path=path, record=record, feature=error.feature
+            ) from None
+        self._records += 1
+        self._bytes += len(payload)
+        for feature in found:
+            slot = (feature.section, feature.key)
+            if slot not in self._observed:
+                self._observed[slot] = Observations(*slot)
+            self._observed[slot].add(feature, place)
+
+    def conclude(self, *, complete: bool, files: tuple[str, ...]) -> Inferred:
+        """Draw the schema that fits all records so far."""
+        if self._bytes and not self._observed:
+            raise SchemaError(f"the records hold no features: they are no Examples ({', '.join(files[:3])})")
+        return conclude(
+            list(self._observed.values()),
+            self._records,
+            is_sequence=self._is_sequence,
+            complete=complete,
+            files=files,
+        )

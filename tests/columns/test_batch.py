@@ -1,0 +1,74 @@
+"""Columns of equal length, by name."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from strings import strings
+
+from penstock.columns import Batch, Nullable, Ragged
+
+
+def batch() -> Batch:
+    return Batch(
+        {
+            "label": np.array([3, 1, 2], np.int32),
+            "image": np.arange(12, dtype=np.uint8).reshape(3, 2, 2),
+            "words": Ragged(strings(["a", "b", "c"]), [0, 2, 2, 3]),
+            "score": Nullable(np.array([0.5, 0, 1], np.float32), [True, False, True]),
+        }
+    )
+
+
+def test_has_its_columns_by_name() -> None:
+    assert list(batch()) == ["label", "image", "words", "score"]
+    assert len(batch()) == 4
+    assert batch().num_rows == 3
+    assert list(dict(batch())) == list(dict(**batch())) == list(batch())
+    assert "label" in batch()
+    assert "other" not in batch()
+    assert batch()["image"].shape == (3, 2, 2)
+
+
+def test_a_row_has_python_and_numpy_values() -> None:
+    row = batch().row(1)
+    assert row["label"] == 1
+    assert row["image"].tolist() == [[4, 5], [6, 7]]
+    assert row["words"] == []
+    assert row["score"] is None
+    assert batch().row(-1)["words"] == ["c"]
+    with pytest.raises(IndexError):
+        batch().row(3)
+
+
+def test_to_list_is_a_dict_for_each_row() -> None:
+    assert batch().to_list()[0] == {"label": 3, "image": [[0, 1], [2, 3]], "words": ["a", "b"], "score": 0.5}
+    assert Batch({}, num_rows=2).to_list() == [{}, {}]
+
+
+@pytest.mark.parametrize("rows", [slice(1, None), slice(None, None, -1), [2, 0], np.array([True, False, True])])
+def test_take_picks_rows_of_every_column(rows: object) -> None:
+    expected = np.array(batch().to_list(), object)[rows].tolist()  # type: ignore[index]
+    assert batch().take(rows).to_list() == expected  # type: ignore[arg-type]
+    assert Batch({}, num_rows=3).take(rows).num_rows == len(expected)  # type: ignore[arg-type]
+
+
+def test_columns_are_added_and_replaced_in_a_new_batch() -> None:
+    old = batch()
+    new = old | {"label": [7, 8, 9], "weight": np.ones(3)}
+    assert new["label"].tolist() == [7, 8, 9]
+    assert "weight" not in old
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 rows, but 'b' has 2"):
+        Batch({"a": np.arange(3), "b": np.arange(2)})
+    with pytest.raises(TypeError, match="at least one dimension"):
+        Batch({"a": np.float32(1)})
+
+
+def test_copies_and_pickles() -> None:
+    assert batch().copy().to_list() == batch().to_list()
+    assert pickle.loads(pickle.dumps(batch())).to_list() == batch().to_list()

@@ -1,0 +1,53 @@
+"""Every public option is in the documentation."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import click
+import pytest
+
+import penstock as ps
+from penstock.cli import main
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("cls", [ps.RecordReader, ps.RecordWriter])
+def test_options_of_reader_and_writer(cls: type):
+    parameters = list(inspect.signature(cls).parameters)[1:]
+    page = (DOCS / "records.md").read_text()
+    table = page.partition(f"| Option of `{cls.__name__}` |")[2].partition("\n\n")[0]
+    assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
+    assert [name for name in parameters if f"        {name}: " not in (cls.__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("cls", [ps.RecordReader, ps.RecordWriter, ps.RecordChunk])
+def test_public_methods(cls: type):
+    page = (DOCS / "records.md").read_text()
+    names = [name for name in vars(cls) if not name.startswith("_")]
+    assert [name for name in names if f"{name}" not in page] == []
+
+
+def test_errors_about_records():
+    page = (DOCS / "records.md").read_text()
+    classes = [ps.PenstockError, ps.MissingExtraError, ps.CorruptDataError, *ps.CorruptDataError.__subclasses__()]
+    assert [cls.__name__ for cls in classes if f"`{cls.__name__}`" not in page] == []
+
+
+@pytest.mark.parametrize("command", main.commands.values(), ids=list(main.commands))
+def test_options_of_commands(command: click.Command):
+    page = (DOCS / "commands.md").read_text()
+    options = [name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts]
+    assert [name for name in options if f"`{name}`" not in page] == []
+    for parameter in command.params:
+        if isinstance(parameter.type, click.Choice):
+            assert [choice for choice in parameter.type.choices if f"`{choice}`" not in page] == []
+
+
+def test_kinds_of_damage_are_explained_on_the_command_line_and_in_the_docs():
+    from penstock.cli.problems import MEANINGS
+
+    page = (DOCS / "records.md").read_text()
+    assert [kind for kind in MEANINGS if f"`{kind}`" not in page] == []

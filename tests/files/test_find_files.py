@@ -1,0 +1,78 @@
+"""Files, patterns and directories become a list of files."""
+
+from __future__ import annotations
+
+import pytest
+
+import framing
+from penstock.files import find_files
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in [
+        "b.tfrecord",
+        "a.tfrecord.gz",
+        "deep/c.tfrec",
+        "deep/d.tfrecord-00000-of-00002",
+        "deep/e.tfrecords",
+        "notes.txt",
+        ".hidden.tfrecord",
+        ".b.tfrecord.0123abcd.partial",
+        "_temporary.tfrecord",
+    ]:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    (tmp_path / "deep" / "no-extension").write_bytes(framing.frame(b"record"))
+    (tmp_path / "no-records").write_bytes(b"something else entirely")
+    return tmp_path
+
+
+def below(folder, paths):
+    return [path.removeprefix(f"{folder}/") for path in find_files(paths)]
+
+
+def test_a_directory_stands_for_the_records_below_it(folder):
+    assert below(folder, [folder]) == [
+        "a.tfrecord.gz",
+        "b.tfrecord",
+        "deep/c.tfrec",
+        "deep/d.tfrecord-00000-of-00002",
+        "deep/e.tfrecords",
+        "deep/no-extension",
+    ]
+
+
+def test_a_pattern_stands_for_what_matches(folder):
+    assert below(folder, [folder / "*.tfrecord*"]) == ["a.tfrecord.gz", "b.tfrecord"]
+    assert below(folder, [folder / "**" / "*.tfrec*"]) == [
+        "a.tfrecord.gz",
+        "b.tfrecord",
+        "deep/c.tfrec",
+        "deep/d.tfrecord-00000-of-00002",
+        "deep/e.tfrecords",
+    ]
+
+
+def test_the_order_given_is_kept(folder):
+    files = [folder / "notes.txt", folder / "b.tfrecord", folder / "deep" / "c.tfrec"]
+    assert below(folder, files) == ["notes.txt", "b.tfrecord", "deep/c.tfrec"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path):
+    (tmp_path / "a[1].tfrecord").touch()
+    (tmp_path / "a1.tfrecord").touch()
+    assert below(tmp_path, [tmp_path / "a[1].tfrecord"]) == ["a[1].tfrecord"]
+
+
+@pytest.mark.parametrize("name", ["none.tfrecord", "*.none", "empty"])
+def test_nothing_found_is_an_error_that_names_the_path(folder, name):
+    (folder / "empty").mkdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        find_files([folder / "b.tfrecord", folder / name])
+    assert caught.value.filename == str(folder / name)
+
+
+def test_standard_input_is_itself():
+    assert find_files(["-"]) == ["-"]

@@ -1,0 +1,69 @@
+"""Ctrl-C ends every wait, and what is left behind is known."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+
+import pytest
+
+from processes import start_python
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs named pipes and /proc")
+
+
+def interrupted(code, *arguments, until):
+    """Start code, interrupt it when ``until`` returns, and answer how it ended."""
+    with start_python(code, *arguments) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            until()
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    return process.returncode, out, err.decode()
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_while_a_pipe_gives_nothing(pipe):
+    code = """
+        print("ready")
+        list(ps.RecordReader(sys.argv[1]))
+    """
+    ends = []
+    # Opening the other end waits until the reader has opened its own.
+    status, _, err = interrupted(code, pipe, until=lambda: ends.append(os.open(pipe, os.O_WRONLY)))
+    os.close(ends[0])
+    assert status in (1, -signal.SIGINT)
+    assert "KeyboardInterrupt" in err
+
+
+@pytest.mark.parametrize("step", ["write_many([bytes(1 << 20)] * 20)", "flush()", "close()"])
+def test_while_a_pipe_takes_nothing(pipe, step):
+    code = f"""
+        writer = ps.RecordWriter(sys.argv[1], atomic=False)
+        writer.write(bytes(900_000))
+        try:
+            print("ready")
+            writer.{step}
+        except KeyboardInterrupt:
+            print("interrupted")
+        try:
+            writer.close()
+        except KeyboardInterrupt:
+            print("closed", writer.closed)
+    """
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    # The pipe has something to read when the writer has begun to fill it.
+    status, out, err = interrupted(code, pipe, until=lambda: select.select([end], [], []))
+    os.close(end)
+    assert (status, out, err) == (0, b"interrupted\nclosed True\n", "")

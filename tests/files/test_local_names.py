@@ -1,0 +1,66 @@
+"""Local paths of every kind, and names that are hard."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+import penstock as ps
+
+
+def round_trip(path):
+    with ps.RecordWriter(path) as writer:
+        writer.write(b"record")
+    reader = ps.RecordReader(path)
+    assert list(reader) == [b"record"]
+    assert reader.count() == 1
+    return reader
+
+
+def test_text_and_path_objects(tmp_path):
+    path = tmp_path / "some.tfrecord"
+    assert round_trip(path).path == str(path)
+    assert round_trip(str(path)).path == str(path)
+
+
+def test_a_relative_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    round_trip("some.tfrecord")
+    assert os.listdir() == ["some.tfrecord"]
+
+
+def test_a_file_url(tmp_path):
+    round_trip(f"file://{tmp_path}/some.tfrecord")
+    assert os.listdir(tmp_path) == ["some.tfrecord"]
+
+
+@pytest.mark.parametrize("name", ["ünïcödé.tfrecord", "with space", "a::b", "star*[1]?.tfrecord", "%20", "new\nline"])
+def test_names_that_are_hard(tmp_path, name):
+    round_trip(tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")
+def test_a_name_that_is_no_text(tmp_path):
+    name = os.fsencode(tmp_path) + b"/\xff\xfe.tfrecord"
+    round_trip(os.fsdecode(name))
+    with open(name, "r+b") as file:
+        file.seek(0, 2)
+        file.write(b"stray")
+    with pytest.raises(ps.TruncatedError):
+        ps.RecordReader(os.fsdecode(name)).count()
+
+
+def test_large_payloads_are_counted_under_hard_names(tmp_path):
+    path = tmp_path / "größe.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write_many([bytes(100_000)] * 30)
+    assert ps.RecordReader(path).count() == 30
+
+
+def test_what_is_no_path_is_a_type_error():
+    for wrong in [None, 3, ["list"]]:
+        with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike"):
+            ps.RecordReader(wrong)

@@ -1,0 +1,127 @@
+"""Threads, open files and memory are given back: at the end, at an early stop, and after an error."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+
+import pytest
+
+import framing
+import penstock as ps
+from processes import run_python
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+def held(path):
+    """Threads and open files of this process."""
+    if path.suffix not in (".gz", ".zlib"):
+        return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+    # Threads of Python end by themselves, a moment after they were told to.
+    for thread in threading.enumerate():
+        if thread.name.startswith("penstock"):
+            thread.join(timeout=10)
+    return threading.active_count(), len(os.listdir("/proc/self/fd"))
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.fixture(params=["", ".gz", ".zlib"])
+def path(request, tmp_path):
+    path = tmp_path / f"large.tfrecord{request.param}"
+    with ps.RecordWriter(path, level=1) as writer:
+        for _ in range(240):
+            writer.write(os.urandom(50_000))
+    return path
+
+
+@pytest.fixture
+def without_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_an_early_stop_ends_threads_and_closes_the_file(path):
+    before = held(path)
+    for _ in range(3):
+        for _ in ps.RecordReader(path, threads=4):
+            break
+        assert held(path) == before
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_an_error_ends_threads_and_closes_the_file(path):
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2] + bytes(64) + data[len(data) // 2 + 64 :])
+    before = held(path)
+    errors = []
+    for policy in ["raise", "skip_file"]:
+        try:
+            list(ps.RecordReader(path, threads=4, on_error=policy))
+        except ps.CorruptDataError as error:
+            errors.append(error)  # kept, with all its frames
+        assert held(path) == before
+    assert len(errors) == 1
+
+
+@pytest.mark.usefixtures("without_collector")
+def test_a_count_that_hops_closes_the_file(path):
+    before = held(path)
+    assert ps.RecordReader(path).count() == 240
+    assert held(path) == before
+
+
+@pytest.mark.usefixtures("without_collector")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_writers_that_closed_or_gave_up_hold_nothing(tmp_path, suffix):
+    path = tmp_path / f"some.tfrecord{suffix}"
+    before = held(path)
+    for number in range(3):
+        try:
+            with ps.RecordWriter(path) as writer:
+                writer.write_many([os.urandom(1 << 20)] * 4)
+                if number == 1:
+                    raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        assert writer.closed
+        assert held(path) == before
+
+
+def test_memory_stays_flat_over_many_passes(path):
+    reader = ps.RecordReader(path, threads=2)
+    for _ in range(3):
+        assert sum(map(len, reader)) == 240 * 50_000
+    before = resident()
+    for _ in range(10):
+        assert sum(map(len, reader)) == 240 * 50_000
+    assert resident() - before < 6 << 20
+
+
+def test_nothing_is_said_when_the_interpreter_ends_in_the_middle(path):
+    code = """
+        reader = ps.RecordReader(sys.argv[1], threads=2)
+        records, chunks = iter(reader), reader.chunks()
+        kept = next(records), next(chunks)
+        print("end")
+    """
+    assert run_python(code, path) == (0, b"end\n", "")
+
+
+def test_damage_is_found_with_the_file_closed_behind_it(tmp_path):
+    path = tmp_path / "bad.tfrecord"
+    path.write_bytes(framing.flip(framing.frame(b"bad"), 0))
+    before = held(path)
+    for _ in range(20):
+        with pytest.raises(ps.ChecksumError):
+            list(ps.RecordReader(path))
+    assert held(path) == before

@@ -1,0 +1,123 @@
+"""What a writer takes, what it refuses, and that a refusal leaves it usable."""
+
+from __future__ import annotations
+
+import array
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+BYTES_LIKE = [
+    b"bytes",
+    bytearray(b"bytearray"),
+    memoryview(b"xx view xx")[3:7],
+    np.bytes_(b"numpy"),
+    np.arange(5, dtype=np.uint8),
+    array.array("B", [1, 2, 3]),
+    b"",
+]
+
+
+def read(path):
+    return list(ps.RecordReader(path))
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB", "SNAPPY"])
+def test_bytes_like_objects_are_written(tmp_path, compression):
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path, compression=compression) as writer:
+        for record in BYTES_LIKE:
+            writer.write(record)
+        writer.write_many(BYTES_LIKE)
+        assert writer.count == 2 * len(BYTES_LIKE)
+    assert read(path) == [bytes(record) for record in BYTES_LIKE] * 2
+
+
+@pytest.mark.parametrize("wrong", ["text", None, 7, 1.5, [b"list"]], ids=repr)
+def test_anything_else_is_a_type_error_and_the_writer_goes_on(tmp_path, wrong):
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write(b"before")
+        with pytest.raises(TypeError, match="bytes-like"):
+            writer.write(wrong)
+        writer.write(b"after")
+    assert read(path) == [b"before", b"after"]
+
+
+@pytest.mark.parametrize("many", [list, iter], ids=["list", "iterator"])
+def test_records_before_a_wrong_one_are_written(tmp_path, many):
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        with pytest.raises(TypeError):
+            writer.write_many(many([b"one", b"two", "three", b"four"]))
+        writer.write(b"five")
+        assert writer.count == 3
+    assert read(path) == [b"one", b"two", b"five"]
+
+
+@pytest.mark.parametrize("many", [list, tuple, iter], ids=["list", "tuple", "iterator"])
+def test_many_records_of_many_sizes(tmp_path, many):
+    records = [b"r%d" % number * (number % 700) for number in range(5000)] + [b"L" * (3 << 20), b"end"]
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write_many(many(records))
+    assert read(path) == records
+
+
+def test_a_reader_is_written_as_it_is(tmp_path):
+    source, copy = tmp_path / "source.tfrecord", tmp_path / "copy.tfrecord.gz"
+    with ps.RecordWriter(source) as writer:
+        writer.write_many([b"a", b"b"])
+    with ps.RecordWriter(copy) as writer:
+        writer.write_many(ps.RecordReader(source))
+        for chunk in ps.RecordReader(source).chunks():
+            writer.write_many(chunk)
+    assert read(copy) == [b"a", b"b", b"a", b"b"]
+
+
+def test_an_iterator_that_fails_leaves_the_writer_usable(tmp_path):
+    def failing():
+        yield b"one"
+        raise ZeroDivisionError
+
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        with pytest.raises(ZeroDivisionError):
+            writer.write_many(failing())
+        writer.write(b"two")
+    assert b"two" in read(path)
+
+
+def test_a_record_may_change_after_it_was_written(tmp_path):
+    path = tmp_path / "some.tfrecord"
+    record = bytearray(b"as it was")
+    with ps.RecordWriter(path) as writer:
+        writer.write(record)
+        writer.write_many([record])
+        record[:] = b"overwrite"
+        record += b"and grow"
+    assert read(path) == [b"as it was"] * 2
+
+
+@pytest.mark.parametrize("compression", ["gzip", "BOGUS", "NONE", "ZSTD", "zlib"])
+def test_a_compression_that_does_not_exist_is_refused(tmp_path, compression):
+    for kind in [ps.RecordReader, ps.RecordWriter]:
+        with pytest.raises(ValueError, match="compression must be one of"):
+            kind(tmp_path / "some.tfrecord", compression=compression)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("level", [-1, 10])
+def test_a_level_that_does_not_exist_is_refused(tmp_path, level):
+    with pytest.raises(ValueError, match="level must be from 0 to 9"):
+        ps.RecordWriter(tmp_path / "some.gz", level=level)
+
+
+def test_wrong_arguments_leave_no_noise_behind(tmp_path, recwarn):
+    with pytest.raises(TypeError):
+        ps.RecordWriter(tmp_path / "some", bogus=1)
+    with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike, not int"):
+        ps.RecordWriter(3)
+    assert not recwarn.list
