@@ -1,0 +1,1 @@
+"""Records to columns and back: Examples and SequenceExamples by a schema, natively."""

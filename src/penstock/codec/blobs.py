@@ -1,0 +1,79 @@
+"""Images and tensors: one bytes value in the record, an array in the column."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codec.row_fault import RowFault
+from penstock.columns import AnyColumn, BytesColumn
+from penstock.errors import MissingExtraError, PenstockError
+from penstock.schema import Feature
+
+# Below this many rows starting threads costs more than it saves.
+_WORTH_THREADS = 8
+
+
+def is_blob(feature: Feature) -> bool:
+    """Whether a feature is stored as an encoded image or a serialized tensor."""
+    return feature.encoding not in ("list", "raw")
+
+
+def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> AnyColumn:
+    """Decode every row: an array ``[n, *shape]`` where the shape is known, else an object array of arrays."""
+    shape = tuple(size for size in feature.shape if size is not None)
+    dense = len(shape) == len(feature.shape)
+    decode = _decode_tensor if feature.encoding == "tensor" else _decode_image
+    rows = column.to_list()
+    out: NDArray[Any] = np.empty((len(rows), *shape), feature.numpy_dtype) if dense else np.empty(len(rows), object)
+
+    def fill(i: int) -> None:
+        if valid is not None and not valid[i]:
+            if feature.has_default:
+                out[i] = np.asarray(feature.default, feature.numpy_dtype)
+            else:
+                out[i] = 0 if dense else None
+            return
+        try:
+            out[i] = decode(feature, rows[i])
+        except MissingExtraError:
+            raise
+        except (PenstockError, ValueError) as error:
+            raise RowFault(i, str(error)) from None
+
+    if feature.encoding == "tensor" or len(rows) < _WORTH_THREADS:
+        for i in range(len(rows)):
+            fill(i)
+    else:
+        with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="penstock-image") as pool:
+            for done in pool.map(fill, range(len(rows))):
+                assert done is None
+    return out
+
+
+def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:
+    from penstock.codec.images import decode_image
+
+    return _fitting(feature, decode_image(data, dtype=feature.dtype, shape=feature.shape))
+
+
+def _decode_tensor(feature: Feature, data: bytes) -> NDArray[Any]:
+    from penstock.codec.tensor_proto import parse_tensor
+
+    array = parse_tensor(data)
+    if array.dtype != feature.numpy_dtype:
+        raise ValueError(f"expected a {feature.dtype} tensor, found {array.dtype}")
+    return _fitting(feature, array)
+
+
+def _fitting(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
+    fits = len(array.shape) == len(feature.shape) and all(
+        size in (None, found) for size, found in zip(feature.shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"expected shape {feature.shape}, found {array.shape}")
+    return array

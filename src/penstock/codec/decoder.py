@@ -1,0 +1,201 @@
+"""Turns records into batches of columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock._core import DecodeFault, RecordChunk
+from penstock.codec.plan import compile_plan
+from penstock.codec.row_fault import RowFault
+from penstock.columns import Batch
+from penstock.errors import MalformedExampleError
+from penstock.schema import Schema
+
+Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
+
+_Native: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
+
+
+class Decoder:
+    """Decode records into columns by a schema. Built once, used for many batches; safe to share between threads.
+
+    >>> decoder = ps.Decoder(ps.Schema({"label": ps.Feature("int64")}))
+    >>> decoder.decode([example])["label"]
+    array([7])
+
+    Args:
+        schema: What the records hold.
+        features: Names to decode; the others are skipped, at the cost of skipping. None: all.
+        validate: ``"requested"`` checks the features that are decoded; ``"all"`` the whole record.
+        threads: Native threads for a call; by default up to 4.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        features: Iterable[str] | None = None,
+        validate: Literal["requested", "all"] = "requested",
+        threads: int | None = None,
+    ) -> None:
+        if validate not in ("requested", "all"):
+            raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
+        self._schema = schema
+        self._plan = compile_plan(schema, features)
+        self._threads = threads or min(4, os.cpu_count() or 1)
+        self._validate = validate
+        self._native = _core.NativeDecoder(
+            list(self._plan.native),
+            default_bytes=self._plan.default_bytes,
+            sequence_example=schema.is_sequence,
+            validate_all=validate == "all",
+            threads=self._threads,
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the features that are decoded."""
+        return self._schema.select(planned.name for planned in self._plan.features)
+
+    def decode(self, records: Records, *, out: Mapping[str, NDArray[Any]] | None = None) -> Batch:
+        """Decode many records in one native call, on several threads.
+
+        ``out`` gives memory for dense columns: arrays of the right dtype and shape ``[n, *shape]``, C-contiguous and
+        writable. They are filled, and are the columns of the batch.
+        """
+        chunks = _as_chunks(records)
+        return self._batch(chunks, self._native.decode(chunks, self._outputs(chunks, out)))
+
+    def decode_batches(self, chunks: Iterable[RecordChunk], size: int) -> Iterator[Batch]:
+        """Decode a stream of chunks in batches of ``size`` rows, ahead of the consumer; the last may be smaller."""
+        if size < 1:
+            raise ValueError(f"a batch has at least one row, not {size}")
+        queue = _core.DecodeQueue(self._native, self._threads)
+        try:
+            parts: list[list[RecordChunk]] = []
+            for part in rebatch(chunks, size):
+                queue.submit(part)
+                parts.append(part)
+                if queue.pending > self._threads + 1:
+                    yield self._batch(parts.pop(0), queue.next())
+            while parts:
+                yield self._batch(parts.pop(0), queue.next())
+        finally:
+            queue.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = [planned.name for planned in self._plan.features]
+        return _rebuild, (self._schema, names, self._validate, self._threads)
+
+    def _batch(self, chunks: list[RecordChunk], native: _Native) -> Batch:
+        rows, columns, buffers, fault = native
+        if fault is not None:
+            raise self._error(chunks, fault)
+        built = {}
+        for planned in self._plan.features:
+            try:
+                built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
+            except RowFault as found:
+                raise _error_at(chunks, found.row, planned.name, found.message) from None
+        return Batch(built, num_rows=rows)
+
+    def _outputs(self, chunks: list[RecordChunk], out: Mapping[str, NDArray[Any]] | None) -> list[Any]:
+        if not out:
+            return []
+        outputs: list[Any] = [None] * len(self._plan.native)
+        rows = sum(map(len, chunks))
+        planned_by_name = {planned.name: planned for planned in self._plan.features}
+        for name, array in out.items():
+            planned = planned_by_name.get(name)
+            if planned is None:
+                raise ValueError(f"out has {name!r}, which is not decoded")
+            feature = planned.feature
+            if not feature.is_dense or feature.encoding not in ("list", "raw") or feature.dtype in ("bytes", "str"):
+                raise ValueError(f"out takes dense numbers; {name!r} is {feature!r}")
+            expected = (rows, *feature.shape)
+            if array.dtype != feature.numpy_dtype or array.shape != expected:
+                raise ValueError(
+                    f"out[{name!r}] must be {feature.dtype}{list(expected)}, found {array.dtype}{list(array.shape)}"
+                )
+            if not (array.flags.c_contiguous and array.flags.writeable):
+                raise ValueError(f"out[{name!r}] must be C-contiguous and writable")
+            outputs[planned.native[0]] = array
+        return outputs
+
+    def _error(self, chunks: list[RecordChunk], fault: DecodeFault) -> MalformedExampleError:
+        name = None if fault.feature is None else self._plan.owners[fault.feature]
+        return _error_at(chunks, fault.row, name, self._describe(fault, name))
+
+    def _describe(self, fault: DecodeFault, name: str | None) -> str:
+        kind = "SequenceExample" if self._schema.is_sequence else "Example"
+        feature = self._schema[name] if name is not None else None
+        match fault.kind:
+            case "missing":
+                return f"expected {feature!r}, found nothing; optional=True or a default lets it be absent"
+            case "wrong-kind":
+                return f"expected {feature.kind if feature else ''}, found {fault.found_kind}"
+            case "wrong-count":
+                return f"expected {fault.expected} values, found {fault.found}"
+            case "not-multiple":
+                return f"expected a multiple of {fault.expected} values, found {fault.found}"
+            case "raw-size":
+                return f"expected {fault.expected} raw bytes, found {fault.found}"
+            case "out-of-range":
+                return f"found an integer that {feature.dtype if feature else ''} does not hold"
+            case "inexact":
+                return f"found a float that {feature.dtype if feature else ''} does not hold exactly"
+            case "too-large":
+                return f"expected a {kind} below 2 GiB, found {fault.found} bytes"
+            case _:
+                return f"expected a {kind}, found malformed bytes"
+
+
+def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChunk]]:
+    """Regroup chunks into lists of chunks that hold ``size`` records together; the last may hold fewer."""
+    part: list[RecordChunk] = []
+    room = size
+    for chunk in chunks:
+        start = 0
+        while start < len(chunk):
+            piece = chunk[start : start + room]
+            part.append(piece)
+            start += len(piece)
+            room -= len(piece)
+            if room == 0:
+                yield part
+                part, room = [], size
+    if part:
+        yield part
+
+
+def _as_chunks(records: Records) -> list[RecordChunk]:
+    if isinstance(records, RecordChunk):
+        return [records]
+    items = list(records)
+    if items and isinstance(items[0], RecordChunk):
+        return items  # type: ignore[return-value]
+    return [_core.chunk_from_records(items)]
+
+
+def _error_at(chunks: list[RecordChunk], row: int, name: str | None, message: str) -> MalformedExampleError:
+    where, record = "", row
+    path = None
+    for chunk in chunks:
+        if row < len(chunk):
+            path, record = chunk.source or None, chunk.first_record + row
+            break
+        row -= len(chunk)
+    where = ", ".join(
+        [path] * (path is not None) + [f"record {record}"] + ([f'feature "{name}"'] if name is not None else [])
+    )
+    return MalformedExampleError(f"{message}: {where}", path=path, record=record, feature=name)
+
+
+def _rebuild(schema: Schema, names: list[str], validate: Literal["requested", "all"], threads: int) -> Decoder:
+    return Decoder(schema, features=names, validate=validate, threads=threads)

@@ -1,0 +1,163 @@
+"""Compiles a schema into what the native decoder needs, and native columns into the columns that a user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.codec.blobs import decode_blobs, is_blob
+from penstock.codec.nested import nest
+from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
+from penstock.errors import SchemaError
+from penstock.schema import Feature, Schema
+
+Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
+"""What the views of a batch point into."""
+
+
+@dataclass(frozen=True)
+class PlannedFeature:
+    """A feature, what the native decoder does about it, and what its native columns become."""
+
+    name: str
+    feature: Feature
+    native: tuple[int, ...]
+    """Indices of its native columns: the values, then the row lengths of inner levels."""
+    build: Callable[[Sequence[Any], Buffers], AnyColumn]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A schema, compiled."""
+
+    features: tuple[PlannedFeature, ...]
+    native: tuple[_core.FeaturePlan, ...]
+    owners: tuple[str, ...]
+    """Name of the feature that each native column belongs to."""
+    default_bytes: bytes
+    """What the views in default rows point into."""
+
+
+def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
+    """Plan the decoding of ``names``, or of the whole schema."""
+    wanted = list(schema) if names is None else list(names)
+    for name in wanted:
+        if name not in schema:
+            raise SchemaError(f"the schema has no feature {name!r}; it has {', '.join(map(repr, schema))}")
+    compiler = _Compiler(schema)
+    features = tuple(compiler.add(name) for name in wanted)
+    return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
+
+
+class _Compiler:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.native: list[_core.FeaturePlan] = []
+        self.owners: list[str] = []
+        self.default_bytes = bytearray()
+
+    def add(self, name: str) -> PlannedFeature:
+        feature = self._schema[name]
+        sequence = name in self._schema.sequence
+        indices = [self._add_values(name, feature, sequence)]
+        for key in feature.partitions:
+            indices.append(self._append(name, key=key, dtype="int64", shape=[], ragged=True, missing="empty"))
+        build = _builder(feature, sequence)
+        return PlannedFeature(name, feature, tuple(indices), build)
+
+    def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
+        whole = is_blob(feature)
+        view = whole or feature.dtype in ("bytes", "str")
+        ragged = feature.ragged_levels > 0
+        missing: Literal["error", "empty", "default", "invalid"] = "error"
+        if feature.optional:
+            missing = "invalid"
+        elif feature.has_default and not whole:
+            missing = "default"
+        elif ragged:
+            missing = "empty"
+        return self._append(
+            name,
+            key=name if feature.key is None else feature.key,
+            dtype="view" if view else feature.dtype,
+            shape=[] if whole else [size or 0 for size in feature.inner_shape],
+            raw=feature.encoding == "raw",
+            ragged=ragged,
+            sequence=sequence,
+            missing="invalid" if feature.has_default and whole else missing,
+            default_row=self._default_row(feature) if missing == "default" else b"",
+            # As in TensorFlow: in a SequenceExample's context, a key without a value is not an absent key.
+            unset_takes_default=not self._schema.is_sequence or missing != "default",
+        )
+
+    def _append(self, name: str, **plan: Any) -> int:
+        self.native.append(_core.FeaturePlan(**plan))
+        self.owners.append(name)
+        return len(self.native) - 1
+
+    def _default_row(self, feature: Feature) -> bytes:
+        if feature.dtype not in ("bytes", "str"):
+            return np.asarray(feature.default, feature.numpy_dtype).tobytes()
+        values = [value.encode() if isinstance(value, str) else value for value in _flatten(feature.default)]
+        return b"".join(map(self._default_view, values))
+
+    def _default_view(self, value: bytes) -> bytes:
+        size = len(value).to_bytes(4, "little")
+        if len(value) <= 12:
+            return size + value.ljust(12, b"\0")
+        offset = len(self.default_bytes)
+        self.default_bytes += value
+        return size + value[:4] + bytes(4) + offset.to_bytes(4, "little")
+
+
+def _flatten(value: Any) -> Iterable[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _flatten(item)
+    else:
+        yield value
+
+
+def _builder(feature: Feature, sequence: bool) -> Callable[[Sequence[Any], Buffers], AnyColumn]:
+    """Answer the function that turns a feature's native columns into its column."""
+    finish = _finisher(feature)
+    masked = feature.optional or (feature.has_default and is_blob(feature))
+
+    def build(native: Sequence[Any], buffers: Buffers) -> AnyColumn:
+        column, valid = native[0] if masked else (native[0], None)
+        if not isinstance(column, tuple):
+            built = finish(column, buffers, valid)
+        else:
+            values, offsets, step_offsets = column
+            items = finish(values, buffers, None)
+            if len(native) > 1:
+                built = nest(items, offsets, native[1:])
+            elif step_offsets is not None:
+                built = Ragged(Ragged(items, step_offsets), offsets)
+            else:
+                built = Ragged(items, offsets)
+        return Nullable(built, valid) if feature.optional and valid is not None else built
+
+    return build
+
+
+def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
+    """Answer the function that gives native values their Python form."""
+    if is_blob(feature):
+        return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views, buffers), valid)
+    if feature.dtype in ("bytes", "str"):
+        text = feature.dtype == "str"
+        shape = tuple(size or 0 for size in feature.inner_shape)
+        return lambda views, buffers, valid: BytesColumn(views, buffers, text=text, shape=shape)
+    if feature.dtype == "bfloat16":
+        bfloat16 = feature.numpy_dtype
+        return lambda values, buffers, valid: values.view(bfloat16)
+    if feature.dtype == "bool" and feature.encoding == "raw":
+        # Any byte that is not zero is True, as in decode_raw; NumPy wants 1.
+        return lambda values, buffers, valid: values.view(np.uint8) != 0
+    return lambda values, buffers, valid: values
