@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from penstock import image as image
 from penstock._core import RecordChunk
 from penstock.errors import (
     ChecksumError,

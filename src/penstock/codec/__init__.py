@@ -1,0 +1,1 @@
+"""From bytes in an Example to arrays, and back."""
