@@ -74,6 +74,8 @@ $(VENV)/.with-%: $(VENV)/.environment
 	@$(@D)/bin/python -m pip install $(QUIET) -r $<
 	@touch $@
 
+.PRECIOUS: .venvs/%/.installed  # or make would remove it as a step on the way to .penstock
+
 # Where the peers are libraries that share our memory, the package is installed beside them, as a wheel.
 .venvs/%/.penstock: .venvs/%/.installed $(VENV)/.native $(shell find src -name '*.py')
 	@echo "installing penstock in $(@D)"

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from contest import PEERS
 from findings import Finding, in_words
 from rich.console import Console
 from rich.table import Table
@@ -38,6 +39,7 @@ def keep(group: str, findings: list[Finding], repetitions: int, folder: Path) ->
         "date": datetime.now(UTC).date().isoformat(),
         "commit": _commit(),
         "machine": f"{_cpu()}, {os.cpu_count()} cores, Python {platform.python_version()}, NumPy {version('numpy')}",
+        "peers": _peers(),
         "repetitions": repetitions,
         "tables": _markdown(findings),
         "findings": [asdict(f) | {"verdicts": [asdict(v) | {"met": v.met} for v in f.verdicts]} for f in findings],
@@ -48,8 +50,8 @@ def keep(group: str, findings: list[Finding], repetitions: int, folder: Path) ->
 
 
 def _page(group: str, results: dict[str, Any]) -> str:
-    about = f"{results['date']}, commit {results['commit']}, {results['machine']}, medians of {results['repetitions']}."
-    return f"## {group}\n\n{about}\n\n{results['tables']}"
+    about = f"{results['date']}, commit {results['commit']}, {results['machine']}, {results['repetitions']} turns."
+    return f"## {group}\n\n{about}\nPeers: {', '.join(results['peers'])}.\n\n{results['tables']}"
 
 
 def _markdown(findings: list[Finding]) -> str:
@@ -75,6 +77,11 @@ def _tables(findings: list[Finding]) -> list[tuple[str, str, list[str], list[Fin
 
 def _cells(finding: Finding, names: list[str]) -> list[str]:
     return [in_words(finding.figures[name]) if name in finding.figures else "" for name in names]
+
+
+def _peers() -> list[str]:
+    files = (Path(__file__).parent.parent / f"peers/{name}.txt" for name in PEERS)
+    return [word for file in files for word in file.read_text().split() if "==" in word]
 
 
 def _commit() -> str:

@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+from penstock import image as image
 from penstock._core import RecordChunk
+from penstock.codec.decoder import Decoder
+from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.errors import (
     ChecksumError,
     CompressionError,
@@ -30,14 +33,19 @@ from penstock.writer import RecordWriter
 __version__ = "0.1.0"
 
 __all__ = [
+    "Batch",
+    "BytesColumn",
     "ChecksumError",
     "CompressionError",
     "CorruptDataError",
+    "Decoder",
     "Feature",
     "Inferred",
     "MalformedExampleError",
     "MissingExtraError",
+    "Nullable",
     "PenstockError",
+    "Ragged",
     "RecordChunk",
     "RecordReader",
     "RecordTooLargeError",

@@ -48,6 +48,7 @@ def test_misspelt_dtype_is_answered_with_the_right_one() -> None:
     [
         ((), 0, (), True),
         (3, 0, (3,), True),
+        (np.int32(3), 0, (3,), True),
         ([2, np.int64(3)], 0, (2, 3), True),
         ((0, 3), 0, (0, 3), True),
         ((None,), 1, (), False),

@@ -126,6 +126,7 @@ def test_round_trip_of_what_tfds_stores_alike() -> None:
     schema = Schema(
         {
             "a/b": int,
+            "x/featuresDict": int,
             "a/c": Feature("str", (None,)),
             "text": str,
             "three": Feature("str", (3,)),

@@ -64,11 +64,12 @@ class _Compiler:
     def add(self, name: str) -> PlannedFeature:
         feature = self._schema[name]
         sequence = name in self._schema.sequence
-        indices = [self._add_values(name, feature, sequence)]
-        for key in feature.partitions:
-            indices.append(self._append(name, key=key, dtype="int64", shape=[], ragged=True, missing="empty"))
-        build = _builder(feature, sequence)
-        return PlannedFeature(name, feature, tuple(indices), build)
+        values = self._add_values(name, feature, sequence)
+        lengths = [
+            self._append(name, key=key, dtype="int64", shape=[], ragged=True, missing="empty")
+            for key in feature.partitions
+        ]
+        return PlannedFeature(name, feature, (values, *lengths), _builder(feature))
 
     def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
         whole = is_blob(feature)
@@ -123,7 +124,7 @@ def _flatten(value: Any) -> Iterable[Any]:
         yield value
 
 
-def _builder(feature: Feature, sequence: bool) -> Callable[[Sequence[Any], Buffers], AnyColumn]:
+def _builder(feature: Feature) -> Callable[[Sequence[Any], Buffers], AnyColumn]:
     """Answer the function that turns a feature's native columns into its column."""
     finish = _finisher(feature)
     masked = feature.optional or (feature.has_default and is_blob(feature))

@@ -20,6 +20,7 @@ T = TypeVar("T")
 RANGE_BYTES = 8 << 20
 RANGES_AHEAD = 4
 TRIES = 4
+PAUSE_SECONDS = 0.2  # before the second try; it doubles with each
 
 # Which package drives a protocol, and which extra brings it.
 _DRIVERS = {
@@ -195,7 +196,7 @@ def with_retries(path: str, attempt: Callable[[], T]) -> T:
                     raise
                 raise OSError(errno.EIO, f"cannot be read ({error.__cause__ or error})", path) from error
             # Jitter, so that many readers that failed together do not come back together.
-            time.sleep(random.uniform(0.5, 1.0) * 0.2 * 2**number)
+            time.sleep(random.uniform(0.5, 1.0) * PAUSE_SECONDS * 2 ** (number - 1))
     raise AssertionError("unreachable")
 
 

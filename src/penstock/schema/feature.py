@@ -195,7 +195,7 @@ def _build(arguments: dict[str, Any]) -> Feature:
 
 
 def _check_shape(shape: int | Iterable[int | None]) -> Shape:
-    sizes = (shape,) if isinstance(shape, int) else shape
+    sizes = (shape,) if isinstance(shape, int | np.integer) else shape
     if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):
         raise SchemaError(f"a shape is a tuple of sizes, such as () or (None, 3), not {type(shape).__name__}")
     checked = tuple(_check_size(size) for size in sizes)

@@ -92,6 +92,8 @@ def read_fields(data: memoryview) -> Iterator[Field]:
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:
+    if position < len(data) and data[position] < 0x80:  # most are tags and short lengths
+        return data[position], position + 1
     number = 0
     for place, byte in enumerate(data[position : position + 10]):
         number |= (byte & 0x7F) << 7 * place
@@ -155,13 +157,13 @@ def _floats(field: Field) -> tuple[int, list[Any]]:
 def _integers(field: Field) -> tuple[int, list[Any]]:
     if field.wire == VARINT:
         return 1, [_signed(field.value)]
+    size = len(field.value)
     ends = np.flatnonzero(np.frombuffer(field.value, np.uint8) < 0x80)
-    whole = len(ends) > 0 and ends[-1] + 1 == len(field.value)
-    if len(field.value) and (not whole or np.diff(ends, prepend=-1).max() > 10):
+    if size and (not len(ends) or ends[-1] != size - 1 or ends[0] > 9 or (size > 10 and np.diff(ends).max() > 10)):
         raise MalformedExampleError("a variable-length integer has no end")
     shown: list[Any] = []
     position = 0
-    while position < len(field.value) and len(shown) < SHOWN:
+    while position < size and len(shown) < SHOWN:
         number, position = _varint(field.value, position)
         shown.append(_signed(number))
     return len(ends), shown

@@ -7,7 +7,7 @@ zlib-compressed tensor), the feature is the stored bytes; docs/schema.md lists t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from penstock.errors import SchemaError
@@ -175,26 +175,32 @@ def to_tfds(sections: Sections) -> str:
     """Answer the text of a ``features.json``; refuse what TFDS would store in another way."""
     if sections.sequence is not None:
         raise SchemaError("TFDS has no SequenceExamples")
-    top: dict[str, Any] = {}
+    top = _folder()
     for name, feature in sections.context.items():
-        *folders, leaf = name.split("/")
-        level = top
-        for folder in folders:
-            level = level.setdefault(folder, {})
-            if "pythonClassName" in level:
-                raise SchemaError(f"feature {name!r}: TFDS has no feature with others below it")
-        if leaf in level:
+        *path, leaf = name.split("/")
+        children = _open(top, path, name)
+        if leaf in children:
             raise SchemaError(f"feature {name!r}: TFDS has no feature with others below it")
         try:
-            level[leaf] = _describe(name, feature)
+            children[leaf] = _describe(name, feature)
         except SchemaError as error:
             raise SchemaError(f"feature {name!r}: {error}") from None
-    return json.dumps(_nest(top), indent=4) + "\n"
+    return json.dumps(top, indent=4) + "\n"
 
 
-def _nest(level: Mapping[str, Any]) -> dict[str, Any]:
-    features = {name: node if "pythonClassName" in node else _nest(node) for name, node in level.items()}
-    return {"pythonClassName": _CLASSES + "features_dict.FeaturesDict", "featuresDict": {"features": features}}
+def _folder() -> dict[str, Any]:
+    return {"pythonClassName": _CLASSES + "features_dict.FeaturesDict", "featuresDict": {"features": {}}}
+
+
+def _open(top: dict[str, Any], path: list[str], name: str) -> dict[str, Any]:
+    """Answer what stands in a folder, and make the folders that lead there."""
+    children: dict[str, Any] = top["featuresDict"]["features"]
+    for part in path:
+        folder = children.setdefault(part, _folder())
+        if "featuresDict" not in folder:
+            raise SchemaError(f"feature {name!r}: TFDS has no feature with others below it")
+        children = folder["featuresDict"]["features"]
+    return children
 
 
 def _describe(name: str, feature: Feature) -> dict[str, Any]:

@@ -1,0 +1,105 @@
+"""Files behind HTTP: ranges, failures that pass, failures that do not, and servers that know less."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import pytest
+
+import framing
+import penstock as ps
+from penstock.files import find_files, locate, remote
+
+RECORDS = [b"record %d" % number for number in range(100)]
+DATA = framing.frames(RECORDS)
+
+
+@pytest.fixture(autouse=True)
+def small_ranges_and_short_pauses(monkeypatch):
+    monkeypatch.setattr(remote, "RANGE_BYTES", 1000)
+    monkeypatch.setattr(remote, "PAUSE_SECONDS", 0.001)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_file_is_read_in_ranges(http, pack):
+    http.files["/some.tfrecord"] = data = pack(DATA)
+    assert list(ps.RecordReader(http.url("/some.tfrecord"))) == RECORDS
+    asked = sorted(range for command, _, range in http.seen if command == "GET")
+    assert len(asked) == -(-len(data) // 1000)
+
+
+def test_failures_that_pass_are_tried_again(http):
+    http.files["/some.tfrecord"] = DATA
+    http.failures = [503, 500, 429]
+    assert list(ps.RecordReader(http.url("/some.tfrecord"))) == RECORDS
+    assert http.failures == []
+
+
+def test_failures_that_stay_are_an_os_error_that_tells_the_tries(http):
+    http.files["/some.tfrecord"] = DATA
+    http.failures = [503] * 100
+    with pytest.raises(OSError, match="503") as caught:
+        list(ps.RecordReader(http.url("/some.tfrecord")))
+    assert not isinstance(caught.value, FileNotFoundError)
+    assert caught.value.filename == http.url("/some.tfrecord")
+    assert len(http.failures) <= 100 - remote.TRIES
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(401, PermissionError), (403, PermissionError), (404, FileNotFoundError)]
+)
+def test_a_refusal_is_not_tried_again(http, status, error):
+    http.files["/some.tfrecord"] = DATA
+    http.failures = [status] * 100
+    with pytest.raises(error) as caught:
+        list(ps.RecordReader(http.url("/some.tfrecord")))
+    assert caught.value.filename == http.url("/some.tfrecord")
+    assert len(http.failures) >= 98
+
+
+def test_a_missing_file(http):
+    with pytest.raises(FileNotFoundError) as caught:
+        list(ps.RecordReader(http.url("/none.tfrecord")))
+    assert caught.value.filename == http.url("/none.tfrecord")
+
+
+def test_a_server_that_is_not_there():
+    url = "http://127.0.0.1:9/none.tfrecord"
+    with pytest.raises(OSError, match=r"127\.0\.0\.1") as caught:
+        list(ps.RecordReader(url))
+    assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_server_that_does_not_know_ranges(http):
+    http.files["/some.tfrecord"] = DATA
+    http.ranges = False
+    assert list(ps.RecordReader(http.url("/some.tfrecord"))) == RECORDS
+    store, url = locate(http.url("/some.tfrecord"))
+    assert store.read(url, 20, 32) == DATA[20:32]
+
+
+def test_a_file_that_shrinks_between_ranges_is_an_error(http):
+    records = [os.urandom(300) for _ in range(100)]
+    http.files["/some.tfrecord"] = framing.frames(records)
+    reader = ps.RecordReader(http.url("/some.tfrecord"), on_error="tolerate_tail")
+    chunks = reader.chunks()
+    first = next(chunks)
+    http.files["/some.tfrecord"] = framing.frames(records)[:20_000]
+    with pytest.raises(ps.TruncatedError, match="changed while it was read") as caught:
+        list(chunks)
+    assert list(first) == records[: len(first)]
+    assert (caught.value.kind, caught.value.path) == ("changed", http.url("/some.tfrecord"))
+
+
+def test_a_query_is_no_pattern(http):
+    http.files["/some.tfrecord?token=abc"] = DATA
+    url = http.url("/some.tfrecord?token=abc")
+    assert find_files([url]) == [url]
+    assert list(ps.RecordReader(url)) == RECORDS
+
+
+def test_an_error_page_is_named(http):
+    http.files["/some.tfrecord"] = b"<!DOCTYPE html><html>Please sign in</html>"
+    with pytest.raises(ps.ChecksumError, match="HTML"):
+        list(ps.RecordReader(http.url("/some.tfrecord")))
