@@ -117,10 +117,12 @@ class Decoder {
   // (rows, columns, buffers, fault): a column is an array, or a tuple (values, offsets, step offsets) where rows differ
   // in size; with a mask, that and the mask in a tuple of two.
   nb::tuple to_python(const DecodedBatch& batch, const nb::list& outputs) const {
-    if (batch.fault.fault != ExampleFault::kNone) return nb::make_tuple(batch.rows, nb::list(), nb::list(), batch.fault);
+    if (batch.fault.fault != ExampleFault::kNone)
+      return nb::make_tuple(batch.rows, nb::list(), nb::list(), batch.fault);
     nb::list columns;
     for (std::size_t f = 0; f < features_.size(); ++f)
-      columns.append(column(batch.columns[f], features_[f], batch.rows, outputs.size() == 0 ? nb::none() : nb::object(outputs[f])));
+      columns.append(column(batch.columns[f], features_[f], batch.rows,
+                            outputs.size() == 0 ? nb::none() : nb::object(outputs[f])));
     nb::list buffers;
     if (has_views_) {
       for (const SharedBuffer& buffer : batch.buffers) {
@@ -134,7 +136,8 @@ class Decoder {
   std::shared_ptr<BatchDecoder> native() const { return decoder_; }
 
  private:
-  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows, nb::object output) const {
+  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
+                    nb::object output) const {
     nb::object values = output;
     if (values.is_none()) {
       std::vector<std::size_t> shape{column.items};
@@ -217,26 +220,40 @@ class Queue {
 
 const char* name_of(ExampleFault fault) {
   switch (fault) {
-    case ExampleFault::kNone: return "none";
-    case ExampleFault::kMalformed: return "malformed";
-    case ExampleFault::kTooLarge: return "too-large";
-    case ExampleFault::kMissing: return "missing";
-    case ExampleFault::kWrongKind: return "wrong-kind";
-    case ExampleFault::kWrongCount: return "wrong-count";
-    case ExampleFault::kNotMultiple: return "not-multiple";
-    case ExampleFault::kRawSize: return "raw-size";
-    case ExampleFault::kOutOfRange: return "out-of-range";
-    case ExampleFault::kInexact: return "inexact";
+    case ExampleFault::kNone:
+      return "none";
+    case ExampleFault::kMalformed:
+      return "malformed";
+    case ExampleFault::kTooLarge:
+      return "too-large";
+    case ExampleFault::kMissing:
+      return "missing";
+    case ExampleFault::kWrongKind:
+      return "wrong-kind";
+    case ExampleFault::kWrongCount:
+      return "wrong-count";
+    case ExampleFault::kNotMultiple:
+      return "not-multiple";
+    case ExampleFault::kRawSize:
+      return "raw-size";
+    case ExampleFault::kOutOfRange:
+      return "out-of-range";
+    case ExampleFault::kInexact:
+      return "inexact";
   }
   return "none";
 }
 
 const char* name_of(Kind kind) {
   switch (kind) {
-    case Kind::kBytes: return "bytes";
-    case Kind::kFloat: return "float";
-    case Kind::kInt64: return "int64";
-    default: return "unset";
+    case Kind::kBytes:
+      return "bytes";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kInt64:
+      return "int64";
+    default:
+      return "unset";
   }
 }
 
@@ -276,9 +293,10 @@ void bind_decoding(nb::module_& m) {
 
   nb::class_<BoundFeature>(m, "FeaturePlan", "What the decoder needs to know about a feature.")
       .def(
-          "__init__", [](BoundFeature* self, const std::string& key, const std::string& dtype,
-                         const std::vector<std::size_t>& shape, bool raw, bool ragged, bool sequence,
-                         const std::string& missing, nb::bytes default_row, bool unset_takes_default) {
+          "__init__",
+          [](BoundFeature* self, const std::string& key, const std::string& dtype,
+             const std::vector<std::size_t>& shape, bool raw, bool ragged, bool sequence, const std::string& missing,
+             nb::bytes default_row, bool unset_takes_default) {
             new (self) BoundFeature(
                 make_feature(key, dtype, shape, raw, ragged, sequence, missing, default_row, unset_takes_default));
           },

@@ -46,8 +46,10 @@ void init_column(BoundColumn* self, const std::string& key, const std::string& d
   column.value_bytes = dtype == kViewElement.name ? 16 : info.type.bits / 8;
   column.count = count;
   if (info.element == Element::kRaw && !raw) throw nb::value_error("uint64 is stored raw");
-  if (count != 0 && column.item_bytes() / count != column.value_bytes) throw nb::value_error("too many values in a row");
-  if (column.item_bytes() == 0 && (offsets || sequence)) throw nb::value_error("a ragged column has items of some size");
+  if (count != 0 && column.item_bytes() / count != column.value_bytes)
+    throw nb::value_error("too many values in a row");
+  if (column.item_bytes() == 0 && (offsets || sequence))
+    throw nb::value_error("a ragged column has items of some size");
   if (sequence && !step_offsets) throw nb::value_error("a sequence column needs step offsets");
   column.values = {static_cast<const std::byte*>(values.data()), values.nbytes()};
   column.offsets = span_of(offsets);
@@ -69,12 +71,15 @@ std::size_t encode(const std::vector<BoundColumn*>& bound, std::size_t rows, std
     result = encode_rows(columns, sequence_example, first, rows, limit, frames);
   }
   switch (result.fault) {
-    case EncodeFault::kNone: return result.row;
+    case EncodeFault::kNone:
+      return result.row;
     case EncodeFault::kTooLarge:
-      throw nb::value_error(("row " + std::to_string(result.row) + " is larger than an Example may be (2 GiB)").c_str());
+      throw nb::value_error(
+          ("row " + std::to_string(result.row) + " is larger than an Example may be (2 GiB)").c_str());
     default:
       throw nb::value_error(
-          ("column " + columns[result.column].key + " does not hold together at row " + std::to_string(result.row)).c_str());
+          ("column " + columns[result.column].key + " does not hold together at row " + std::to_string(result.row))
+              .c_str());
   }
 }
 

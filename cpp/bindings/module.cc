@@ -27,4 +27,5 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_writing(m);
   penstock::bindings::bind_decoding(m);
   penstock::bindings::bind_encoding(m);
+  penstock::bindings::bind_inspecting(m);
 }

@@ -103,7 +103,12 @@ void bind_chunk(nb::module_& m) {
           nb::sig("def __iter__(self) -> collections.abc.Iterator[bytes]"))
       .def_ro("first_record", &Chunk::first_record, "Number, in the input, of the first record.")
       .def_prop_ro(
-          "source", [](const Chunk& chunk) { return chunk.source ? *chunk.source : std::string(); },
+          "source",
+          [](const Chunk& chunk) {
+            const std::string name = chunk.source ? *chunk.source : std::string();
+            return nb::steal<nb::str>(
+                PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+          },
           "The input's name.")
       .def_prop_ro(
           "buffer",
@@ -185,14 +190,17 @@ void bind_reading(nb::module_& m) {
       .def(
           "__init__",
           [](StreamRecords* self, bool verify, std::uint64_t max_record_bytes, std::optional<std::uint64_t> input_end,
-             std::uint64_t start_offset, std::uint64_t start_record, const std::string& source) {
+             std::uint64_t start_offset, std::uint64_t start_record, const std::filesystem::path& source) {
             new (self) StreamRecords(AssemblerOptions{max_record_bytes, input_end, start_offset, start_record,
-                                                          std::make_shared<const std::string>(source)},
-                                         verify);
+                                                      std::make_shared<const std::string>(source.string())},
+                                     verify);
           },
           nb::kw_only(), nb::arg("verify") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
           nb::arg("input_end") = nb::none(), nb::arg("start_offset") = 0, nb::arg("start_record") = 0,
-          nb::arg("source") = "")
+          nb::arg("source") = std::filesystem::path(),
+          nb::sig(
+              "def __init__(self, *, verify: bool = True, max_record_bytes: int = 1073741824, input_end: int | None "
+              "= None, start_offset: int = 0, start_record: int = 0, source: str = \"\") -> None"))
       .def(
           "feed",
           [](StreamRecords& self, nb::handle data) {

@@ -12,8 +12,7 @@ namespace penstock {
 
 class StreamRecords {
  public:
-  StreamRecords(const AssemblerOptions& options, bool verify)
-      : verify_(verify), pool_(4), assembler_(options) {}
+  StreamRecords(const AssemblerOptions& options, bool verify) : verify_(verify), pool_(4), assembler_(options) {}
 
   // Copies `data` and answers the records that it completes, verified.
   std::vector<Event> feed(std::span<const std::byte> data) {

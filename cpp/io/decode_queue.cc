@@ -26,8 +26,7 @@ void run_here(std::size_t n, const std::function<void(std::size_t)>& task) {
 }  // namespace
 
 struct DecodeQueue::State {
-  State(std::shared_ptr<BatchDecoder> chosen, std::size_t count)
-      : decoder(std::move(chosen)), thread_count(count) {}
+  State(std::shared_ptr<BatchDecoder> chosen, std::size_t count) : decoder(std::move(chosen)), thread_count(count) {}
 
   void work() {
     std::unique_lock lock(mutex);

@@ -19,10 +19,10 @@ namespace {
 // Never more than were in use at once, so this bounds only what is kept after somebody held very many.
 constexpr std::size_t kMostIdleBuffers = 64;
 
-AssemblerOptions assembler_options(const std::string& path, const FileRecordsOptions& options,
+AssemblerOptions assembler_options(const std::filesystem::path& path, const FileRecordsOptions& options,
                                    std::uint64_t file_size) {
   return {options.max_record_bytes, file_size, options.start_offset, options.start_record,
-          std::make_shared<const std::string>(path)};
+          std::make_shared<const std::string>(path.string())};
 }
 
 }  // namespace

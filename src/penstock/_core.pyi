@@ -2,7 +2,7 @@
 The native core of Penstock: frames, checksums, and reading ahead on threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import os
 from typing import Annotated, Any, overload
 
@@ -106,6 +106,10 @@ class RecordChunk:
         """Number, in the input, of the first record."""
 
     @property
+    def source(self) -> str:
+        """The input's name."""
+
+    @property
     def buffer(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,), writable=False)]:
         """
         The memory that the records lie in (read-only); it stays valid while the array lives.
@@ -135,7 +139,7 @@ class FileRecords:
 class StreamRecords:
     """Finds records in a stream that is pushed in pieces of any size."""
 
-    def __init__(self, *, verify: bool = True, max_record_bytes: int = 1073741824, input_end: int | None = None, start_offset: int = 0, start_record: int = 0) -> None: ...
+    def __init__(self, *, verify: bool = True, max_record_bytes: int = 1073741824, input_end: int | None = None, start_offset: int = 0, start_record: int = 0, source: str = "") -> None: ...
 
     def feed(self, data: object) -> list[RecordChunk | Fault]:
         """Copy more of the stream in; answer what it completes."""
@@ -201,3 +205,79 @@ class FileWriter:
         """
         End the thread, or let go of it where it is stuck in a write; the descriptor stays open.
         """
+
+class DecodeFault:
+    """Why a record does not decode."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def row(self) -> int:
+        """Row of the batch."""
+
+    @property
+    def feature(self) -> int | None:
+        """Index of the feature, where the fault lies in one."""
+
+    @property
+    def found_kind(self) -> str: ...
+
+    @property
+    def expected(self) -> int:
+        """Values, or bytes."""
+
+    @property
+    def found(self) -> int:
+        """Values, or bytes."""
+
+class FeaturePlan:
+    """What the decoder needs to know about a feature."""
+
+    def __init__(self, *, key: str, dtype: str, shape: Sequence[int], raw: bool = False, ragged: bool = False, sequence: bool = False, missing: str = 'error', default_row: bytes = ..., unset_takes_default: bool = True) -> None: ...
+
+class NativeDecoder:
+    """Decodes records into columns."""
+
+    def __init__(self, features: Sequence[FeaturePlan], *, default_bytes: bytes, sequence_example: bool, validate_all: bool, threads: int) -> None: ...
+
+    def decode(self, chunks: list[RecordChunk], outputs: list[Any]) -> tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None]:
+        """
+        Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).
+        """
+
+class DecodeQueue:
+    """Decodes batches ahead, side by side; they come out in order."""
+
+    def __init__(self, decoder: NativeDecoder, threads: int) -> None: ...
+
+    def submit(self, chunks: Sequence[RecordChunk]) -> None:
+        """Start to decode a batch."""
+
+    @property
+    def pending(self) -> int:
+        """Batches submitted and not taken."""
+
+    def next(self) -> tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None]:
+        """The oldest batch."""
+
+    def close(self) -> None:
+        """End the threads."""
+
+def chunk_from_records(records: list[Any], source: str = "") -> RecordChunk:
+    """Copy records into a chunk."""
+
+class EncodeColumn:
+    """A column to write; it keeps its arrays alive."""
+
+    def __init__(self, key: str, dtype: str, values: NDArray[Any], *, count: int = 1, raw: bool = False, sequence: bool = False, offsets: NDArray[numpy.int64] | None = None, step_offsets: NDArray[numpy.int64] | None = None, valid: NDArray[numpy.bool_] | None = None, buffers: Sequence[NDArray[numpy.uint8]] = ()) -> None: ...
+
+def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: int, frames: FrameBuffer, sequence_example: bool = False) -> int:
+    """
+    Frame rows[first:] as Examples until the frames have ``limit`` bytes; answer the first row left.
+    """
+
+def read_example(data: object, sequence_example: bool = False) -> tuple[dict[bytes, tuple[str, list[Any]]], dict[bytes, list[tuple[str, list[Any]]]]] | None:
+    """
+    Read a whole Example as protobuf does: (context, feature lists), or None where the bytes are malformed.
+    """

@@ -91,14 +91,14 @@ DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Output
       ColumnPart& column = worker.columns[f];
       const DecodedColumn& target = batch.columns[f];
       column.dense = !outputs.empty() && outputs[f] != nullptr ? outputs[f]
-                     : target.values                          ? target.values->data()
-                                                              : nullptr;
+                     : target.values                           ? target.values->data()
+                                                               : nullptr;
       column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
       column.lengths.clear();
       column.step_lengths.clear();
     }
-    worker.fault = worker.decoder.decode({records.refs.data() + begin, end - begin}, begin, worker.columns, extra,
-                                         default_number);
+    worker.fault =
+        worker.decoder.decode({records.refs.data() + begin, end - begin}, begin, worker.columns, extra, default_number);
   });
 
   for (auto& worker : workers)

@@ -18,7 +18,7 @@ struct DecodedColumn {
   SharedBuffer offsets;       // int64[rows + 1]: items of each row; in a sequence: steps of each row
   SharedBuffer step_offsets;  // int64[steps + 1], in a ragged sequence: items of each step
   std::uint64_t steps = 0;
-  SharedBuffer valid;         // uint8[rows]
+  SharedBuffer valid;  // uint8[rows]
 };
 
 struct DecodedBatch {

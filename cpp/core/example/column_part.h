@@ -54,10 +54,10 @@ class GrowingBytes {
 struct ColumnPart {
   explicit ColumnPart(BufferPool* pool) : values(pool) {}
 
-  std::byte* dense = nullptr;          // the batch's memory for row 0, where rows are of one size
-  std::uint8_t* valid = nullptr;       // the batch's mask for row 0
-  GrowingBytes values;                 // otherwise: the items of these rows, in order
-  std::vector<std::int64_t> lengths;   // items in each row; in a sequence: steps in each row
+  std::byte* dense = nullptr;              // the batch's memory for row 0, where rows are of one size
+  std::uint8_t* valid = nullptr;           // the batch's mask for row 0
+  GrowingBytes values;                     // otherwise: the items of these rows, in order
+  std::vector<std::int64_t> lengths;       // items in each row; in a sequence: steps in each row
   std::vector<std::int64_t> step_lengths;  // in a ragged sequence: items in each step
 };
 

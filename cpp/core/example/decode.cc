@@ -47,7 +47,9 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
 
 PartDecoder::PartDecoder(const DecodePlan& plan)
     : plan_(plan),
-      context_(plan, Section::kContext), sequence_(plan, Section::kSequence), found_(plan.features.size()) {
+      context_(plan, Section::kContext),
+      sequence_(plan, Section::kSequence),
+      found_(plan.features.size()) {
   for (std::size_t i = 0; i < plan.features.size(); ++i) {
     scalar_.push_back(is_plain_scalar(plan.features[i]));
     std::size_t next = i + 1;
@@ -233,9 +235,9 @@ bool PartDecoder::read_values(const FeaturePlan& plan, wire::Bytes feature, RowV
 }
 
 bool PartDecoder::check_count(const FeaturePlan& plan, const RowValues& values) {
-  if (plan.element == Element::kRaw)
-    return values.count() == 1 || fail(ExampleFault::kWrongCount, 1, values.count());
-  if (plan.ragged) return values.count() % plan.count == 0 || fail(ExampleFault::kNotMultiple, plan.count, values.count());
+  if (plan.element == Element::kRaw) return values.count() == 1 || fail(ExampleFault::kWrongCount, 1, values.count());
+  if (plan.ragged)
+    return values.count() % plan.count == 0 || fail(ExampleFault::kNotMultiple, plan.count, values.count());
   return values.count() == plan.count || fail(ExampleFault::kWrongCount, plan.count, values.count());
 }
 

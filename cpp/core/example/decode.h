@@ -1,9 +1,9 @@
 // Decodes records into columns.
 //
 // A PartDecoder turns a run of records into a part of each column; several work side by side on disjoint rows. Each
-// record is walked once to find the features that were asked for, the last entry of a key counting, and then each feature
-// is decoded where it belongs; plain scalars are decoded on the walk, and again where their key comes again. Features
-// that nobody asked for cost their skipping.
+// record is walked once to find the features that were asked for, the last entry of a key counting, and then each
+// feature is decoded where it belongs; plain scalars are decoded on the walk, and again where their key comes again.
+// Features that nobody asked for cost their skipping.
 #pragma once
 
 #include <mutex>

@@ -29,14 +29,22 @@ T load(const std::byte* p) {
 template <typename With>
 auto with_int_type(Element element, With&& with) {
   switch (element) {
-    case Element::kBool: return with(bool{});
-    case Element::kInt8: return with(std::int8_t{});
-    case Element::kInt16: return with(std::int16_t{});
-    case Element::kInt32: return with(std::int32_t{});
-    case Element::kUint8: return with(std::uint8_t{});
-    case Element::kUint16: return with(std::uint16_t{});
-    case Element::kUint32: return with(std::uint32_t{});
-    default: return with(std::int64_t{});
+    case Element::kBool:
+      return with(bool{});
+    case Element::kInt8:
+      return with(std::int8_t{});
+    case Element::kInt16:
+      return with(std::int16_t{});
+    case Element::kInt32:
+      return with(std::int32_t{});
+    case Element::kUint8:
+      return with(std::uint8_t{});
+    case Element::kUint16:
+      return with(std::uint16_t{});
+    case Element::kUint32:
+      return with(std::uint32_t{});
+    default:
+      return with(std::int64_t{});
   }
 }
 
@@ -66,8 +74,10 @@ std::byte* put_varints(Element element, const std::byte* p, std::uint64_t n, std
 
 float load_float(Element element, const std::byte* p) {
   switch (element) {
-    case Element::kFloat64: return static_cast<float>(load<double>(p));
-    case Element::kBfloat16: return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(p)} << 16);
+    case Element::kFloat64:
+      return static_cast<float>(load<double>(p));
+    case Element::kBfloat16:
+      return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(p)} << 16);
     case Element::kFloat16: {
       const std::uint16_t half = load<std::uint16_t>(p);
       const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
@@ -79,7 +89,8 @@ float load_float(Element element, const std::byte* p) {
       const std::uint32_t wide = exponent == 31 ? 0xFFu : exponent + 112;
       return std::bit_cast<float>(sign | wide << 23 | mantissa << 13);
     }
-    default: return load<float>(p);
+    default:
+      return load<float>(p);
   }
 }
 
@@ -146,7 +157,8 @@ class RowEncoder {
     std::size_t feature = 0;  // the Feature message
   };
 
-  static bool range_of(std::span<const std::int64_t> offsets, std::uint64_t i, std::uint64_t& first, std::uint64_t& last) {
+  static bool range_of(std::span<const std::int64_t> offsets, std::uint64_t i, std::uint64_t& first,
+                       std::uint64_t& last) {
     if (i + 1 >= offsets.size() || offsets[i] < 0 || offsets[i + 1] < offsets[i]) return false;
     first = static_cast<std::uint64_t>(offsets[i]);
     last = static_cast<std::uint64_t>(offsets[i + 1]);

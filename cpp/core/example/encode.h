@@ -21,11 +21,11 @@ struct EncodeColumn {
   Kind kind = Kind::kInt64;
   Element element = Element::kInt64;  // what `values` holds; kRaw: an item's memory is one bytes value
   std::uint64_t value_bytes = 8;
-  std::uint64_t count = 1;                  // values in an item
+  std::uint64_t count = 1;  // values in an item
   std::span<const std::byte> values;
-  std::span<const std::int64_t> offsets;      // items of each row (in a sequence: of each step), where they vary
-  std::span<const std::int64_t> step_offsets; // in a sequence: steps of each row
-  std::span<const std::uint8_t> valid;        // rows that are there; empty: all
+  std::span<const std::int64_t> offsets;            // items of each row (in a sequence: of each step), where they vary
+  std::span<const std::int64_t> step_offsets;       // in a sequence: steps of each row
+  std::span<const std::uint8_t> valid;              // rows that are there; empty: all
   std::vector<std::span<const std::byte>> buffers;  // what views point into
 
   std::uint64_t item_bytes() const { return count * value_bytes; }
@@ -34,8 +34,8 @@ struct EncodeColumn {
 
 enum class EncodeFault : std::uint8_t {
   kNone,
-  kBadColumn,    // offsets, masks or views that do not fit the column's memory
-  kTooLarge,     // a record that protobuf would refuse
+  kBadColumn,  // offsets, masks or views that do not fit the column's memory
+  kTooLarge,   // a record that protobuf would refuse
 };
 
 struct EncodeResult {

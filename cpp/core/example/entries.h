@@ -63,8 +63,8 @@ inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
   return read_odd_entry(bytes, entry, joined);
 }
 
-// Calls visit(section, entry) for each entry; false when the message is malformed or the visitor stopped. A plain Example
-// has no feature lists: its field 2 is unknown and skipped.
+// Calls visit(section, entry) for each entry; false when the message is malformed or the visitor stopped. A plain
+// Example has no feature lists: its field 2 is unknown and skipped.
 template <typename Visit>
 bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, Visit&& visit) {
   wire::Cursor top(message);

@@ -22,8 +22,8 @@ enum class ExampleFault : std::uint8_t {
 
 struct DecodeFault {
   ExampleFault fault = ExampleFault::kNone;
-  std::uint64_t row = 0;         // in the batch
-  std::uint32_t feature = 0;     // index in the plan; meaningless with kMalformed and kTooLarge outside any feature
+  std::uint64_t row = 0;      // in the batch
+  std::uint32_t feature = 0;  // index in the plan; meaningless with kMalformed and kTooLarge outside any feature
   bool in_feature = false;
   Kind found_kind = Kind::kUnset;
   std::uint64_t expected = 0;  // values or bytes

@@ -20,8 +20,8 @@ struct ResolvedFeature {
   std::vector<wire::Bytes> lists;
 };
 
-// Calls visitor.bytes(Bytes), visitor.floats(data, count), visitor.varint(value) or visitor.varints(Bytes run) for what a
-// list holds, in order. Each answers true to go on. Answers false when the list is malformed or the visitor stopped.
+// Calls visitor.bytes(Bytes), visitor.floats(data, count), visitor.varint(value) or visitor.varints(Bytes run) for what
+// a list holds, in order. Each answers true to go on. Answers false when the list is malformed or the visitor stopped.
 template <typename Visitor>
 bool visit_list(Kind kind, wire::Bytes list, Visitor& visitor) {
   wire::Cursor cursor(list);

@@ -32,7 +32,8 @@ inline bool to_float16(std::uint32_t bits, std::uint16_t& out) {
   const int dropped = exponent >= -14 ? 13 : 13 + (-14 - exponent);  // bits that the format has no room for
   if ((mantissa & ((1u << dropped) - 1)) != 0) return false;
   const std::uint32_t kept = mantissa >> dropped;
-  const std::uint32_t half = exponent >= -14 ? (static_cast<std::uint32_t>(exponent + 15) << 10) | (kept & 0x3FFu) : kept;
+  const std::uint32_t half =
+      exponent >= -14 ? (static_cast<std::uint32_t>(exponent + 15) << 10) | (kept & 0x3FFu) : kept;
   out = static_cast<std::uint16_t>(sign | half);
   return true;
 }

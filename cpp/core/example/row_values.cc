@@ -144,14 +144,30 @@ bool RowValues::store_ints(const std::int64_t* values, std::size_t count) {
   if (out == nullptr) return true;
   bool fits = true;
   switch (plan_.element) {
-    case Element::kInt64: std::memcpy(out, values, 8 * count); break;
-    case Element::kInt32: fits = store_narrow<std::int32_t>(values, count, out); break;
-    case Element::kInt16: fits = store_narrow<std::int16_t>(values, count, out); break;
-    case Element::kInt8: fits = store_narrow<std::int8_t>(values, count, out); break;
-    case Element::kUint32: fits = store_narrow<std::uint32_t>(values, count, out); break;
-    case Element::kUint16: fits = store_narrow<std::uint16_t>(values, count, out); break;
-    case Element::kUint8: fits = store_narrow<std::uint8_t>(values, count, out); break;
-    default: fits = store_bools(values, count, out); break;
+    case Element::kInt64:
+      std::memcpy(out, values, 8 * count);
+      break;
+    case Element::kInt32:
+      fits = store_narrow<std::int32_t>(values, count, out);
+      break;
+    case Element::kInt16:
+      fits = store_narrow<std::int16_t>(values, count, out);
+      break;
+    case Element::kInt8:
+      fits = store_narrow<std::int8_t>(values, count, out);
+      break;
+    case Element::kUint32:
+      fits = store_narrow<std::uint32_t>(values, count, out);
+      break;
+    case Element::kUint16:
+      fits = store_narrow<std::uint16_t>(values, count, out);
+      break;
+    case Element::kUint8:
+      fits = store_narrow<std::uint8_t>(values, count, out);
+      break;
+    default:
+      fits = store_bools(values, count, out);
+      break;
   }
   return fits || fail(ExampleFault::kOutOfRange, 0);
 }

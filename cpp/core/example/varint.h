@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// The value of a varint of n bytes, 1 to 8, that lies in the low bytes of `word` with nothing above them; false where the
-// continuation bits do not fit n bytes. All seven-bit groups are moved at once.
+// The value of a varint of n bytes, 1 to 8, that lies in the low bytes of `word` with nothing above them; false where
+// the continuation bits do not fit n bytes. All seven-bit groups are moved at once.
 inline bool join_groups(std::uint64_t word, unsigned n, std::uint64_t& value) {
   constexpr std::uint64_t kMore = 0x8080808080808080u;
   if ((word & kMore) != (kMore & ((std::uint64_t{1} << (8 * (n - 1))) - 1))) return false;

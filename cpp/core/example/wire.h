@@ -1,7 +1,7 @@
 // Protocol-buffer wire format: a cursor that never reads past its end and never trusts a length.
 //
-// Accepts and rejects as protobuf's own parser (upb) does, except that groups are rejected. Every function answers false
-// on malformed bytes and leaves the cursor somewhere inside its range.
+// Accepts and rejects as protobuf's own parser (upb) does, except that groups are rejected. Every function answers
+// false on malformed bytes and leaves the cursor somewhere inside its range.
 #pragma once
 
 #include <cstddef>
@@ -79,11 +79,16 @@ struct Cursor {
     std::uint64_t ignored;
     Bytes bytes;
     switch (type) {
-      case Type::kVarint: return read_varint(p, end, ignored);
-      case Type::kFixed64: return advance(8);
-      case Type::kLength: return read_bytes(bytes);
-      case Type::kFixed32: return advance(4);
-      default: return false;
+      case Type::kVarint:
+        return read_varint(p, end, ignored);
+      case Type::kFixed64:
+        return advance(8);
+      case Type::kLength:
+        return read_bytes(bytes);
+      case Type::kFixed32:
+        return advance(4);
+      default:
+        return false;
     }
   }
 

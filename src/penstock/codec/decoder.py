@@ -133,7 +133,7 @@ class Decoder:
         return _error_at(chunks, fault.row, name, self._describe(fault, name))
 
     def _describe(self, fault: DecodeFault, name: str | None) -> str:
-        kind = "SequenceExample" if self._schema.is_sequence else "Example"
+        kind = "a SequenceExample" if self._schema.is_sequence else "an Example"
         feature = self._schema[name] if name is not None else None
         match fault.kind:
             case "missing":
@@ -151,9 +151,9 @@ class Decoder:
             case "inexact":
                 return f"found a float that {feature.dtype if feature else ''} does not hold exactly"
             case "too-large":
-                return f"expected a {kind} below 2 GiB, found {fault.found} bytes"
+                return f"expected {kind} below 2 GiB, found {fault.found} bytes"
             case _:
-                return f"expected a {kind}, found malformed bytes"
+                return f"expected {kind}, found malformed bytes"
 
 
 def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChunk]]:
@@ -184,16 +184,14 @@ def _as_chunks(records: Records) -> list[RecordChunk]:
 
 
 def _error_at(chunks: list[RecordChunk], row: int, name: str | None, message: str) -> MalformedExampleError:
-    where, record = "", row
-    path = None
+    path, record = None, row
     for chunk in chunks:
         if row < len(chunk):
             path, record = chunk.source or None, chunk.first_record + row
             break
         row -= len(chunk)
-    where = ", ".join(
-        [path] * (path is not None) + [f"record {record}"] + ([f'feature "{name}"'] if name is not None else [])
-    )
+    parts = [path, f"record {record}", None if name is None else f'feature "{name}"']
+    where = ", ".join(part for part in parts if part is not None)
     return MalformedExampleError(f"{message}: {where}", path=path, record=record, feature=name)
 
 
