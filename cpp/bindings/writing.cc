@@ -1,6 +1,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "bindings/bindings.h"
@@ -10,7 +11,37 @@
 namespace penstock::bindings {
 namespace {
 
-std::size_t append(FrameBuffer& frames, nb::handle record) {
+// Frames, and whether a thread works on them without the GIL. Another one that comes meanwhile is told so: unlike in
+// pure Python, two writers at once would break memory.
+class GuardedFrames {
+ public:
+  FrameBuffer& get() {
+    if (busy_) throw std::runtime_error("a writer is for one thread at a time");
+    return frames_;
+  }
+
+  // Calls `work` without the GIL.
+  template <typename Work>
+  void alone(Work work) {
+    FrameBuffer& frames = get();
+    busy_ = true;
+    try {
+      const nb::gil_scoped_release release;
+      work(frames);
+    } catch (...) {
+      busy_ = false;
+      throw;
+    }
+    busy_ = false;
+  }
+
+ private:
+  FrameBuffer frames_;
+  bool busy_ = false;  // guarded by the GIL
+};
+
+std::size_t append(GuardedFrames& guarded, nb::handle record) {
+  FrameBuffer& frames = guarded.get();
   if (PyBytes_CheckExact(record.ptr())) {
     char* data;
     Py_ssize_t size;
@@ -45,9 +76,9 @@ class ManyBytes {
   std::vector<Py_buffer> views_;
 };
 
-std::size_t extend(FrameBuffer& frames, nb::list records, std::size_t start, std::size_t limit) {
+std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, std::size_t limit) {
   ManyBytes many;
-  std::size_t i = start, bytes = frames.size();
+  std::size_t i = start, bytes = frames.get().size();
   std::exception_ptr refused;
   for (; i < records.size() && bytes < limit && !refused; ++i) {
     try {
@@ -57,10 +88,7 @@ std::size_t extend(FrameBuffer& frames, nb::list records, std::size_t start, std
       refused = std::current_exception();
     }
   }
-  {
-    const nb::gil_scoped_release release;
-    many.append_to(frames);
-  }
+  frames.alone([&](FrameBuffer& mine) { many.append_to(mine); });
   // What stands before a record that is no bytes is written, as if the records had come one by one.
   if (refused) std::rethrow_exception(refused);
   return i;
@@ -102,10 +130,12 @@ void sync(OpenFileWriter& self) {
 }  // namespace
 
 void bind_writing(nb::module_& m) {
-  nb::class_<FrameBuffer>(m, "FrameBuffer", "Frames on their way out. Not thread-safe.")
+  nb::class_<GuardedFrames>(m, "FrameBuffer", "Frames on their way out, for one thread at a time.")
       .def(nb::init<>())
-      .def("__len__", &FrameBuffer::size, "Bytes of all frames.")
-      .def_prop_ro("count", &FrameBuffer::count, "Frames in the buffer.")
+      .def(
+          "__len__", [](GuardedFrames& frames) { return frames.get().size(); }, "Bytes of all frames.")
+      .def_prop_ro(
+          "count", [](GuardedFrames& frames) { return frames.get().count(); }, "Frames in the buffer.")
       .def("append", &append, nb::arg("record").none(), nb::sig("def append(self, record: object) -> int"),
            "Frame one bytes-like record; answer the bytes of all frames.")
       .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
@@ -113,7 +143,8 @@ void bind_writing(nb::module_& m) {
            "Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.")
       .def(
           "take",
-          [](FrameBuffer& frames) {
+          [](GuardedFrames& guarded) {
+            FrameBuffer& frames = guarded.get();
             const auto bytes = frames.bytes();
             nb::bytes taken(reinterpret_cast<const char*>(bytes.data()), bytes.size());
             frames.release();
@@ -131,7 +162,8 @@ void bind_writing(nb::module_& m) {
           nb::arg("descriptor"))
       .def(
           "write_frames",
-          [](OpenFileWriter& self, FrameBuffer& frames) {
+          [](OpenFileWriter& self, GuardedFrames& guarded) {
+            FrameBuffer& frames = guarded.get();
             const std::size_t size = frames.size();
             if (size == 0) return;
             FileWriter& writer = self.get();

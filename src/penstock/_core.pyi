@@ -160,7 +160,7 @@ def find_header(data: object, start: int = 0) -> int:
     """First position where a frame header checks itself, or ``len(data)``."""
 
 class FrameBuffer:
-    """Frames on their way out. Not thread-safe."""
+    """Frames on their way out, for one thread at a time."""
 
     def __init__(self) -> None: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import threading
 
 import numpy as np
 import pytest
@@ -121,3 +122,27 @@ def test_wrong_arguments_leave_no_noise_behind(tmp_path, recwarn):
     with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike, not int"):
         ps.RecordWriter(3)
     assert not recwarn.list
+
+
+def test_several_threads_at_once_break_nothing(tmp_path):
+    # They are refused or take turns; every record that was taken is whole.
+    path = tmp_path / "some.tfrecord"
+    records = [bytes([number]) * 200_000 for number in range(8)]
+    refused = []
+
+    def write(writer):
+        for _ in range(20):
+            try:
+                writer.write_many(records)
+                writer.write(b"single")
+            except RuntimeError as error:
+                refused.append(str(error))
+
+    with ps.RecordWriter(path) as writer:
+        threads = [threading.Thread(target=write, args=(writer,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert set(read(path)) <= {*records, b"single"}
+    assert set(refused) <= {"a writer is for one thread at a time"}

@@ -118,7 +118,7 @@ class _Message:
         self.content = memoryview(b"")
         self.strings: list[bytes] = []
         self.lists: defaultdict[int, bytearray] = defaultdict(bytearray)
-        """Numbers by field, fixed in size: floats as they are stored, integers as eight bytes."""
+        """Numbers by field, packed."""
 
 
 def _read(data: memoryview) -> _Message:
@@ -129,7 +129,7 @@ def _read(data: memoryview) -> _Message:
             if number == _DTYPE:
                 message.dtype = value & 0xFFFF_FFFF
             elif number in _VARINT_LISTS:
-                message.lists[number] += value.to_bytes(8, "little")
+                message.lists[number] += _varint(value)
         elif number in _FIXED_LISTS:
             size = _FIXED_LISTS[number]
             if wire == BYTES and len(value) % size:
@@ -144,7 +144,9 @@ def _read(data: memoryview) -> _Message:
             elif number == _STRINGS:
                 message.strings.append(bytes(value))
             elif number in _VARINT_LISTS:
-                message.lists[number] += _varints(value).tobytes()
+                if len(value) and value[-1] > 0x7F:
+                    raise MalformedExampleError("a variable-length integer has no end")
+                message.lists[number] += value
     message.shape = tuple(sizes)
     return message
 
@@ -205,7 +207,7 @@ def _listed_values(message: _Message, type_: _Type, dtype: np.dtype[Any]) -> NDA
     if type_.field in _FIXED_LISTS:
         whole = len(stored) // dtype.itemsize  # half of a complex number is passed over
         return np.frombuffer(stored, _little_endian(dtype), whole).astype(dtype)
-    bits = np.frombuffer(stored, "<u8")
+    bits = _varints(stored)
     if type_.name == "bool":
         return bits.astype(np.bool_)
     return bits.astype(f"u{dtype.itemsize}").view(dtype)  # narrow types keep the low bits
@@ -226,7 +228,7 @@ def _fill(values: NDArray[Any], count: int, dtype: np.dtype[Any], max_bytes: int
     return filled
 
 
-def _varints(data: memoryview) -> NDArray[np.uint64]:
+def _varints(data: memoryview | bytearray) -> NDArray[np.uint64]:
     """Decode a packed run of variable-length integers."""
     raw = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(raw < 0x80)
@@ -239,7 +241,7 @@ def _varints(data: memoryview) -> NDArray[np.uint64]:
         longer = np.flatnonzero(lengths > place)
         part = (raw[starts[longer] + place] & 0x7F).astype(np.uint64)
         numbers[longer] |= part << np.uint64(7 * place)
-    return numbers.astype("<u8", copy=False)
+    return numbers
 
 
 def _varint(number: int) -> bytes:
