@@ -9,6 +9,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/elements.h"
+#include "bindings/guarded_frames.h"
 #include "core/example/encode.h"
 
 namespace penstock::bindings {
@@ -62,14 +63,11 @@ void init_column(BoundColumn* self, const std::string& key, const std::string& d
 }
 
 std::size_t encode(const std::vector<BoundColumn*>& bound, std::size_t rows, std::size_t first, std::size_t limit,
-                   FrameBuffer& frames, bool sequence_example) {
+                   GuardedFrames& frames, bool sequence_example) {
   std::vector<EncodeColumn> columns;
   for (const BoundColumn* column : bound) columns.push_back(column->column);
   EncodeResult result;
-  {
-    const nb::gil_scoped_release release;
-    result = encode_rows(columns, sequence_example, first, rows, limit, frames);
-  }
+  frames.alone([&](FrameBuffer& mine) { result = encode_rows(columns, sequence_example, first, rows, limit, mine); });
   switch (result.fault) {
     case EncodeFault::kNone:
       return result.row;

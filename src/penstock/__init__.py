@@ -5,54 +5,80 @@
 ...     writer.write(b"a record")
 >>> list(ps.RecordReader("train.tfrecord"))
 [b'a record']
+
+Names are imported from their modules when they are first used, so that importing the package costs nothing that is not
+needed.
 """
 
 from __future__ import annotations
 
-from penstock import image as image
-from penstock._core import RecordChunk
-from penstock.codec.decoder import Decoder
-from penstock.columns import Batch, BytesColumn, Nullable, Ragged
-from penstock.errors import (
-    ChecksumError,
-    CompressionError,
-    CorruptDataError,
-    MalformedExampleError,
-    MissingExtraError,
-    PenstockError,
-    RecordTooLargeError,
-    SchemaError,
-    TruncatedError,
-)
-from penstock.infer import infer_schema
-from penstock.reader import RecordReader
-from penstock.schema import Feature, Schema
-from penstock.schema.inference import Inferred
-from penstock.writer import RecordWriter
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock import image as image
+    from penstock._core import RecordChunk as RecordChunk
+    from penstock.codec.decoder import Decoder as Decoder
+    from penstock.columns import Batch as Batch
+    from penstock.columns import BytesColumn as BytesColumn
+    from penstock.columns import Nullable as Nullable
+    from penstock.columns import Ragged as Ragged
+    from penstock.errors import ChecksumError as ChecksumError
+    from penstock.errors import CompressionError as CompressionError
+    from penstock.errors import CorruptDataError as CorruptDataError
+    from penstock.errors import MalformedExampleError as MalformedExampleError
+    from penstock.errors import MissingExtraError as MissingExtraError
+    from penstock.errors import PenstockError as PenstockError
+    from penstock.errors import RecordTooLargeError as RecordTooLargeError
+    from penstock.errors import SchemaError as SchemaError
+    from penstock.errors import TruncatedError as TruncatedError
+    from penstock.infer import infer_schema as infer_schema
+    from penstock.reader import RecordReader as RecordReader
+    from penstock.schema import Feature as Feature
+    from penstock.schema import Schema as Schema
+    from penstock.schema.inference import Inferred as Inferred
+    from penstock.writer import RecordWriter as RecordWriter
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Batch",
-    "BytesColumn",
-    "ChecksumError",
-    "CompressionError",
-    "CorruptDataError",
-    "Decoder",
-    "Feature",
-    "Inferred",
-    "MalformedExampleError",
-    "MissingExtraError",
-    "Nullable",
-    "PenstockError",
-    "Ragged",
-    "RecordChunk",
-    "RecordReader",
-    "RecordTooLargeError",
-    "RecordWriter",
-    "Schema",
-    "SchemaError",
-    "TruncatedError",
-    "__version__",
-    "infer_schema",
-]
+# Where each name lives. The imports above say the same to type checkers; a test compares them.
+_HOMES = {
+    "Batch": "columns",
+    "BytesColumn": "columns",
+    "ChecksumError": "errors",
+    "CompressionError": "errors",
+    "CorruptDataError": "errors",
+    "Decoder": "codec.decoder",
+    "Feature": "schema",
+    "Inferred": "schema.inference",
+    "MalformedExampleError": "errors",
+    "MissingExtraError": "errors",
+    "Nullable": "columns",
+    "PenstockError": "errors",
+    "Ragged": "columns",
+    "RecordChunk": "_core",
+    "RecordReader": "reader",
+    "RecordTooLargeError": "errors",
+    "RecordWriter": "writer",
+    "Schema": "schema",
+    "SchemaError": "errors",
+    "TruncatedError": "errors",
+    "image": "",
+    "infer_schema": "infer",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    if not _HOMES[name]:
+        return importlib.import_module(f"penstock.{name}")
+    value = getattr(importlib.import_module(f"penstock.{_HOMES[name]}"), name)
+    globals()[name] = value  # so that this is asked once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -272,7 +272,7 @@ class EncodeColumn:
 
     def __init__(self, key: str, dtype: str, values: NDArray[Any], *, count: int = 1, raw: bool = False, sequence: bool = False, offsets: NDArray[numpy.int64] | None = None, step_offsets: NDArray[numpy.int64] | None = None, valid: NDArray[numpy.bool_] | None = None, buffers: Sequence[NDArray[numpy.uint8]] = ()) -> None: ...
 
-def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: int, frames: "penstock::FrameBuffer", sequence_example: bool = False) -> int:
+def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: int, frames: FrameBuffer, sequence_example: bool = False) -> int:
     """
     Frame rows[first:] as Examples until the frames have ``limit`` bytes; answer the first row left.
     """
