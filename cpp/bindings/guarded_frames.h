@@ -1,0 +1,40 @@
+// Python's FrameBuffer.
+#pragma once
+
+#include <stdexcept>
+
+#include "bindings/bindings.h"
+#include "core/frame_buffer.h"
+
+namespace penstock::bindings {
+
+// Frames, and whether a thread works on them without the GIL. Another one that comes meanwhile is told so: unlike in
+// pure Python, two writers at once would break memory.
+class GuardedFrames {
+ public:
+  FrameBuffer& get() {
+    if (busy_) throw std::runtime_error("a writer is for one thread at a time");
+    return frames_;
+  }
+
+  // Calls `work` without the GIL.
+  template <typename Work>
+  void alone(Work work) {
+    FrameBuffer& frames = get();
+    busy_ = true;
+    try {
+      const nb::gil_scoped_release release;
+      work(frames);
+    } catch (...) {
+      busy_ = false;
+      throw;
+    }
+    busy_ = false;
+  }
+
+ private:
+  FrameBuffer frames_;
+  bool busy_ = false;  // guarded by the GIL
+};
+
+}  // namespace penstock::bindings
