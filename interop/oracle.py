@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from numpy.typing import NDArray
+
 ROOT = Path(__file__).parent.parent
 PYTHON = ROOT / ".venvs/tensorflow/bin/python"
 
@@ -48,6 +50,31 @@ class Oracle:
     def read(self, *cases: tuple[bytes, str], reader: Reader) -> list[Outcome]:
         """Let TensorFlow read files, each with a compression."""
         return [Outcome(records, error) for records, error in self._ask("read", list(cases), reader)]
+
+    def serialize_tensors(self, *arrays: NDArray[Any]) -> list[bytes]:
+        """Let TensorFlow serialize arrays."""
+        messages: list[bytes] = self._ask("serialize_tensors", list(arrays))
+        return messages
+
+    def parse_tensors(self, *cases: tuple[bytes, str]) -> list[NDArray[Any] | None]:
+        """Let TensorFlow parse messages, each as a dtype; None where it refuses."""
+        arrays: list[NDArray[Any] | None] = self._ask("parse_tensors", list(cases))
+        return arrays
+
+    def decode_images(self, *cases: tuple[bytes, int, str]) -> list[NDArray[Any] | None]:
+        """Let TensorFlow decode images, each to a number of channels and a dtype; None where it refuses."""
+        arrays: list[NDArray[Any] | None] = self._ask("decode_images", list(cases))
+        return arrays
+
+    def decode_jpegs(self, *cases: tuple[bytes, int]) -> list[NDArray[Any]]:
+        """Let TensorFlow decode JPEG images accurately, each to a number of channels."""
+        arrays: list[NDArray[Any]] = self._ask("decode_jpegs", list(cases))
+        return arrays
+
+    def resize(self, *cases: tuple[NDArray[Any], tuple[int, int]]) -> list[NDArray[Any]]:
+        """Let TensorFlow resize images, each to a height and a width."""
+        arrays: list[NDArray[Any]] = self._ask("resize", list(cases))
+        return arrays
 
     def _ask(self, name: str, *arguments: object) -> Any:
         assert self._process.stdin is not None

@@ -1,4 +1,4 @@
-"""Answers questions about TFRecord files with real TensorFlow: a server on pipes, run by TensorFlow's own environment.
+"""Answers questions about files, tensors and images with real TensorFlow: a server on pipes, run by its environment.
 
 Standard input brings pickled ``(name, arguments)``, standard output takes the pickled answers. A question is about many
 files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are this process's affair.
@@ -79,16 +79,62 @@ def _iterator(path: str, compression: str) -> Iterator[bytes]:
 READERS: dict[str, Callable[[str, str], Iterator[bytes]]] = {"dataset": _dataset, "iterator": _iterator}
 
 
+def serialize_tensors(arrays: list[Any]) -> list[bytes]:
+    return [tf.io.serialize_tensor(array).numpy() for array in arrays]
+
+
+def parse_tensors(cases: list[tuple[bytes, str]]) -> list[Any]:
+    """Parse each message as a tensor of a dtype; answer None where TensorFlow refuses."""
+    return [_or_none(lambda: tf.io.parse_tensor(data, dtype).numpy()) for data, dtype in cases]  # noqa: B023
+
+
+def decode_images(cases: list[tuple[bytes, int, str]]) -> list[Any]:
+    """Decode each image to a number of channels (0: as stored) and a dtype; answer None where TensorFlow refuses."""
+    return [
+        _or_none(lambda: tf.io.decode_image(data, channels, dtype, expand_animations=False).numpy())  # noqa: B023
+        for data, channels, dtype in cases
+    ]
+
+
+def decode_jpegs(cases: list[tuple[bytes, int]]) -> list[Any]:
+    """Decode each JPEG image to a number of channels, with the accurate transform; the default is the fast one."""
+    return [tf.io.decode_jpeg(data, channels, dct_method="INTEGER_ACCURATE").numpy() for data, channels in cases]
+
+
+def resize(cases: list[tuple[Any, tuple[int, int]]]) -> list[Any]:
+    return [tf.image.resize(images, size).numpy() for images, size in cases]
+
+
+def _or_none(ask: Callable[[], Any]) -> Any:
+    try:
+        return ask()
+    except tf.errors.OpError:
+        return None
+
+
+ABOUT_FILES: dict[str, Callable[..., Any]] = {"write": write, "read": read}
+ABOUT_VALUES: dict[str, Callable[..., Any]] = {
+    "version": version,
+    "serialize_tensors": serialize_tensors,
+    "parse_tensors": parse_tensors,
+    "decode_images": decode_images,
+    "decode_jpegs": decode_jpegs,
+    "resize": resize,
+}
+
+
 def main() -> None:
-    questions: dict[str, Callable[..., Any]] = {"version": version, "write": write, "read": read}
     with tempfile.TemporaryDirectory() as folder:
         while True:
             try:
                 name, arguments = pickle.load(sys.stdin.buffer)
             except EOFError:
                 return
-            paths = () if name == "version" else (Path(folder) / "file.tfrecord",)
-            pickle.dump(questions[name](*paths, *arguments), answers)
+            if name in ABOUT_FILES:
+                answer = ABOUT_FILES[name](Path(folder) / "file.tfrecord", *arguments)
+            else:
+                answer = ABOUT_VALUES[name](*arguments)
+            pickle.dump(answer, answers)
             answers.flush()
 
 

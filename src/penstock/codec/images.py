@@ -2,8 +2,12 @@
 
 Channels and depth follow ``tf.io.decode_image(data, channels, dtype)``: gray is repeated to make colour; colour is
 weighed to make gray (a JPEG image keeps its own luma); alpha is dropped, or added opaque; a palette is looked up; of
-16 bits uint8 keeps the upper 8, and 8 bits become uint16 times 257. PNG pixels are the same as TensorFlow's. Of an
-animation the first frame is read. The orientation that a camera noted is not applied.
+16 bits uint8 keeps the upper 8, and 8 bits become uint16 times 257. Of an animation the first frame is read. The
+orientation that a camera noted is not applied.
+
+PNG pixels are the same as TensorFlow's, with two exceptions: of 16 bits in colour or with alpha Pillow knows the upper
+8; and alpha added to fewer than 8 bits is opaque here, almost transparent there. JPEG pixels are those of TensorFlow's
+``dct_method="INTEGER_ACCURATE"``; its default is faster and a few units off.
 """
 
 from __future__ import annotations

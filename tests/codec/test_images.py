@@ -1,0 +1,168 @@
+"""Images: what was encoded comes back, channels are as asked, and damage has one kind of error."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+import penstock as ps
+from penstock.codec.images import decode_image, decode_images, encode_image
+from png_files import GRAY_ALPHA, PALETTE, RGB, RGBA, png
+
+ANY = (None, None, None)
+PIXELS = np.random.default_rng(0).integers(0, 256, (9, 7, 4), np.uint8)
+
+
+@pytest.mark.parametrize("encoding", ["png", "image"])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_png_keeps_every_bit(encoding: str, channels: int):
+    data = encode_image(PIXELS[..., :channels], encoding)
+    for shape in [ANY, (9, 7, channels)]:
+        decoded = decode_image(data, dtype="uint8", shape=shape)
+        np.testing.assert_array_equal(decoded, PIXELS[..., :channels])
+        assert decoded.flags.writeable
+
+
+@pytest.mark.parametrize("order", ["<u2", ">u2"])
+def test_png_keeps_every_bit_of_uint16(order: str):
+    pixels = np.random.default_rng(0).integers(0, 65536, (9, 7, 1)).astype(order)
+    decoded = decode_image(encode_image(pixels, "png"), dtype="uint16", shape=(9, 7, 1))
+    assert decoded.dtype == np.uint16
+    np.testing.assert_array_equal(decoded, pixels)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_jpeg_is_near(channels: int):
+    ramp = np.linspace(0, 255, 64).astype(np.uint8)
+    pixels = np.stack([np.add.outer(ramp // 2, ramp // 2)] * channels, axis=-1)
+    decoded = decode_image(encode_image(pixels, "jpeg"), dtype="uint8", shape=(64, 64, channels))
+    assert np.abs(decoded.astype(int) - pixels).max() <= 4
+
+
+def test_a_lower_quality_is_smaller():
+    assert len(encode_image(PIXELS[..., :3], "jpeg", quality=10)) < len(encode_image(PIXELS[..., :3], "jpeg"))
+
+
+@pytest.mark.parametrize(
+    ("data", "channels", "expected"),
+    [
+        pytest.param(png(1, 1, b"\x10"), 3, [16, 16, 16], id="gray is repeated"),
+        pytest.param(png(1, 1, b"\x10"), 4, [16, 16, 16, 255], id="alpha is opaque"),
+        pytest.param(png(1, 1, b"\x10", chunks={b"tRNS": b"\0\x10"}), 2, [16, 0], id="a transparent gray"),
+        pytest.param(png(2, 1, b"\x40", depth=1), 1, [0, 255], id="black and white"),
+        pytest.param(png(2, 1, b"\x4f", depth=4), 1, [68, 255], id="gray of 4 bits"),
+        pytest.param(png(1, 1, b"\x10\x20\x30", color=RGB), 1, [29], id="colour is weighed"),
+        pytest.param(png(1, 1, b"\x10\x20\x30\x40", color=RGBA), 3, [16, 32, 48], id="alpha is dropped"),
+        pytest.param(png(1, 1, b"\x10\x20", color=GRAY_ALPHA), 4, [16, 16, 16, 32], id="alpha is kept"),
+        pytest.param(png(1, 1, b"\0", color=PALETTE, chunks={b"PLTE": b"abc"}), None, [97, 98, 99], id="a palette"),
+        pytest.param(
+            png(1, 1, b"\0", color=PALETTE, chunks={b"PLTE": b"abc", b"tRNS": b"\x80"}),
+            None,
+            [97, 98, 99, 128],
+            id="a palette with alpha",
+        ),
+        pytest.param(png(1, 1, b"\x12\x34", depth=16), 1, [0x12], id="16 bits keep the upper 8"),
+        pytest.param(png(1, 1, b"\x12\x34", depth=16), 4, [0x12, 0x12, 0x12, 255], id="16 bits with alpha"),
+    ],
+)
+def test_channels_are_as_asked(data: bytes, channels: int | None, expected: list[int]):
+    assert decode_image(data, dtype="uint8", shape=(None, None, channels)).ravel().tolist() == expected
+
+
+def test_8_bits_fill_16():
+    assert decode_image(png(2, 1, b"\x10\xff"), dtype="uint16", shape=ANY).ravel().tolist() == [0x1010, 0xFFFF]
+
+
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "WEBP", "TIFF", "PPM"])
+def test_other_formats_are_read(kind: str):
+    file = io.BytesIO()
+    Image.fromarray(np.full((4, 6, 3), 255, np.uint8)).save(file, kind, lossless=True)
+    np.testing.assert_array_equal(decode_image(file.getvalue(), dtype="uint8", shape=(4, 6, 3)), 255)
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "shape", "reason"),
+    [
+        (b"", "uint8", ANY, "format is unknown"),
+        (b"no image", "uint8", ANY, "format is unknown"),
+        (EPS, "uint8", ANY, "format is unknown"),
+        (png(4, 4, bytes(16))[:-30], "uint8", ANY, "cannot be decoded"),
+        (png(4, 4, bytes(16)), "uint8", (4, 5, 1), r"expected an image of shape \(4, 5, 1\), found .* \(4, 4\)"),
+        (png(1, 1, bytes(6), depth=16, color=RGB), "uint16", ANY, "16 bits has colour"),
+        (encode_image(PIXELS[..., :3], "jpeg"), "uint16", ANY, "from PNG and TIFF, found JPEG"),
+    ],
+)
+def test_what_does_not_fit_is_refused(data: bytes, dtype: str, shape: tuple[int | None, ...], reason: str):
+    with pytest.raises(ps.MalformedExampleError, match=reason):
+        decode_image(data, dtype=dtype, shape=shape)
+
+
+# Beyond the limit Pillow warns, beyond twice the limit it raises.
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+@pytest.mark.parametrize("side", [10_000, 60_000])
+def test_a_bomb_is_refused_before_it_is_decoded(side: int):
+    with pytest.raises(ps.MalformedExampleError, match="pixels"):
+        decode_image(png(side, side, b""), dtype="uint8", shape=ANY)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, about metadata
+@pytest.mark.parametrize("encoding", ["png", "jpeg"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_damage_gives_an_image_or_one_kind_of_error(encoding: str, data: st.DataObject):
+    damaged = bytearray(encode_image(PIXELS[..., :3], encoding))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decode_image(damaged[: data.draw(st.integers(0, len(damaged)))], dtype="uint8", shape=(9, 7, 3))
+    except ps.MalformedExampleError:
+        pass
+
+
+@pytest.mark.parametrize("encoding", ["png", "jpeg", "image"])
+@pytest.mark.parametrize(
+    "array",
+    [np.zeros((2, 2), np.uint8), np.zeros((2, 2, 5), np.uint8), np.zeros((2, 0, 3), np.uint8), np.ones((2, 2, 3))],
+)
+def test_arrays_that_are_no_images_are_refused(encoding: str, array: np.ndarray):
+    with pytest.raises(ps.SchemaError, match=rf'encoding="{encoding}" takes'):
+        encode_image(array, encoding)
+
+
+def test_many_images_keep_their_order():
+    rows = [png(1, 1, bytes([number])) for number in range(100)]
+    column = decode_images(rows, dtype="uint8", shape=(1, 1, 1), threads=4)
+    assert isinstance(column, np.ndarray)
+    assert column.ravel().tolist() == list(range(100))
+
+
+def test_images_of_several_sizes_are_a_list():
+    rows = [png(width, 1, bytes(width)) for width in range(1, 9)]
+    column = decode_images(rows, dtype="uint8", shape=(None, None, 3))
+    assert [image.shape for image in column] == [(1, width, 3) for width in range(1, 9)]
+
+
+def test_no_images_are_an_empty_column():
+    assert np.shape(decode_images([], dtype="uint8", shape=(2, 3, 1))) == (0, 2, 3, 1)
+
+
+def test_the_first_bad_row_is_named():
+    rows = [png(1, 1, b"a"), b"no image", png(1, 1, b"b"), b"none either"]
+    with pytest.raises(ps.MalformedExampleError) as caught:
+        decode_images(rows, dtype="uint8", shape=ANY, threads=2)
+    assert caught.value.record == 1
+
+
+def test_without_pillow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(ps.MissingExtraError, match=r"penstock\[image\]"):
+        decode_image(png(1, 1, b"a"), dtype="uint8", shape=ANY)
