@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 
+import numpy as np  # noqa: F401: starts threads of its own when it is first used
 import pytest
 
 import framing
