@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import MalformedExampleError, SchemaError
 from penstock.schema.inference.evidence import Observations, Place
 from penstock.schema.inference.inferred import Inferred, conclude
-from penstock.schema.inference.wire import Section, has_sequence, read_features
+from penstock.schema.inference.wire import Section, read_features
 
 
 class Inference:
@@ -21,17 +21,16 @@ class Inference:
         """Take in one record; refuse one that is no Example, or contradicts those before it."""
         place = Place(path, record)
         try:
-            self._is_sequence = self._is_sequence or has_sequence(payload)
-            found = list(read_features(payload))
+            found = read_features(payload)
         except MalformedExampleError as error:
-            where = f"{place}" if error.feature is None else f'{place}, feature "{error.feature}"'
             raise MalformedExampleError(
-                f"the record is no Example: {error}: {where}", path=path, record=record, feature=error.feature
+                f"the record is no Example: {error}: {place}", path=path, record=record
             ) from None
         self._records += 1
         self._bytes += len(payload)
         for feature in found:
             slot = (feature.section, feature.key)
+            self._is_sequence = self._is_sequence or feature.section == "sequence"
             if slot not in self._observed:
                 self._observed[slot] = Observations(*slot)
             self._observed[slot].add(feature, place)
