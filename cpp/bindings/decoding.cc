@@ -142,7 +142,7 @@ class Decoder {
     if (values.is_none()) {
       std::vector<std::size_t> shape{column.items};
       shape.insert(shape.end(), feature.shape.begin(), feature.shape.end());
-      if (feature.plan.element == Element::kView) shape = {column.items * feature.plan.count, 4};
+      if (feature.plan.element == Element::kView) shape = {column.items, feature.plan.count, 4};
       values = array_of(column.values, shape.size(), shape.data(), feature.type);
     }
     if (column.offsets) {

@@ -1,6 +1,7 @@
 #include "core/example/batch.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace penstock {
 namespace {
@@ -11,7 +12,17 @@ struct Records {
   std::vector<SharedBuffer> buffers;
 };
 
-Records gather(const std::vector<Chunk>& chunks) {
+// A view counts its offset with 31 bits: of a larger buffer, what lies behind them is copied for it.
+constexpr std::uint64_t kLargestViewed = 0x7FFFFFFF;
+
+RecordRef copied(wire::Bytes payload, std::vector<SharedBuffer>& buffers) {
+  const auto buffer = std::make_shared<Buffer>(payload.size);
+  std::memcpy(buffer->data(), payload.data, payload.size);
+  buffers.push_back(buffer);
+  return {{buffer->data(), payload.size}, {buffer->data(), static_cast<std::int32_t>(buffers.size() - 1)}};
+}
+
+Records gather(const std::vector<Chunk>& chunks, bool views) {
   Records records;
   std::size_t total = 0;
   for (const Chunk& chunk : chunks) total += chunk.size();
@@ -22,7 +33,11 @@ Records gather(const std::vector<Chunk>& chunks) {
     const ViewSource source{base, static_cast<std::int32_t>(records.buffers.size() - 1)};
     for (std::size_t i = 0; i < chunk.size(); ++i) {
       const Span span = chunk.span(i);
-      records.refs.push_back({{base + span.offset, static_cast<std::size_t>(span.length)}, source});
+      const wire::Bytes payload{base + span.offset, static_cast<std::size_t>(span.length)};
+      if (views && span.offset + span.length > kLargestViewed && payload.size - 1 < kLargestExample)
+        records.refs.push_back(copied(payload, records.buffers));
+      else
+        records.refs.push_back({payload, source});
     }
   }
   return records;
@@ -59,7 +74,8 @@ void BatchDecoder::return_worker(std::unique_ptr<Worker> worker) {
 
 DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
                                   const Runner& run) {
-  Records records = gather(chunks);
+  const auto is_view = [](const FeaturePlan& plan) { return plan.element == Element::kView; };
+  Records records = gather(chunks, std::any_of(plan_.features.begin(), plan_.features.end(), is_view));
   DecodedBatch batch;
   batch.rows = records.refs.size();
   batch.columns.resize(plan_.features.size());

@@ -23,7 +23,7 @@ class GrowingBytes {
   // Room for `more` bytes behind what is there. Does not count as used until commit().
   std::byte* room(std::size_t more) {
     const std::size_t capacity = buffer_ ? buffer_->capacity() : 0;
-    if (size_ + more > capacity) {
+    if (!buffer_ || size_ + more > capacity) {
       const std::size_t wanted = std::max({size_ + more, 2 * capacity, first_});
       SharedBuffer larger = pool_->acquire(wanted);
       if (size_ != 0) std::memcpy(larger->data(), buffer_->data(), size_);

@@ -75,10 +75,13 @@ DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t 
     const std::size_t row = first_row + i;
     fault_ = {};
     fault_.row = row;
-    if (!find_features(records[i], row, columns, extra)) return fault_;
+    if (!find_features(records[i], row, columns)) return fault_;
     for (std::size_t f = 0; f < columns.size(); ++f) {
-      if (std::uint8_t* valid = columns[f].valid) valid[row] = found_[f].state != State::kAbsent;
-      if (found_[f].state == State::kDecoded) continue;
+      Found& found = found_[f];
+      if (std::uint8_t* valid = columns[f].valid) valid[row] = found.state != State::kAbsent;
+      if (found.state == State::kDecoded) continue;
+      if (found.state == State::kFound && found.joined && plan_.features[f].element == Element::kView)
+        found.source = {found.joined->data(), extra.add(found.joined)};
       fault_.feature = static_cast<std::uint32_t>(f);
       fault_.in_feature = true;
       const bool good = plan_.features[f].sequence() ? decode_sequence(f, columns[f]) : decode_row(f, row, columns[f]);
@@ -89,7 +92,7 @@ DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t 
 }
 
 inline bool PartDecoder::found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
-                                     std::span<ColumnPart> columns, ExtraBuffers& extra) {
+                                     std::span<ColumnPart> columns) {
   const auto f = static_cast<std::size_t>(feature);
   const FeaturePlan& plan = plan_.features[f];
   Found& found = found_[f];
@@ -101,14 +104,11 @@ inline bool PartDecoder::found_entry(int feature, const Entry& entry, const Reco
     found.state = State::kDecoded;
     return true;
   }
-  ViewSource source = record.source;
-  if (entry.joined != nullptr) source = {entry.joined->data(), extra.add(joined_.back())};
-  found = {State::kFound, entry.value, source};
+  found = {State::kFound, entry.value, record.source, entry.joined ? joined_ : nullptr};
   return true;
 }
 
-bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns,
-                                ExtraBuffers& extra) {
+bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns) {
   if (record.payload.size > kLargestExample) return fail(ExampleFault::kTooLarge, kLargestExample, record.payload.size);
   for (Found& found : found_) found.state = State::kAbsent;
   std::size_t position[3] = {};
@@ -119,11 +119,10 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
     if (feature == KeyIndex::kNotAsked)
       return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
     for (int f = feature; f != KeyIndex::kNotAsked; f = same_key_[static_cast<std::size_t>(f)])
-      if (!found_entry(f, entry, record, row, columns, extra)) return false;
+      if (!found_entry(f, entry, record, row, columns)) return false;
     return true;
   };
   const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit);
-  joined_.clear();
   return good || fail(ExampleFault::kMalformed);
 }
 

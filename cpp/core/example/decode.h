@@ -58,11 +58,12 @@ class PartDecoder {
     State state = State::kAbsent;
     wire::Bytes value;
     ViewSource source;
+    SharedBuffer joined;  // with kFound: what the value lies in, where that is not the record
   };
 
   bool found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
-                   std::span<ColumnPart> columns, ExtraBuffers& extra);
-  bool find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns, ExtraBuffers& extra);
+                   std::span<ColumnPart> columns);
+  bool find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns);
   bool decode_row(std::size_t feature, std::size_t row, ColumnPart& column);
   bool decode_sequence(std::size_t feature, ColumnPart& column);
   bool fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column);

@@ -37,8 +37,8 @@ bool read_odd_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
   }
   if (entry.key.data == nullptr) entry.key = {bytes.end(), 0};
   entry.value = {buffer->data(), total};
-  entry.joined = buffer.get();
-  joined.push_back(std::move(buffer));
+  entry.joined = true;
+  joined = std::move(buffer);
   return true;
 }
 

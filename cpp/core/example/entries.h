@@ -17,13 +17,15 @@
 
 namespace penstock {
 
-// Where values that had to be put together are kept: an entry with two values is one value, the two concatenated.
-using Joined = std::vector<SharedBuffer>;
+// Where a value that had to be put together is kept: an entry with two values is one value, the two concatenated. The
+// next such entry takes its place, so that a record of many costs no more memory than one: who needs it longer shares
+// it.
+using Joined = SharedBuffer;
 
 struct Entry {
   wire::Bytes key;
   wire::Bytes value;
-  const Buffer* joined = nullptr;  // the buffer that the value lies in, where that is not the record's
+  bool joined = false;  // the value lies in the joined buffer, not in the record
 };
 
 enum class Section : std::uint8_t { kContext = 1, kSequence = 2 };
@@ -42,7 +44,7 @@ inline bool read_short_entry(wire::Cursor& cursor, Entry& entry) {
   const std::byte* value = p + 4 + key;
   // Four bytes of tags and lengths, the key, and the value: together they must fill the entry.
   if (at(value) != 0x12 || at(value + 1) + key + 4 != size) return false;
-  entry = {{p + 4, key}, {value + 2, size - key - 4}, nullptr};
+  entry = {{p + 4, key}, {value + 2, size - key - 4}, false};
   cursor.p = p + 2 + size;
   return true;
 }
@@ -55,7 +57,7 @@ inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
     if (cursor.read_bytes(entry.key) && !cursor.done() && *cursor.p == std::byte{0x12}) {
       ++cursor.p;
       if (cursor.read_bytes(entry.value) && cursor.done()) {
-        entry.joined = nullptr;
+        entry.joined = false;
         return true;
       }
     }

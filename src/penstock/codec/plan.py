@@ -150,15 +150,17 @@ def _builder(feature: Feature) -> Callable[[Sequence[Any], Buffers], AnyColumn]:
 def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
     """Answer the function that gives native values their Python form."""
     if is_blob(feature):
-        return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views, buffers), valid)
+        return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views[:, 0], buffers), valid)
     if feature.dtype in ("bytes", "str"):
         text = feature.dtype == "str"
         shape = tuple(size or 0 for size in feature.inner_shape)
-        return lambda views, buffers, valid: BytesColumn(views, buffers, text=text, shape=shape)
+        return lambda views, buffers, valid: BytesColumn(
+            views.reshape(-1, 4), buffers, text=text, shape=shape, rows=len(views)
+        )
     if feature.dtype == "bfloat16":
         bfloat16 = feature.numpy_dtype
         return lambda values, buffers, valid: values.view(bfloat16)
     if feature.dtype == "bool" and feature.encoding == "raw":
         # Any byte that is not zero is True, as in decode_raw; NumPy wants 1.
-        return lambda values, buffers, valid: values.view(np.uint8) != 0
+        return lambda values, buffers, valid: np.not_equal(values.view(np.uint8), 0, out=values)
     return lambda values, buffers, valid: values
