@@ -11,6 +11,7 @@
 #include "core/stream_records.h"
 #include "io/file_records.h"
 #include "io/header_hop.h"
+#include "io/resync.h"
 
 namespace penstock::bindings {
 namespace {
@@ -230,6 +231,16 @@ void bind_reading(nb::module_& m) {
               "1073741824) "
               "-> tuple[int, Fault]"),
       "Count a file's records by their headers alone, and say what ended the walk.");
+
+  m.def(
+      "find_record",
+      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t max_record_bytes) {
+        const nb::gil_scoped_release release;
+        return find_record(path, start, max_record_bytes);
+      },
+      nb::arg("path"), nb::arg("start"), nb::arg("max_record_bytes"),
+      nb::sig("def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int) -> int"),
+      "Offset of the first whole frame at or after ``start``, or the file's size.");
 
   m.def(
       "find_header",

@@ -156,6 +156,11 @@ def hop_headers(path: str | os.PathLike[str], start: int = 0, start_record: int 
     Count a file's records by their headers alone, and say what ended the walk.
     """
 
+def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int) -> int:
+    """
+    Offset of the first whole frame at or after ``start``, or the file's size.
+    """
+
 def find_header(data: object, start: int = 0) -> int:
     """First position where a frame header checks itself, or ``len(data)``."""
 

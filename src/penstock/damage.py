@@ -9,20 +9,24 @@ from penstock.compression.detect import detect, starts_plain
 from penstock.errors import ChecksumError, CorruptDataError, RecordTooLargeError, TruncatedError
 
 
-def error_of(fault: Fault, path: str, hint: str = "") -> CorruptDataError:
-    """The exception that a fault becomes. ``hint`` says what the file seems to be instead."""
+def error_of(fault: Fault, path: str, hint: str = "", resumed: int | None = None) -> CorruptDataError:
+    """The exception that a fault becomes.
+
+    ``hint`` says what the file seems to be instead; ``resumed`` where the reader found the next record behind a header
+    that it could not read.
+    """
     where = f"{path}, record {fault.record}, byte {fault.offset}"
     place: dict[str, Any] = {"path": path, "offset": fault.offset, "record": fault.record, "kind": fault.kind}
     match fault.kind:
         case "length-crc":
-            return ChecksumError(f"the header's checksum does not match: {where}{hint}", **place)
+            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=resumed, **place)
         case "data-crc":
             what = "the payload's checksum does not match"
             stop = fault.offset + fault.need
             return ChecksumError(f"{what}: {where} (payload at byte {fault.offset + 12})", stop=stop, **place)
         case "too-large":
             what = f"the record claims {fault.need} bytes, more than max_record_bytes allows"
-            return RecordTooLargeError(f"{what}: {where}", **place)
+            return RecordTooLargeError(f"{what}: {where}", stop=resumed, **place)
         case "truncated-header":
             what = f"the input ends inside a record's header (12 bytes needed, {fault.have} there)"
             return TruncatedError(f"{what}: {where}{hint}", stop=fault.offset + fault.have, **place)

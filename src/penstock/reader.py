@@ -17,7 +17,7 @@ from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
 from penstock.record_events import ReadOptions, RecordEvents
 
-OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file"]
+OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file", "salvage"]
 
 # Payloads of this size and more are hopped over when only the count is asked for.
 _WORTH_HOPPING = 32 << 10
@@ -40,8 +40,9 @@ class RecordReader:
         verify: Check payload checksums. Headers and lengths are checked always.
         on_error: What damage does. ``"raise"``: an exception, after the good records before it. ``"tolerate_tail"``:
             an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip_record"``: records
-            with a damaged payload are passed over. ``"skip_file"``: the file ends at the first damage. What was
-            passed over is in :attr:`damage`.
+            with a damaged payload are passed over. ``"skip_file"``: the file ends at the first damage. ``"salvage"``:
+            every record that is whole comes back: behind a damaged header the next one that checks itself is searched
+            (in a local plain file; a compressed or remote one ends there). What was passed over is in :attr:`damage`.
         skip: Records to pass over at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
@@ -84,6 +85,7 @@ class RecordReader:
             multistream=multistream,
             require_nonempty=require_nonempty,
             threads=threads or min(4, os.cpu_count() or 1),
+            salvage=on_error == "salvage",
         )
 
     @property
@@ -139,7 +141,7 @@ class RecordReader:
                     yield event
                 else:
                     self._pass_over_or_raise(event)
-                    if self._on_error != "skip_record":
+                    if self._on_error not in ("skip_record", "salvage"):
                         return
 
     def _pass_over_or_raise(self, error: CorruptDataError) -> None:
@@ -148,6 +150,7 @@ class RecordReader:
             "tolerate_tail": error.kind in _TAIL,
             "skip_record": error.kind == "data-crc",
             "skip_file": True,
+            "salvage": True,
         }
         if not forgiven[self._on_error]:
             raise error

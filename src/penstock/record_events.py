@@ -33,6 +33,8 @@ class ReadOptions:
     multistream: bool
     require_nonempty: bool
     threads: int
+    salvage: bool = False
+    """Behind a header that cannot be read, search for the next record."""
 
 
 class RecordEvents:
@@ -79,6 +81,17 @@ class RecordEvents:
         return detect(self._head) if chosen is None else chosen
 
     def _from_threads(self) -> Iterator[RecordChunk | CorruptDataError]:
+        start, record = 0, 0
+        while True:
+            broken = yield from self._unbroken(start, record)
+            if broken is None:
+                return
+            start = _core.find_record(self._path, broken.offset + 1, self._options.max_record_bytes)
+            record = broken.record + 1
+            yield error_of(broken, self._path, self._hint(broken, self._head), resumed=start)
+
+    def _unbroken(self, start: int, record: int) -> Generator[RecordChunk | CorruptDataError, None, Fault | None]:
+        """Read on from ``start``; end at, and answer, a header that cannot be read, where a way around it is wanted."""
         options = self._options
         with naming(self._path):
             records = _core.FileRecords(
@@ -86,12 +99,17 @@ class RecordEvents:
                 verify=options.verify,
                 max_record_bytes=options.max_record_bytes,
                 threads=options.threads,
+                start_offset=start,
+                start_record=record,
             )
             try:
                 while (event := records.next()) is not None:
+                    if options.salvage and isinstance(event, Fault) and event.kind in ("length-crc", "too-large"):
+                        return event
                     yield self._judged(event, self._head)
             finally:
                 records.close()
+        return None
 
     def _from_pieces(self) -> Iterator[RecordChunk | CorruptDataError]:
         options = self._options
@@ -118,8 +136,13 @@ class RecordEvents:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""
         if isinstance(event, RecordChunk):
             return event
+        return error_of(event, self._path, self._hint(event, head))
+
+    def _hint(self, fault: Fault, head: bytes) -> str:
+        if fault.offset != 0:
+            return ""
         what = f"the inflated {self._compression()} stream" if self._compression() else "this"
-        return error_of(event, self._path, lookalike(head, what) if event.offset == 0 else "")
+        return lookalike(head, what)
 
     def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
         """Tell what the layers below could not know: the record, and what the file seems to be instead."""
