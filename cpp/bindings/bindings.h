@@ -16,6 +16,7 @@ void bind_checksums(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_encoding(nb::module_& m);
+void bind_gathering(nb::module_& m);
 void bind_inspecting(nb::module_& m);
 void bind_reading(nb::module_& m);
 void bind_writing(nb::module_& m);

@@ -27,5 +27,6 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_writing(m);
   penstock::bindings::bind_decoding(m);
   penstock::bindings::bind_encoding(m);
+  penstock::bindings::bind_gathering(m);
   penstock::bindings::bind_inspecting(m);
 }

@@ -6,6 +6,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/guarded_frames.h"
+#include "core/crc32c/crc32c.h"
 #include "io/file_writer.h"
 
 namespace penstock::bindings {
@@ -112,6 +113,16 @@ void bind_writing(nb::module_& m) {
       .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
            nb::sig("def extend(self, records: list[typing.Any], start: int, limit: int) -> int"),
            "Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.")
+      .def(
+          "crc32c",
+          [](GuardedFrames& guarded, std::uint32_t crc) {
+            guarded.alone([&](FrameBuffer& frames) {
+              const auto bytes = frames.bytes();
+              crc = crc32c_extend(crc, bytes.data(), bytes.size());
+            });
+            return crc;
+          },
+          nb::arg("crc") = 0, "CRC32C of the bytes of all frames, continuing from ``crc``.")
       .def(
           "take",
           [](GuardedFrames& guarded) {

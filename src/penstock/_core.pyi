@@ -2,7 +2,7 @@
 The native core of Penstock: frames, checksums, and reading ahead on threads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 import os
 from typing import Annotated, Any, overload
 
@@ -184,6 +184,9 @@ class FrameBuffer:
         Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.
         """
 
+    def crc32c(self, crc: int = 0) -> int:
+        """CRC32C of the bytes of all frames, continuing from ``crc``."""
+
     def take(self) -> bytes:
         """The frames' bytes; the buffer is empty afterwards."""
 
@@ -280,6 +283,21 @@ class EncodeColumn:
 def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: int, frames: FrameBuffer, sequence_example: bool = False) -> int:
     """
     Frame rows[first:] as Examples until the frames have ``limit`` bytes; answer the first row left.
+    """
+
+def gather_numbers(rows: list[Any], dtype: str, shape: Sequence[int], convert: Callable[[int, Any, int], Any]) -> tuple[numpy.typing.NDArray[numpy.uint8], list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.bool_] | None]:
+    """
+    Gather rows of numbers; a size of -1 varies. Answer the values' memory, the lengths of each dimension that varies, and which rows are not None.
+    """
+
+def gather_strings(rows: list[Any], text: bool, shape: Sequence[int], convert: Callable[[int, Any, int], Any]) -> tuple[numpy.typing.NDArray[numpy.int32], list[Any], list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.bool_] | None]:
+    """
+    Gather rows of bytes and str as views and their buffers; the rest as gather_numbers.
+    """
+
+def split_rows(rows: list[Any], names: list[str]) -> tuple[list[list[Any]], int | None]:
+    """
+    The values of each name, None where a row lacks it; and the first row that is no mapping or has other names.
     """
 
 def read_example(data: object, sequence_example: bool = False) -> tuple[dict[bytes, tuple[str, list[Any]]], dict[bytes, list[tuple[str, list[Any]]]]] | None:
