@@ -50,14 +50,11 @@ class FrameBuffer {
 
   void reserve(std::size_t more) {
     if (buffer_ && size_ + more <= buffer_->capacity()) return;
-    SharedBuffer larger = size_ + more <= kFirstCapacity
-                              ? pool_.acquire(kFirstCapacity)
-                              : std::make_shared<Buffer>(std::max(size_ + more, size_ + size_ / 2));
+    SharedBuffer larger = acquire_buffer(std::max({size_ + more, size_ + size_ / 2, kFirstCapacity}));
     if (size_ != 0) std::memcpy(larger->data(), buffer_->data(), size_);
     buffer_ = std::move(larger);
   }
 
-  BufferPool pool_{4};
   SharedBuffer buffer_;
   std::size_t size_ = 0;
   std::size_t count_ = 0;

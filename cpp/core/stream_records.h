@@ -12,14 +12,14 @@ namespace penstock {
 
 class StreamRecords {
  public:
-  StreamRecords(const AssemblerOptions& options, bool verify) : verify_(verify), pool_(4), assembler_(options) {}
+  StreamRecords(const AssemblerOptions& options, bool verify) : verify_(verify), assembler_(options) {}
 
   // Copies `data` and answers the records that it completes, verified.
   std::vector<Event> feed(std::span<const std::byte> data) {
     std::vector<Event> whole;
     while (!data.empty() && !assembler_.failed()) {
       const std::size_t size = std::min(data.size(), kBlockBytes);
-      const SharedBuffer buffer = pool_.acquire(kHeadRoom + kBlockBytes);
+      const SharedBuffer buffer = acquire_buffer(kHeadRoom + kBlockBytes);
       std::memcpy(buffer->data() + kHeadRoom, data.data(), size);
       assembler_.add(buffer, kHeadRoom, kHeadRoom + size, whole);
       data = data.subspan(size);
@@ -48,7 +48,6 @@ class StreamRecords {
   }
 
   bool verify_;
-  BufferPool pool_;
   Assembler assembler_;
 };
 

@@ -16,9 +16,6 @@
 namespace penstock {
 namespace {
 
-// Never more than were in use at once, so this bounds only what is kept after somebody held very many.
-constexpr std::size_t kMostIdleBuffers = 64;
-
 AssemblerOptions assembler_options(const std::filesystem::path& path, const FileRecordsOptions& options,
                                    std::uint64_t file_size) {
   return {options.max_record_bytes, file_size, options.start_offset, options.start_record,
@@ -35,7 +32,6 @@ struct FileRecords::State {
         blocks((file_size - options.start_offset + options.block_bytes - 1) / options.block_bytes),
         head_room(options.block_bytes / 4),
         window(options.threads + 2),
-        pool(kMostIdleBuffers),
         assembler(assembler_options(path, options, file_size)) {}
 
   void work();
@@ -47,7 +43,6 @@ struct FileRecords::State {
   const std::uint64_t blocks;
   const std::size_t head_room;
   const std::size_t window;
-  BufferPool pool;
   const ProcessId owner = current_process();
 
   std::mutex mutex;
@@ -99,7 +94,7 @@ void FileRecords::State::work() {
 void FileRecords::State::process(std::uint64_t block) {
   const std::uint64_t offset = options.start_offset + block * options.block_bytes;
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(options.block_bytes, file_size - offset));
-  const SharedBuffer buffer = pool.acquire(head_room + options.block_bytes);
+  const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
   if (file.read_at(buffer->data() + head_room, size, offset) != size)
     throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");
 

@@ -48,20 +48,18 @@ std::int64_t* as_int64(const SharedBuffer& buffer) { return reinterpret_cast<std
 }  // namespace
 
 struct BatchDecoder::Worker {
-  Worker(const DecodePlan& plan, BufferPool& pool) : decoder(plan) {
-    for (std::size_t i = 0; i < plan.features.size(); ++i) columns.emplace_back(&pool);
-  }
+  explicit Worker(const DecodePlan& plan) : decoder(plan), columns(plan.features.size()) {}
   PartDecoder decoder;
   std::vector<ColumnPart> columns;
   DecodeFault fault;
 };
 
-BatchDecoder::BatchDecoder(DecodePlan plan) : plan_(std::move(plan)), pool_(8 + 8 * plan_.features.size()) {}
+BatchDecoder::BatchDecoder(DecodePlan plan) : plan_(std::move(plan)) {}
 BatchDecoder::~BatchDecoder() = default;
 
 std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
   const std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::make_unique<Worker>(plan_, pool_);
+  if (idle_.empty()) return std::make_unique<Worker>(plan_);
   auto worker = std::move(idle_.back());
   idle_.pop_back();
   return worker;
@@ -84,11 +82,10 @@ DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Output
   for (std::size_t f = 0; f < plan_.features.size(); ++f) {
     const FeaturePlan& plan = plan_.features[f];
     DecodedColumn& column = batch.columns[f];
-    if (plan.has_mask()) column.valid = pool_.acquire(std::max<std::size_t>(rows, 1));
+    if (plan.has_mask()) column.valid = acquire_buffer(rows);
     if (plan.ragged || plan.sequence()) continue;
     column.items = rows;
-    if (outputs.empty() || outputs[f] == nullptr)
-      column.values = pool_.acquire(std::max<std::size_t>(rows * plan.item_bytes(), 1));
+    if (outputs.empty() || outputs[f] == nullptr) column.values = acquire_buffer(rows * plan.item_bytes());
   }
 
   // Defaults of bytes features are views into a buffer that stands behind those of the records.
@@ -142,7 +139,7 @@ void BatchDecoder::join_ragged(std::vector<std::unique_ptr<Worker>>& workers, De
     const auto join = [&](std::vector<std::int64_t> ColumnPart::* lengths, SharedBuffer& offsets) {
       std::size_t count = 0;
       for (const auto& worker : workers) count += (worker->columns[f].*lengths).size();
-      offsets = pool_.acquire(8 * (count + 1));
+      offsets = acquire_buffer(8 * (count + 1));
       std::int64_t* out = as_int64(offsets);
       std::int64_t sum = 0;
       *out = 0;
@@ -159,10 +156,10 @@ void BatchDecoder::join_ragged(std::vector<std::unique_ptr<Worker>>& workers, De
     for (auto& worker : workers) worker->columns[f].values.expect(starts[parts] / parts);
     if (parts == 1) {
       column.values = workers[0]->columns[f].values.release();
-      if (!column.values) column.values = pool_.acquire(1);
+      if (!column.values) column.values = acquire_buffer(0);
       continue;
     }
-    column.values = pool_.acquire(std::max<std::size_t>(starts[parts], 1));
+    column.values = acquire_buffer(starts[parts]);
     run(parts, [&](std::size_t part) {
       GrowingBytes& values = workers[part]->columns[f].values;
       if (values.size() != 0) std::memcpy(column.values->data() + starts[part], values.data(), values.size());

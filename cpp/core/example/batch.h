@@ -54,7 +54,6 @@ class BatchDecoder {
   void return_worker(std::unique_ptr<Worker> worker);
 
   const DecodePlan plan_;
-  BufferPool pool_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
 };

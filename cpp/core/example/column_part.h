@@ -15,8 +15,6 @@ namespace penstock {
 
 class GrowingBytes {
  public:
-  explicit GrowingBytes(BufferPool* pool) : pool_(pool) {}
-
   std::byte* data() { return buffer_ ? buffer_->data() : nullptr; }
   std::size_t size() const { return size_; }
 
@@ -25,7 +23,7 @@ class GrowingBytes {
     const std::size_t capacity = buffer_ ? buffer_->capacity() : 0;
     if (!buffer_ || size_ + more > capacity) {
       const std::size_t wanted = std::max({size_ + more, 2 * capacity, first_});
-      SharedBuffer larger = pool_->acquire(wanted);
+      SharedBuffer larger = acquire_buffer(wanted);
       if (size_ != 0) std::memcpy(larger->data(), buffer_->data(), size_);
       buffer_ = std::move(larger);
     }
@@ -45,15 +43,12 @@ class GrowingBytes {
   }
 
  private:
-  BufferPool* pool_;
   SharedBuffer buffer_;
   std::size_t first_ = 4096;
   std::size_t size_ = 0;
 };
 
 struct ColumnPart {
-  explicit ColumnPart(BufferPool* pool) : values(pool) {}
-
   std::byte* dense = nullptr;              // the batch's memory for row 0, where rows are of one size
   std::uint8_t* valid = nullptr;           // the batch's mask for row 0
   GrowingBytes values;                     // otherwise: the items of these rows, in order

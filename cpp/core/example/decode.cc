@@ -1,5 +1,6 @@
 #include "core/example/decode.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/example/varint.h"
@@ -43,15 +44,31 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
   return true;
 }
 
+// The bytes before the floats of a step that is written as serializers write it; empty for any other kind of feature.
+std::string step_head(const FeaturePlan& plan) {
+  if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kLargestExample / 8)
+    return {};
+  std::byte bytes[16];
+  std::byte* p = bytes;
+  const std::uint64_t run = 4 * plan.count;
+  *p++ = tag_of(Kind::kFloat);
+  p = put_varint(p, 1 + varint_size(run) + run);
+  *p++ = std::byte{0x0A};
+  p = put_varint(p, run);
+  return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(p - bytes)};
+}
+
 }  // namespace
 
 PartDecoder::PartDecoder(const DecodePlan& plan)
     : plan_(plan),
       context_(plan, Section::kContext),
       sequence_(plan, Section::kSequence),
+      states_(plan.features.size()),
       found_(plan.features.size()) {
   for (std::size_t i = 0; i < plan.features.size(); ++i) {
     scalar_.push_back(is_plain_scalar(plan.features[i]));
+    step_heads_.push_back(step_head(plan.features[i]));
     std::size_t next = i + 1;
     const auto same = [&](const FeaturePlan& other) {
       return other.key == plan.features[i].key && other.section == plan.features[i].section;
@@ -77,10 +94,10 @@ DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t 
     fault_.row = row;
     if (!find_features(records[i], row, columns)) return fault_;
     for (std::size_t f = 0; f < columns.size(); ++f) {
+      if (std::uint8_t* valid = columns[f].valid) valid[row] = states_[f] != State::kAbsent;
+      if (states_[f] == State::kDecoded) continue;
       Found& found = found_[f];
-      if (std::uint8_t* valid = columns[f].valid) valid[row] = found.state != State::kAbsent;
-      if (found.state == State::kDecoded) continue;
-      if (found.state == State::kFound && found.joined && plan_.features[f].element == Element::kView)
+      if (states_[f] == State::kFound && found.joined && plan_.features[f].element == Element::kView)
         found.source = {found.joined->data(), extra.add(found.joined)};
       fault_.feature = static_cast<std::uint32_t>(f);
       fault_.in_feature = true;
@@ -97,20 +114,21 @@ inline bool PartDecoder::found_entry(int feature, const Entry& entry, const Reco
   const FeaturePlan& plan = plan_.features[f];
   Found& found = found_[f];
   // An entry that a later one replaces is checked all the same.
-  if (found.state == State::kFound &&
+  if (states_[f] == State::kFound &&
       !(plan.sequence() ? validate_feature_list(found.value) : validate_feature(found.value)))
     return false;
   if (scalar_[f] && read_scalar(plan, entry.value, columns[f].dense + row * plan.value_bytes)) {
-    found.state = State::kDecoded;
+    states_[f] = State::kDecoded;
     return true;
   }
-  found = {State::kFound, entry.value, record.source, entry.joined ? joined_ : nullptr};
+  states_[f] = State::kFound;
+  found = {entry.value, record.source, entry.joined ? joined_ : nullptr};
   return true;
 }
 
 bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns) {
   if (record.payload.size > kLargestExample) return fail(ExampleFault::kTooLarge, kLargestExample, record.payload.size);
-  for (Found& found : found_) found.state = State::kAbsent;
+  std::fill(states_.begin(), states_.end(), State::kAbsent);
   std::size_t position[3] = {};
   const auto visit = [&](Section section, const Entry& entry) {
     const bool context = section == Section::kContext;
@@ -129,7 +147,7 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
 bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {
   const FeaturePlan& plan = plan_.features[feature];
   const Found& found = found_[feature];
-  if (found.state == State::kAbsent) return fill_missing(plan, row, column);
+  if (states_[feature] == State::kAbsent) return fill_missing(plan, row, column);
   if (plan.ragged) {
     const std::size_t before = column.values.size();
     RowValues values(plan, found.source, column.values);
@@ -155,11 +173,12 @@ bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& c
 bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
   const FeaturePlan& plan = plan_.features[feature];
   const Found& found = found_[feature];
-  if (found.state == State::kAbsent) {
+  if (states_[feature] == State::kAbsent) {
     if (plan.missing == Missing::kError) return fail(ExampleFault::kMissing);
     column.lengths.push_back(0);
     return true;
   }
+  const std::string& head = step_heads_[feature];
   std::int64_t steps = 0;
   const auto visit = [&](wire::Bytes step) {
     ++steps;
@@ -172,6 +191,12 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
       return unset || check_count(plan, values);
     }
     std::byte* out = column.values.room(plan.item_bytes());
+    if (!head.empty() && step.size == head.size() + plan.item_bytes() &&
+        std::memcmp(step.data, head.data(), head.size()) == 0) {
+      std::memcpy(out, step.data + head.size(), plan.item_bytes());
+      column.values.commit(plan.item_bytes());
+      return true;
+    }
     RowValues values(plan, found.source, out);
     if (!read_values(plan, step, values, unset) || !check_count(plan, values)) return false;
     column.values.commit(plan.item_bytes());

@@ -55,10 +55,9 @@ class PartDecoder {
  private:
   enum class State : std::uint8_t { kAbsent, kFound, kDecoded };
   struct Found {
-    State state = State::kAbsent;
     wire::Bytes value;
     ViewSource source;
-    SharedBuffer joined;  // with kFound: what the value lies in, where that is not the record
+    SharedBuffer joined;  // what the value lies in, where that is not the record
   };
 
   bool found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
@@ -74,11 +73,13 @@ class PartDecoder {
   const DecodePlan& plan_;
   KeyIndex context_;
   KeyIndex sequence_;
-  std::vector<std::uint8_t> scalar_;  // whether a feature is decoded on the walk
-  std::vector<int> same_key_;         // the next feature with the same key, or kNotAsked
-  std::vector<Found> found_;
-  ResolvedFeature resolved_;  // scratch
-  Joined joined_;             // scratch
+  std::vector<std::uint8_t> scalar_;     // whether a feature is decoded on the walk
+  std::vector<int> same_key_;            // the next feature with the same key, or kNotAsked
+  std::vector<std::string> step_heads_;  // what stands before the floats of a step, where a step is floats of one size
+  std::vector<State> states_;            // of the features in this record
+  std::vector<Found> found_;             // with kFound: where
+  ResolvedFeature resolved_;             // scratch
+  Joined joined_;                        // scratch
   DecodeFault fault_;
   std::int32_t default_buffer_ = 0;
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +19,9 @@ from penstock.errors import MalformedExampleError
 from penstock.schema import Schema
 
 Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
+
+# Batches of large records are not decoded far ahead: they hold the memory that their records were read to.
+_MOST_AHEAD = 32 << 20
 
 _Native: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
 
@@ -78,14 +82,19 @@ class Decoder:
             raise ValueError(f"a batch has at least one row, not {size}")
         queue = _core.DecodeQueue(self._native, self._threads)
         try:
-            parts: list[list[RecordChunk]] = []
+            ahead: deque[tuple[list[RecordChunk], int]] = deque()
+            ahead_bytes = 0
             for part in rebatch(chunks, size):
+                payload = sum(int(chunk.spans[:, 1].sum()) for chunk in part)
                 queue.submit(part)
-                parts.append(part)
-                if queue.pending > self._threads + 1:
-                    yield self._batch(parts.pop(0), queue.next())
-            while parts:
-                yield self._batch(parts.pop(0), queue.next())
+                ahead.append((part, payload))
+                ahead_bytes += payload
+                while len(ahead) > self._threads + 1 or (ahead_bytes > _MOST_AHEAD and len(ahead) > 1):
+                    part, payload = ahead.popleft()
+                    ahead_bytes -= payload
+                    yield self._batch(part, queue.next())
+            for part, _ in ahead:
+                yield self._batch(part, queue.next())
         finally:
             queue.close()
 

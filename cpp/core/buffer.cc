@@ -1,0 +1,67 @@
+#include "core/buffer.h"
+
+#include <bit>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace penstock {
+namespace {
+
+// Below this the allocator of the system is quick, and its memory is seldom fresh.
+constexpr std::size_t kSmall = std::size_t{64} << 10;
+
+// Sizes come in steps of an eighth of a power of two, so that buffers of like size serve each other.
+std::size_t rounded(std::size_t size) {
+  const std::size_t step = std::bit_floor(size) / 8;
+  return (size + step - 1) / step * step;
+}
+
+class Shelf {
+ public:
+  std::unique_ptr<Buffer> take(std::size_t capacity) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return nullptr;
+    const auto found = idle_.find(capacity);
+    if (found == idle_.end() || found->second.empty()) return nullptr;
+    std::unique_ptr<Buffer> buffer = std::move(found->second.back());
+    found->second.pop_back();
+    idle_bytes_ -= capacity;
+    return buffer;
+  }
+
+  void put(std::unique_ptr<Buffer> buffer) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || buffer->capacity() > kMostIdleBytes) return;
+    // A full shelf is emptied: what lies there longest is of sizes that nobody asks for any more.
+    if (idle_bytes_ + buffer->capacity() > kMostIdleBytes) {
+      idle_.clear();
+      idle_bytes_ = 0;
+    }
+    idle_bytes_ += buffer->capacity();
+    idle_[buffer->capacity()].push_back(std::move(buffer));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<std::unique_ptr<Buffer>>> idle_;
+  std::size_t idle_bytes_ = 0;
+};
+
+// Never destroyed: buffers may outlive everything else.
+Shelf& shelf() {
+  static Shelf& it = *new Shelf;
+  return it;
+}
+
+}  // namespace
+
+SharedBuffer acquire_buffer(std::size_t size) {
+  if (size < kSmall) return std::make_shared<Buffer>(size == 0 ? 1 : size);
+  const std::size_t capacity = rounded(size);
+  std::unique_ptr<Buffer> buffer = shelf().take(capacity);
+  if (!buffer) buffer = std::make_unique<Buffer>(capacity);
+  return SharedBuffer(buffer.release(), [](Buffer* b) { shelf().put(std::unique_ptr<Buffer>(b)); });
+}
+
+}  // namespace penstock
