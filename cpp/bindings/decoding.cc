@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
@@ -133,27 +134,6 @@ class Decoder {
     return nb::make_tuple(batch.rows, columns, buffers, nb::none());
   }
 
-  std::shared_ptr<BatchDecoder> native() const { return decoder_; }
-
- private:
-  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
-                    nb::object output) const {
-    nb::object values = output;
-    if (values.is_none()) {
-      std::vector<std::size_t> shape{column.items};
-      shape.insert(shape.end(), feature.shape.begin(), feature.shape.end());
-      if (feature.plan.element == Element::kView) shape = {column.items, feature.plan.count, 4};
-      values = array_of(column.values, shape.size(), shape.data(), feature.type);
-    }
-    if (column.offsets) {
-      nb::object steps = nb::none();
-      if (column.step_offsets) steps = int64_array(column.step_offsets, column.steps + 1);
-      values = nb::make_tuple(values, int64_array(column.offsets, rows + 1), steps);
-    }
-    if (!column.valid) return values;
-    return nb::make_tuple(values, array_of(column.valid, 1, &rows, type_of(Code::Bool, 8)));
-  }
-
   Outputs pointers_of(const std::vector<Chunk>& chunks, const nb::list& outputs) const {
     Outputs pointers;
     if (outputs.size() == 0) return pointers;
@@ -176,6 +156,27 @@ class Decoder {
     return pointers;
   }
 
+  std::shared_ptr<BatchDecoder> native() const { return decoder_; }
+
+ private:
+  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
+                    nb::object output) const {
+    nb::object values = output;
+    if (values.is_none()) {
+      std::vector<std::size_t> shape{column.items};
+      shape.insert(shape.end(), feature.shape.begin(), feature.shape.end());
+      if (feature.plan.element == Element::kView) shape = {column.items, feature.plan.count, 4};
+      values = array_of(column.values, shape.size(), shape.data(), feature.type);
+    }
+    if (column.offsets) {
+      nb::object steps = nb::none();
+      if (column.step_offsets) steps = int64_array(column.step_offsets, column.steps + 1);
+      values = nb::make_tuple(values, int64_array(column.offsets, rows + 1), steps);
+    }
+    if (!column.valid) return values;
+    return nb::make_tuple(values, array_of(column.valid, 1, &rows, type_of(Code::Bool, 8)));
+  }
+
   std::vector<BoundFeature> features_;
   bool has_views_ = false;
   std::shared_ptr<BatchDecoder> decoder_;
@@ -188,7 +189,11 @@ class Queue {
       : decoder_(decoder), queue_(std::make_unique<DecodeQueue>(decoder.native(), threads)) {}
   ~Queue() { close(); }
 
-  void submit(std::vector<Chunk> chunks) { get().submit(std::move(chunks)); }
+  void submit(std::vector<Chunk> chunks, nb::list outputs) {
+    Outputs pointers = decoder_.pointers_of(chunks, outputs);
+    get().submit(std::move(chunks), std::move(pointers));
+    outputs_.push_back(std::move(outputs));
+  }
   std::size_t pending() { return get().pending(); }
   nb::tuple next() {
     for (;;) {
@@ -198,14 +203,21 @@ class Queue {
         const nb::gil_scoped_release release;
         batch = queue.next(std::chrono::milliseconds(100));
       }
-      if (batch) return decoder_.to_python(*batch, nb::list());
+      if (batch) {
+        const nb::list outputs = std::move(outputs_.front());
+        outputs_.pop_front();
+        return decoder_.to_python(*batch, outputs);
+      }
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
   }
   void close() {
     if (!queue_) return;
-    const nb::gil_scoped_release release;
-    queue_.reset();
+    {
+      const nb::gil_scoped_release release;
+      queue_.reset();
+    }
+    outputs_.clear();
   }
 
  private:
@@ -215,6 +227,7 @@ class Queue {
   }
 
   const Decoder& decoder_;
+  std::deque<nb::list> outputs_;  // of the batches that are under way: kept until their threads are done
   std::unique_ptr<DecodeQueue> queue_;
 };
 
@@ -315,7 +328,9 @@ void bind_decoding(nb::module_& m) {
 
   nb::class_<Queue>(m, "DecodeQueue", "Decodes batches ahead, side by side; they come out in order.")
       .def(nb::init<const Decoder&, std::size_t>(), nb::arg("decoder"), nb::arg("threads"), nb::keep_alive<1, 2>())
-      .def("submit", &Queue::submit, nb::arg("chunks"), "Start to decode a batch.")
+      .def("submit", &Queue::submit, nb::arg("chunks"), nb::arg("outputs"),
+           nb::sig("def submit(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> None"),
+           "Start to decode a batch; ``outputs`` as in NativeDecoder.decode.")
       .def_prop_ro("pending", &Queue::pending, "Batches submitted and not taken.")
       .def("next", &Queue::next,
            nb::sig("def next(self) -> tuple[int, list[typing.Any], list[NDArray[numpy.uint8]], DecodeFault | None]"),

@@ -14,6 +14,7 @@ namespace {
 
 struct Job {
   std::vector<Chunk> chunks;
+  Outputs outputs;
   DecodedBatch batch;
   std::exception_ptr error;
   bool done = false;
@@ -37,7 +38,7 @@ struct DecodeQueue::State {
       waiting.pop_front();
       lock.unlock();
       try {
-        job->batch = decoder->decode(job->chunks, {}, 1, run_here);
+        job->batch = decoder->decode(job->chunks, job->outputs, 1, run_here);
       } catch (...) {
         job->error = std::current_exception();
       }
@@ -80,11 +81,12 @@ DecodeQueue::~DecodeQueue() {
   for (std::thread& thread : s.threads) thread.join();
 }
 
-void DecodeQueue::submit(std::vector<Chunk> chunks) {
+void DecodeQueue::submit(std::vector<Chunk> chunks, Outputs outputs) {
   State& s = *state_;
   s.check_process();
   auto job = std::make_shared<Job>();
   job->chunks = std::move(chunks);
+  job->outputs = std::move(outputs);
   s.ordered.push_back(job);
   {
     const std::lock_guard lock(s.mutex);

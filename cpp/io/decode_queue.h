@@ -19,7 +19,8 @@ class DecodeQueue {
   DecodeQueue(const DecodeQueue&) = delete;
   DecodeQueue& operator=(const DecodeQueue&) = delete;
 
-  void submit(std::vector<Chunk> chunks);
+  // `outputs` as in BatchDecoder::decode(); the memory must last until the batch is taken.
+  void submit(std::vector<Chunk> chunks, Outputs outputs);
 
   // Batches submitted and not yet taken.
   std::size_t pending() const;

@@ -259,8 +259,8 @@ class DecodeQueue:
 
     def __init__(self, decoder: NativeDecoder, threads: int) -> None: ...
 
-    def submit(self, chunks: Sequence[RecordChunk]) -> None:
-        """Start to decode a batch."""
+    def submit(self, chunks: list[RecordChunk], outputs: list[Any]) -> None:
+        """Start to decode a batch; ``outputs`` as in NativeDecoder.decode."""
 
     @property
     def pending(self) -> int:

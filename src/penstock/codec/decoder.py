@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._core import DecodeFault, RecordChunk
-from penstock.codec.plan import compile_plan
+from penstock.codec.plan import PlannedFeature, compile_plan
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.errors import MalformedExampleError
@@ -22,6 +22,9 @@ Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
 
 # Batches of large records are not decoded far ahead: they hold the memory that their records were read to.
 _MOST_AHEAD = 32 << 20
+
+Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+"""Makes the memory of a dense column: called with its name, shape and dtype."""
 
 _Native: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
 
@@ -67,16 +70,21 @@ class Decoder:
         """The schema of the features that are decoded."""
         return self._schema.select(planned.name for planned in self._plan.features)
 
-    def decode(self, records: Records, *, out: Mapping[str, NDArray[Any]] | None = None) -> Batch:
+    def decode(
+        self, records: Records, *, out: Mapping[str, NDArray[Any]] | None = None, allocate: Allocate | None = None
+    ) -> Batch:
         """Decode many records in one native call, on several threads.
 
-        ``out`` gives memory for dense columns: arrays of the right dtype and shape ``[n, *shape]``, C-contiguous and
-        writable. They are filled, and are the columns of the batch.
+        ``out`` gives memory for dense columns of numbers: arrays of the right dtype and shape ``[n, *shape]``,
+        C-contiguous and writable. They are filled, and are the columns of the batch. ``allocate(name, shape, dtype)``
+        makes such an array for every dense column that ``out`` does not give: in pinned or shared memory, say.
         """
         chunks = _as_chunks(records)
-        return self._batch(chunks, self._native.decode(chunks, self._outputs(chunks, out)))
+        return self._batch(chunks, self._native.decode(chunks, self._outputs(chunks, out or {}, allocate)))
 
-    def decode_batches(self, chunks: Iterable[RecordChunk], size: int) -> Iterator[Batch]:
+    def decode_batches(
+        self, chunks: Iterable[RecordChunk], size: int, *, allocate: Allocate | None = None
+    ) -> Iterator[Batch]:
         """Decode a stream of chunks in batches of ``size`` rows, ahead of the consumer; the last may be smaller."""
         if size < 1:
             raise ValueError(f"a batch has at least one row, not {size}")
@@ -86,7 +94,7 @@ class Decoder:
             ahead_bytes = 0
             for part in rebatch(chunks, size):
                 payload = sum(int(chunk.spans[:, 1].sum()) for chunk in part)
-                queue.submit(part)
+                queue.submit(part, self._outputs(part, {}, allocate))
                 ahead.append((part, payload))
                 ahead_bytes += payload
                 while len(ahead) > self._threads + 1 or (ahead_bytes > _MOST_AHEAD and len(ahead) > 1):
@@ -114,27 +122,23 @@ class Decoder:
                 raise _error_at(chunks, found.row, planned.name, found.message) from None
         return Batch(built, num_rows=rows)
 
-    def _outputs(self, chunks: list[RecordChunk], out: Mapping[str, NDArray[Any]] | None) -> list[Any]:
-        if not out:
+    def _outputs(
+        self, chunks: list[RecordChunk], out: Mapping[str, NDArray[Any]], allocate: Allocate | None
+    ) -> list[Any]:
+        """Answer an array or None for each native column, or nothing where the caller provides none."""
+        if not out and allocate is None:
             return []
-        outputs: list[Any] = [None] * len(self._plan.native)
+        unknown = out.keys() - {planned.name for planned in self._plan.features}
+        if unknown:
+            raise ValueError(f"out has {unknown.pop()!r}, which is not decoded")
         rows = sum(map(len, chunks))
-        planned_by_name = {planned.name: planned for planned in self._plan.features}
-        for name, array in out.items():
-            planned = planned_by_name.get(name)
-            if planned is None:
-                raise ValueError(f"out has {name!r}, which is not decoded")
-            feature = planned.feature
-            if not feature.is_dense or feature.encoding not in ("list", "raw") or feature.dtype in ("bytes", "str"):
-                raise ValueError(f"out takes dense numbers; {name!r} is {feature!r}")
-            expected = (rows, *feature.shape)
-            if array.dtype != feature.numpy_dtype or array.shape != expected:
-                raise ValueError(
-                    f"out[{name!r}] must be {feature.dtype}{list(expected)}, found {array.dtype}{list(array.shape)}"
-                )
-            if not (array.flags.c_contiguous and array.flags.writeable):
-                raise ValueError(f"out[{name!r}] must be C-contiguous and writable")
-            outputs[planned.native[0]] = array
+        outputs: list[Any] = [None] * len(self._plan.native)
+        for planned in self._plan.features:
+            array = out.get(planned.name)
+            if array is None and allocate is not None and _takes_memory(planned):
+                array = allocate(planned.name, (rows, *_dense_shape(planned)), planned.feature.numpy_dtype)
+            if array is not None:
+                outputs[planned.native[0]] = _checked_memory(planned, array, rows)
         return outputs
 
     def _error(self, chunks: list[RecordChunk], fault: DecodeFault) -> MalformedExampleError:
@@ -163,6 +167,31 @@ class Decoder:
                 return f"expected {kind} below 2 GiB, found {fault.found} bytes"
             case _:
                 return f"expected {kind}, found malformed bytes"
+
+
+def _takes_memory(planned: PlannedFeature) -> bool:
+    """Whether the caller may provide a column's memory: dense numbers, which the native decoder stores as they are."""
+    feature = planned.feature
+    raw_bool = feature.dtype == "bool" and feature.encoding == "raw"
+    numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
+    return feature.is_dense and numbers and not raw_bool and not planned.sequence and not feature.optional
+
+
+def _dense_shape(planned: PlannedFeature) -> tuple[int, ...]:
+    return tuple(size or 0 for size in planned.feature.shape)
+
+
+def _checked_memory(planned: PlannedFeature, array: NDArray[Any], rows: int) -> NDArray[Any]:
+    if not _takes_memory(planned):
+        raise ValueError(f"out takes dense columns of numbers; {planned.name!r} is {planned.feature!r}")
+    expected, dtype = (rows, *_dense_shape(planned)), planned.feature.numpy_dtype
+    if array.dtype != dtype or array.shape != expected:
+        raise ValueError(
+            f"the memory for {planned.name!r} must be {dtype}{list(expected)}, found {array.dtype}{list(array.shape)}"
+        )
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise ValueError(f"the memory for {planned.name!r} must be C-contiguous and writable")
+    return array
 
 
 def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChunk]]:

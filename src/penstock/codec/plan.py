@@ -26,6 +26,7 @@ class PlannedFeature:
 
     name: str
     feature: Feature
+    sequence: bool
     native: tuple[int, ...]
     """Indices of its native columns: the values, then the row lengths of inner levels."""
     build: Callable[[Sequence[Any], Buffers], AnyColumn]
@@ -69,7 +70,7 @@ class _Compiler:
             self._append(name, key=key, dtype="int64", shape=[], ragged=True, missing="empty")
             for key in feature.partitions
         ]
-        return PlannedFeature(name, feature, (values, *lengths), _builder(feature))
+        return PlannedFeature(name, feature, sequence, (values, *lengths), _builder(feature))
 
     def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
         whole = is_blob(feature)
