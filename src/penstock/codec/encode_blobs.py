@@ -1,0 +1,80 @@
+"""Images and tensors: an array in the column, one bytes value in the record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from penstock.codec.encode_rows import gather
+from penstock.codec.encode_values import Float64, as_array, convert_array, shape_text
+from penstock.codec.row_fault import RowFault
+from penstock.codec.tensor_proto import serialize_tensor
+from penstock.columns import AnyColumn
+from penstock.errors import SchemaError
+from penstock.schema import Feature
+from penstock.schema.dtype import TEXT
+
+# How the bytes of an encoded image begin, where the encoding names one format.
+_SIGNATURES = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
+
+# Below this many images starting threads costs more than it saves.
+_WORTH_THREADS = 8
+
+
+def encode_blobs(values: Iterable[Any], feature: Feature, *, sequence: bool, float64: Float64 | None) -> AnyColumn:
+    """Encode every row, or every step of every row; images that are bytes already are stored as they are."""
+    rows = list(values)
+    if sequence:
+        steps = [None if row is None else list(row) for row in rows]
+        flat = [(number, step) for number, row in enumerate(steps) for step in row or ()]
+    else:
+        flat = [(number, value) for number, value in enumerate(rows) if value is not None]
+    encoded = iter(_encode_all(flat, feature, float64))
+    if sequence:
+        stored: list[Any] = [None if row is None else [next(encoded) for _ in row] for row in steps]
+    else:
+        stored = [None if value is None else next(encoded) for value in rows]
+    return gather(stored, Feature("bytes"), sequence=sequence, float64=None)
+
+
+def _encode_all(flat: list[tuple[int, Any]], feature: Feature, float64: Float64 | None) -> list[bytes]:
+    def encode(numbered: tuple[int, Any]) -> bytes:
+        row, value = numbered
+        try:
+            return _encode(value, feature, float64)
+        except (RowFault, SchemaError, TypeError) as error:
+            raise RowFault(row, error.message if isinstance(error, RowFault) else str(error)) from None
+
+    if feature.encoding == "tensor" or len(flat) < _WORTH_THREADS:
+        return [encode(item) for item in flat]
+    # Pillow compresses without holding the interpreter.
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="penstock-image") as pool:
+        return list(pool.map(encode, flat))
+
+
+def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
+    if feature.encoding != "tensor" and isinstance(value, bytes | bytearray | memoryview):
+        data = bytes(value)
+        if not data.startswith(_SIGNATURES.get(feature.encoding, b"")):
+            raise RowFault(0, f"expected the bytes of a {feature.encoding} file, found others")
+        return data
+    text = feature.dtype in TEXT
+    array = np.asarray(value, object) if text else as_array(value)
+    if type(value) is float or isinstance(value, list | tuple):
+        array = array.astype(np.float32) if array.dtype == np.float64 and feature.dtype == "float32" else array
+    fits = array.ndim == len(feature.shape) and all(
+        size in (None, found) for size, found in zip(feature.shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise RowFault(0, f"expected shape {shape_text(feature.shape)}, found {shape_text(array.shape)}")
+    if not text:
+        array = convert_array(array, feature.dtype, float64)
+    if feature.encoding == "tensor":
+        return serialize_tensor(array)
+    from penstock.codec.images import encode_image
+
+    return encode_image(array, feature.encoding)

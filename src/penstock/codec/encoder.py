@@ -1,0 +1,124 @@
+"""Turns columns and rows into records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.codec.encode_columns import native_columns
+from penstock.codec.encode_values import Float64
+from penstock.codec.row_fault import RowFault
+from penstock.columns import Batch
+from penstock.errors import SchemaError
+from penstock.schema import Schema
+
+_NO_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are checked and ready to be written, by any number of threads."""
+
+    columns: tuple[_core.EncodeColumn, ...]
+    rows: int
+    is_sequence: bool
+
+    def frame(self, frames: _core.FrameBuffer, first: int, stop: int, limit: int = _NO_LIMIT) -> int:
+        """Frame rows from ``first`` until ``stop``, or until the frames have ``limit`` bytes; answer the next row."""
+        return _core.encode_rows(self.columns, stop, first, limit, frames, self.is_sequence)
+
+
+class Encoder:
+    """Encode columns or rows as records by a schema. Built once, used for many; safe to share between threads.
+
+    >>> encoder = ps.Encoder(ps.Schema({"label": ps.Feature("int64")}))
+    >>> encoder.encode([{"label": 7}])
+    [b'\\n\\x10\\n\\x0e\\n\\x05label\\x12\\x05\\x1a\\x03\\n\\x01\\x07']
+
+    The same values and the same schema always give the same bytes: features come in the order of the schema.
+
+    Args:
+        schema: What the records hold. Values are converted to its dtypes where that changes nothing, and refused
+            elsewhere.
+        float64: ``"float32"`` lets arrays of float64 be rounded where the schema says float32.
+    """
+
+    def __init__(self, schema: Schema, *, float64: Float64 | None = None) -> None:
+        if float64 not in (None, "float32", "raw"):
+            raise ValueError(f'float64 is "float32" or "raw", not {float64!r}')
+        self._schema = schema
+        self._float64 = float64
+        self._names = list(schema)
+
+    @property
+    def schema(self) -> Schema:
+        """What the records hold."""
+        return self._schema
+
+    def encode(self, data: Batch | Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[bytes]:
+        """Encode a mapping of columns, or rows, one mapping each."""
+        block = self.columns_block(data) if isinstance(data, Batch | Mapping) else self.rows_block(list(data))
+        frames = _core.FrameBuffer()
+        block.frame(frames, 0, block.rows)
+        records = _core.StreamRecords(verify=False, max_record_bytes=1 << 31)
+        return [record for chunk in records.feed(frames.take()) for record in chunk]  # type: ignore[union-attr]
+
+    def rows_block(self, rows: list[Any], numbers: Sequence[int] | None = None) -> Block:
+        """Make a block of rows; ``numbers`` are what an error calls them."""
+        columns, stray = _core.split_rows(rows, self._names)
+        if stray is not None:
+            where = _number(stray, numbers)
+            if not isinstance(rows[stray], Mapping):
+                raise TypeError(f"a row is a mapping of names to values, found {type(rows[stray]).__name__}: {where}")
+            self._refuse_names(rows[stray], where)
+        return self._block(dict(zip(self._names, columns, strict=True)), len(rows), numbers)
+
+    def columns_block(
+        self, columns: Batch | Mapping[str, Any], num_rows: int | None = None, numbers: Sequence[int] | None = None
+    ) -> Block:
+        """Make a block of columns of equal length."""
+        self._refuse_names(columns, "")
+        lengths = {name: len(column) for name, column in columns.items()}
+        if num_rows is None:
+            num_rows = columns.num_rows if isinstance(columns, Batch) else next(iter(lengths.values()), 0)
+        for name, length in lengths.items():
+            if length != num_rows:
+                raise ValueError(f"columns are of equal length: {num_rows} rows, but {name!r} has {length}")
+        for name, feature in self._schema.items():
+            if name not in lengths and num_rows and not (feature.optional or feature.has_default):
+                raise SchemaError(f"the data has no column {name!r}; optional=True lets it be absent")
+        return self._block(dict(columns.items()), num_rows, numbers)
+
+    def _block(self, columns: Mapping[str, Any], rows: int, numbers: Sequence[int] | None) -> Block:
+        native: list[_core.EncodeColumn] = []
+        for name in self._names:
+            if name not in columns:
+                continue
+            feature, sequence = self._schema[name], name in self._schema.sequence
+            try:
+                native += native_columns(name, feature, columns[name], sequence=sequence, float64=self._float64)
+            except RowFault as fault:
+                raise SchemaError(f'{fault.message}: {_number(fault.row, numbers)}, feature "{name}"') from None
+        return Block(tuple(native), rows, self._schema.is_sequence)
+
+    def _refuse_names(self, names: Iterable[str], where: str) -> None:
+        for name in names:
+            if name not in self._schema:
+                known = ", ".join(map(repr, self._names))
+                raise SchemaError(f"the schema has no feature {name!r}; it has {known}" + (where and f": {where}"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._schema, self._float64)
+
+
+def _number(row: int, numbers: Sequence[int] | NDArray[np.int64] | None) -> str:
+    return f"row {row if numbers is None else numbers[row]}"
+
+
+def _rebuild(schema: Schema, float64: Float64 | None) -> Encoder:
+    return Encoder(schema, float64=float64)
