@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -44,3 +44,15 @@ def damaged(folder: Path) -> str:
     data[3 * (16 + 8) + 12] ^= 1
     (folder / "damaged.tfrecord").write_bytes(data[:-5])
     return "damaged.tfrecord"
+
+
+@pytest.fixture
+def write(folder: Path) -> Callable[..., str]:
+    """Write payloads to a file in the working directory; answer its name."""
+
+    def write(name: str, payloads: Iterable[bytes]) -> str:
+        with ps.RecordWriter(name) as writer:
+            writer.write_many(payloads)
+        return name
+
+    return write

@@ -52,7 +52,7 @@ def test_what_is_not_understood_has_status_2(arguments: list[str]):
 
 def test_help_has_examples_and_the_exit_status():
     assert b"Exit status" in run("--help").stdout
-    for command in ("count", "verify", "cat"):
+    for command in ("schema", "head", "stats", "count", "verify", "cat"):
         assert f"penstock {command} ".encode() in run(command, "--help").stdout.partition(b"Examples:")[2]
 
 

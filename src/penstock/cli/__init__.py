@@ -1,7 +1,8 @@
-"""The command ``penstock``: count, verify and show the records of files.
+"""The command ``penstock``: describe, show, sum up, count, verify and copy the records of files.
 
-One file per command; what they share is here beside them: :mod:`options` (what is asked), :mod:`work` (files in
-parallel), :mod:`problems` (what went wrong, and what to do) and :mod:`output` (tables for people, lines for pipes).
+One file per command; what they share is here beside them: :mod:`options` (what is asked), :mod:`described` (the schema
+that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong, and what to do) and :mod:`output`
+(tables for people, lines for pipes).
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import click
 from penstock import __version__
 from penstock.cli.cat import cat
 from penstock.cli.count import count
+from penstock.cli.head import head
+from penstock.cli.schema import schema
+from penstock.cli.stats import stats
 from penstock.cli.verify import verify
 
 __all__ = ["main"]
@@ -29,6 +33,5 @@ def main() -> None:
     """
 
 
-main.add_command(count)
-main.add_command(verify)
-main.add_command(cat)
+for command in (schema, head, stats, count, verify, cat):
+    main.add_command(command)

@@ -15,6 +15,7 @@ from penstock._core import RecordChunk
 from penstock.cli.options import Reading, json_option, reading_options
 from penstock.cli.output import complain, open_console, printable
 from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.cli.window import Window
 from penstock.cli.work import expand
 from penstock.writer import RecordWriter
 
@@ -83,26 +84,6 @@ def cat(
             for chunk in window.cut(_chunks(file, reading, skip_damaged, problems)):
                 sink(file, chunk)
     click.get_current_context().exit(1 if problems else 0)
-
-
-class Window:
-    """The part of all records that was asked for."""
-
-    def __init__(self, skip: int, limit: int | None) -> None:
-        self.skip = skip
-        self.limit = limit
-
-    def cut(self, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
-        for chunk in chunks:
-            passed = min(self.skip, len(chunk))
-            self.skip -= passed
-            stop = len(chunk) if self.limit is None else min(len(chunk), passed + self.limit)
-            if stop > passed:
-                yield chunk[passed:stop]
-            if self.limit is not None:
-                self.limit -= stop - passed
-                if self.limit == 0:
-                    return
 
 
 def _chunks(file: str, reading: Reading, skip_damaged: bool, problems: list[Problem]) -> Iterator[RecordChunk]:

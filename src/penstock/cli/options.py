@@ -21,8 +21,15 @@ class Reading:
     compression: str
     max_record_bytes: int
 
-    def open(self, path: str, *, on_error: OnError = "raise", threads: int | None = None) -> RecordReader:
-        return RecordReader(
+    def open(
+        self,
+        path: str,
+        *,
+        on_error: OnError = "raise",
+        threads: int | None = None,
+        kind: type[RecordReader] = RecordReader,
+    ) -> RecordReader:
+        return kind(
             path,
             compression=self.compression,
             max_record_bytes=self.max_record_bytes,
@@ -64,4 +71,8 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, 
 
 jobs_option = click.option(
     "--jobs", "-j", type=click.IntRange(min=1), default=None, help="Files read at once; by default one per CPU core."
+)
+
+feature_option = click.option(
+    "--feature", "-f", "features", metavar="NAME", multiple=True, help="Only this feature; may be given again."
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,7 +13,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.problems import Problem
+from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.errors import MalformedExampleError, PenstockError
+
+# Columns of the console that no line fills.
+_UNBOUNDED = 100_000
 
 
 def open_console(*, stderr: bool = False) -> Console:
@@ -27,6 +34,22 @@ def complain(problem: Problem) -> None:
     line = Text(printable(f"penstock: {problem}" + (f"; {problem.advice}" if problem.advice else "")))
     line.stylize("red", 0, len("penstock:"))
     open_console(stderr=True).print(line)
+
+
+@contextmanager
+def reporting(paths: Sequence[str], problems: list[Problem], *, malformed_advice: str = "") -> Iterator[None]:
+    """Report what goes wrong while these files are read, and note it in ``problems``, instead of raising it."""
+    try:
+        yield
+    except Exception as error:
+        if not any(is_expected(path, error) for path in paths):
+            raise
+        own_path = getattr(error, "path", None) or getattr(error, "filename", None)
+        problem = problem_of(own_path or ("" if isinstance(error, PenstockError) else paths[0]), error)
+        if isinstance(error, MalformedExampleError):
+            problem = replace(problem, advice=malformed_advice)
+        problems.append(problem)
+        complain(problem)
 
 
 def printable(text: str) -> str:
@@ -47,6 +70,26 @@ def size_text(count: float) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def plain_table(*columns: str, right: Collection[str] = ()) -> Table:
+    """A table without lines; columns named in ``right`` hold numbers."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return table
+
+
+def print_table(table: Table) -> None:
+    """Fit a table to the terminal; in a pipe, a row is a line, however long."""
+    console = open_console()
+    if console.is_terminal:
+        console.print(table, soft_wrap=False)
+        return
+    wide = Console(width=_UNBOUNDED, highlight=False, markup=False, emoji=False, color_system=None)
+    with wide.capture() as capture:
+        wide.print(table)
+    click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
 def problem_table(problems: list[Problem]) -> Table:

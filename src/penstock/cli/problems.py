@@ -8,7 +8,7 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.errors import CorruptDataError, MissingExtraError, PenstockError
+from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, PenstockError
 
 _COPY = "penstock cat FILE --format tfrecord > NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_COPY}"
@@ -66,12 +66,12 @@ class Problem:
 
     def __str__(self) -> str:
         """Where and what, in one line."""
-        place = [self.path]
+        place = [self.path] if self.path else []
         if self.record is not None:
             place.append(f"record {self.record}")
         if self.offset is not None:
             place.append(f"byte {self.offset}")
-        return f"{', '.join(place)}: {self.cause}"
+        return f"{', '.join(place)}: {self.cause}" if place else self.cause
 
 
 def advice_on(problems: list[Problem]) -> list[str]:
@@ -81,6 +81,8 @@ def advice_on(problems: list[Problem]) -> list[str]:
 
 def is_expected(path: str, error: Exception) -> bool:
     """Whether an error is about the file, and not a mistake in the program."""
+    if isinstance(error, BrokenPipeError):
+        return False  # about whoever reads our output, and has left
     # Drivers of remote stores have exceptions of their own that no common class unites.
     return isinstance(error, OSError | PenstockError) or "://" in path
 
@@ -94,6 +96,11 @@ def problem_of(path: str, error: Exception) -> Problem:
             hint, asked, _ = str(error).rpartition("; ")[2].partition(": read it with compression=")
             cause, advice = f"{cause}; {hint}" + (": leave out --compression" if asked else ""), ""
         return Problem(path, error.kind, cause, advice, error.record, error.offset, error.stop)
+    if isinstance(error, MalformedExampleError):
+        feature = "" if error.feature is None else f', feature "{error.feature}"'
+        cause = str(error).removesuffix(f": {error.path}, record {error.record}{feature}")
+        cause = f"{feature.removeprefix(', ')}: {cause}" if feature else cause
+        return Problem(error.path or path, "malformed-example", cause, record=error.record)
     if isinstance(error, FileNotFoundError):
         cause = _first_lower(error.strerror or "no such file or directory")
         return Problem(path, "not-found", f"{cause}; {_look_around(path)}")

@@ -1,0 +1,183 @@
+"""Finds what describes the records: a schema that was named, one beside the files, or the records themselves."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from penstock._core import RecordChunk
+from penstock.cli.options import Reading
+from penstock.cli.output import complain, plural
+from penstock.cli.problems import Problem
+from penstock.cli.work import expand
+from penstock.errors import SchemaError
+from penstock.files import locate
+from penstock.infer import infer_from
+from penstock.reader import RecordReader
+from penstock.schema import Schema
+from penstock.schema.inference import Inferred
+
+# Behind the name of a data set: "train-00000-of-00008.tfrecord.gz" is of "train".
+_SHARD = re.compile(r"(-\d{5,}-of-\d{5,})?(\.tfrecords?|\.tfrec|\.record)?(-\d{5,}-of-\d{5,})?(\.gz|\.zlib|\.snappy)?$")
+
+
+@dataclass(frozen=True)
+class Described:
+    """A schema, and where it comes from."""
+
+    schema: Schema
+    origin: str
+    inferred: Inferred | None = None
+
+    @property
+    def advice(self) -> str:
+        """What to do about a record that the schema does not fit."""
+        if self.inferred is None:
+            return f"the schema is {self.origin}; to look at the records without it, use --infer"
+        if self.inferred.complete:
+            return ""
+        return f"the schema is {self.origin}; to draw it from all of them, use --records all"
+
+
+@dataclass(frozen=True)
+class SchemaChoice:
+    """Which schema the user wants."""
+
+    file: str | None
+    infer: bool
+    records: int | None
+
+    def find(self, readers: Sequence[RecordReader]) -> Described:
+        """Answer the schema that was named, else the one that lies beside all files, else what their records show."""
+        if self.file is not None:
+            return Described(_load(self.file), f"read from {self.file}")
+        if not self.infer and readers:
+            beside = {_find_beside(reader.path) for reader in readers}
+            if len(beside) == 1 and (found := beside.pop()) is not None:
+                return Described(_load(found), f"read from {found}")
+        return self.look(readers)
+
+    def look(self, readers: Sequence[RecordReader]) -> Described:
+        """Answer what the records show."""
+        inferred = infer_from(readers, records=self.records)
+        if not inferred.records:
+            return Described(inferred.schema, "there are no records", inferred)
+        share = "all" if inferred.complete else "the first" if len(inferred.files) == 1 else "a sample of"
+        files = "" if len(inferred.files) == 1 else f" of {plural(len(inferred.files), 'file')}"
+        return Described(
+            inferred.schema, f"inferred from {share} {plural(inferred.records, 'record')}{files}", inferred
+        )
+
+
+class OncePipe(RecordReader):
+    """Standard input, which flows by once: what a first look takes is there again for the second."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._kept: list[RecordChunk] = []
+        self._stream: Iterator[RecordChunk] | None = None
+
+    def chunks(self) -> Iterator[RecordChunk]:
+        if self._stream is None:
+            self._stream = super().chunks()
+            for chunk in self._stream:
+                self._kept.append(chunk)
+                yield chunk
+        else:
+            while self._kept:
+                yield self._kept.pop(0)
+            yield from self._stream
+
+
+def open_readers(paths: Iterable[str], reading: Reading, problems: list[Problem]) -> list[RecordReader]:
+    """Open files that are read twice, for their schema and for their values; report those that are not there."""
+    readers = []
+    for file in expand(paths):
+        if isinstance(file, Problem):
+            problems.append(file)
+            complain(file)
+        else:
+            readers.append(reading.open(file, kind=OncePipe if file == "-" else RecordReader))
+    return readers
+
+
+class _Records(click.ParamType[int | None]):
+    name = "N|all"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int | None:
+        if value == "all":
+            return None
+        try:
+            number = int(value)
+        except ValueError:
+            number = 0
+        if number < 1:
+            self.fail(f"{value!r} is neither a number of records, 1 or more, nor 'all'.", parameter, context)
+        return number
+
+
+def schema_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which schema counts; the command is called with ``choice``."""
+
+    @functools.wraps(command)
+    def run(schema_file: str | None, infer: bool, records: int | None, **rest: Any) -> None:
+        if schema_file is not None and infer:
+            raise click.UsageError("--schema and --infer exclude each other: choose one.")
+        command(choice=SchemaChoice(schema_file, infer, records), **rest)
+
+    for decorate in (
+        click.option(
+            "--records",
+            type=_Records(),
+            default="1000",
+            show_default=True,
+            help="Records to infer the schema from, spread over the files.",
+        ),
+        click.option("--infer", is_flag=True, help="Infer the schema, even where one lies beside the files."),
+        click.option(
+            "--schema",
+            "schema_file",
+            metavar="FILE",
+            help="The schema: a file of Penstock, a schema.pbtxt, or a features.json of TFDS. By default the one "
+            "beside the files; where there is none it is inferred.",
+        ),
+    ):
+        run = decorate(run)
+    return run
+
+
+def _find_beside(file: str) -> str | None:
+    """Answer the file that describes a data file, where there is one in the same folder."""
+    if file == "-":
+        return None
+    folder, name = os.path.split(file)
+    stem = _SHARD.sub("", name)
+    for candidate in (f"{stem}.schema.json", "features.json", "schema.pbtxt"):
+        path = os.path.join(folder, candidate)
+        try:
+            store, name = locate(path)
+            store.stat(name)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue  # stores that hide what is not there deny permission
+        return path
+    return None
+
+
+def _load(path: str) -> Schema:
+    name = os.path.basename(path)
+    if not name.endswith(".pbtxt") and name != "features.json":
+        return Schema.load(path)
+    store, place = locate(path)
+    try:
+        text = b"".join(store.stream(place)).decode()
+        return Schema.from_pbtxt(text) if name.endswith(".pbtxt") else Schema.from_tfds(text)
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: this is no text") from None
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from None

@@ -1,0 +1,119 @@
+"""``penstock schema``: what the records of files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+from rich.text import Text
+
+from penstock.cli.described import Described, SchemaChoice, open_readers, schema_options
+from penstock.cli.options import Reading, reading_options
+from penstock.cli.output import open_console, plain_table, print_table, printable, reporting
+from penstock.cli.problems import Problem
+from penstock.reader import RecordReader
+from penstock.schema import Feature, Schema
+from penstock.schema.inference import Evidence, Inferred
+from penstock.schema.inference.wire import Section
+
+_EXAMPLES = """\b
+Examples:
+  penstock schema train.tfrecord
+  penstock schema 'data/train-*.tfrecord' --records all
+  penstock schema train.tfrecord --format json > train.schema.json
+  penstock schema train.tfrecord --format tf
+"""
+
+_FORMATS: dict[str, Callable[[Schema], str]] = {
+    "json": lambda schema: schema.to_json(),
+    "pbtxt": lambda schema: schema.to_pbtxt(),
+    "tf": lambda schema: schema.to_tf_source(),
+    "arrow": lambda schema: "\n".join(_arrow_field(field) for field in schema.to_arrow()),
+    "tfds": lambda schema: schema.to_tfds(),
+}
+
+
+@click.command(epilog=_EXAMPLES)
+@reading_options
+@schema_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", *_FORMATS]),
+    default="table",
+    show_default=True,
+    help="json: a schema file of Penstock. pbtxt: TensorFlow Metadata. tf: a tf.io feature description, as Python "
+    "source. arrow: the Arrow schema of the columns. tfds: features.json.",
+)
+def schema(paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, form: str) -> None:
+    """Show the features of files: types, shapes, presence, and how sure that is.
+
+    The schema is the one beside the files, or else is inferred from their records. Files that differ are united: what
+    some records lack is optional.
+    """
+    problems: list[Problem] = []
+    readers = open_readers(paths, reading, problems)
+    if readers:
+        with reporting([reader.path for reader in readers], problems):
+            _show(readers, choice, form)
+    click.get_current_context().exit(1 if problems else 0)
+
+
+def _show(readers: Sequence[RecordReader], choice: SchemaChoice, form: str) -> None:
+    described = choice.find(readers)
+    if form != "table":
+        click.echo(_FORMATS[form](described.schema).rstrip("\n"))
+        return
+    # A schema that was not inferred says nothing of presence, and has no sample.
+    seen = described.inferred or choice.look(readers).inferred
+    assert seen is not None
+    _print(described, seen)
+
+
+def _arrow_field(field: Any) -> str:
+    return f"{printable(field.name)}: {field.type}{'' if field.nullable else ' not null'}"
+
+
+def _print(described: Described, seen: Inferred) -> None:
+    evidence = {(found.section, found.key): found for found in seen.evidence.values()}
+    table = plain_table("name", "dtype", "shape", "encoding", "presence", "sure", "sample")
+    notes = []
+    for name, feature in described.schema.items():
+        section: Section = "sequence" if name in described.schema.sequence else "context"
+        found = evidence.pop((section, name if feature.key is None else feature.key), None)
+        table.add_row(
+            Text(printable(name), "cyan"),
+            feature.dtype,
+            _shape(feature, section == "sequence"),
+            feature.encoding,
+            _presence(found, seen.records),
+            "declared" if described.inferred is None else found.certainty if found else "",
+            Text(printable(found.sample if found else "")),
+        )
+        if described.inferred is not None and found is not None and found.suggestion:
+            notes.append(f"{name}: {found.suggestion}")
+    partitions = {key for feature in described.schema.values() for key in feature.partitions}
+    notes += [f"{found.key}: {_beyond(found)}" for (_, key), found in evidence.items() if key not in partitions]
+    print_table(table)
+    console = open_console()
+    for note in notes:
+        console.print(Text(printable(note), "yellow"), soft_wrap=not console.is_terminal)
+    kind = "SequenceExamples" if described.schema.is_sequence else "Examples"
+    console.print(Text(printable(f"{kind}; {described.origin}"), "dim"))
+
+
+def _shape(feature: Feature, is_sequence: bool) -> str:
+    sizes = ["?" if size is None else str(size) for size in feature.shape]
+    return f"({', '.join(['steps', *sizes] if is_sequence else sizes)})"
+
+
+def _presence(found: Evidence | None, records: int) -> str:
+    if found is None or found.present == 0:
+        return "never"
+    return "always" if found.present == records else f"{100 * found.present / records:.3g} %"
+
+
+def _beyond(found: Evidence) -> str:
+    """Say why something that records hold is not in the schema."""
+    return "unset in all records" if found.kind is None else f"{found.kind}, not in the schema"
