@@ -11,6 +11,21 @@ inline constexpr std::uint32_t kPolynomial = 0x82F63B78u;
 
 constexpr std::uint32_t times_x(std::uint32_t a) { return (a >> 1) ^ ((a & 1) != 0 ? kPolynomial : 0); }
 
+constexpr std::uint32_t divided_by_x(std::uint32_t a) {
+  return (a & 0x80000000u) != 0 ? ((a ^ kPolynomial) << 1) | 1 : a << 1;
+}
+
+// kBeforeZeros[n]: the CRC register that n bytes of zeros turn into all ones.
+inline constexpr auto kBeforeZeros = [] {
+  std::array<std::uint32_t, 8> before{};
+  std::uint32_t crc = 0xFFFFFFFFu;
+  for (std::size_t n = 0; n < before.size(); ++n) {
+    before[n] = crc;
+    for (int bit = 0; bit < 8; ++bit) crc = divided_by_x(crc);
+  }
+  return before;
+}();
+
 // kShift[m] = x^(64*m - 33) mod P. A carry-less product of a CRC register with it, pushed through one 8-byte CRC step,
 // is that register after m more words of zeros: how separately computed streams are joined.
 inline constexpr std::size_t kMaxStreamWords = 128;
