@@ -3,6 +3,7 @@
 # make check    formatting, lint, types, layers
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
+# make sanitize  mutated records and files, under AddressSanitizer and UBSan
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
@@ -12,9 +13,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUIET := -qq --disable-pip-version-check
-NATIVE := $(shell find cpp -type f) CMakeLists.txt pyproject.toml
+NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test check format stubs interop bench clean
+.PHONY: demo test check format stubs sanitize interop bench clean
 
 demo: $(VENV)/.native $(VENV)/.with-demo
 	@$(BIN)/python examples/digits.py
@@ -36,6 +37,20 @@ format: $(VENV)/.with-check
 
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
+
+# A million inputs: two processes, each with a seed of its own.
+sanitize: build/sanitize/mutate
+	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
+
+SANITIZED := $(wildcard cpp/core/*.cc cpp/core/*/*.cc cpp/tests/*.cc)
+SANITIZE := -std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Icpp
+
+build/sanitize/mutate: $(SANITIZED:cpp/%.cc=build/sanitize/%.o)
+	$(CXX) $(SANITIZE) $^ -o $@
+
+build/sanitize/%.o: cpp/%.cc $(shell find cpp -name '*.h' -o -name '*.inl')
+	@mkdir -p $(@D)
+	$(CXX) $(SANITIZE) -c $< -o $@
 
 interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed .venvs/columns/.penstock
 	$(BIN)/python -m pytest interop --ignore interop/columns
