@@ -76,6 +76,17 @@ class Oracle:
         arrays: list[NDArray[Any]] = self._ask("resize", list(cases))
         return arrays
 
+    def read_messages(self, messages: list[bytes], *, sequence_example: bool) -> list[Any]:
+        """Let protobuf read messages: ``(context, feature lists)`` of each, or None where it refuses."""
+        contents: list[Any] = self._ask("read_messages", messages, sequence_example)
+        return contents
+
+    def parse_examples(self, *cases: tuple[str, list[bytes], bool]) -> list[Any]:
+        """Let TensorFlow parse lists of records, each by the source text of a feature description and as Examples or,
+        where True, SequenceExamples: ``(tensors, lengths)`` of each, or None where it refuses."""
+        parsed: list[Any] = self._ask("parse_examples", list(cases))
+        return parsed
+
     def _ask(self, name: str, *arguments: object) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -1,7 +1,8 @@
-"""Answers questions about files, tensors and images with real TensorFlow: a server on pipes, run by its environment.
+"""Answers questions about files, Examples, tensors and images with real TensorFlow: a server on pipes.
 
-Standard input brings pickled ``(name, arguments)``, standard output takes the pickled answers. A question is about many
-files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are this process's affair.
+TensorFlow's environment runs it. Standard input brings pickled ``(name, arguments)``, standard output takes the pickled
+answers. A question is about many files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are
+this process's affair.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ answers = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)  # whatever TensorFlow prints must not end up between the answers
 
 import tensorflow as tf  # noqa: E402
+from examples.example_answers import parse_examples, read_messages  # noqa: E402
 
 
 def version() -> str:
@@ -120,6 +122,8 @@ ABOUT_VALUES: dict[str, Callable[..., Any]] = {
     "decode_images": decode_images,
     "decode_jpegs": decode_jpegs,
     "resize": resize,
+    "read_messages": read_messages,
+    "parse_examples": parse_examples,
 }
 
 
