@@ -442,6 +442,31 @@ nb::tuple split_rows(const nb::list& rows, const nb::list& names) {
   return nb::make_tuple(taken, stray);
 }
 
+bool is_constant(PyObject* value) {
+  return value == Py_None || value == Py_True || value == Py_False || PyLong_CheckExact(value) != 0 ||
+         PyFloat_CheckExact(value) != 0 || PyUnicode_CheckExact(value) != 0 || PyBytes_CheckExact(value) != 0;
+}
+
+nb::object hold_value(nb::handle value, nb::handle copy) {
+  if (is_constant(value.ptr())) return nb::borrow(value);
+  if (PyList_CheckExact(value.ptr()) != 0) {
+    const auto list = nb::borrow<nb::list>(value);
+    nb::list held;
+    for (std::size_t i = 0; i < list.size(); ++i) held.append(hold_value(nb::object(list[i]), copy));
+    return held;
+  }
+  const HeldBuffer memory(value.ptr());
+  if (memory.in_order() && memory.view.readonly != 0) return nb::borrow(value);
+  return copy(value);
+}
+
+nb::object hold_row(nb::handle row, nb::handle copy) {
+  if (PyDict_CheckExact(row.ptr()) == 0) return copy(row);
+  nb::dict held;
+  for (const auto [name, value] : nb::borrow<nb::dict>(row)) held[name] = hold_value(value, copy);
+  return held;
+}
+
 }  // namespace
 
 void bind_gathering(nb::module_& m) {
@@ -458,6 +483,11 @@ void bind_gathering(nb::module_& m) {
                 "tuple[numpy.typing.NDArray[numpy.int32], list[typing.Any], "
                 "list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.bool_] | None]"),
         "Gather rows of bytes and str as views and their buffers; the rest as gather_numbers.");
+  m.def(
+      "hold_row", &hold_row, nb::arg("row"), nb::arg("copy"),
+      nb::sig("def hold_row(row: typing.Any, copy: collections.abc.Callable[[typing.Any], typing.Any]) -> typing.Any"),
+      "A copy of a row that stays as it is when the row changes; ``copy`` makes that of what is no plain Python "
+      "object.");
   m.def(
       "split_rows", &split_rows, nb::arg("rows"), nb::arg("names"),
       nb::sig("def split_rows(rows: list[typing.Any], names: list[str]) -> tuple[list[list[typing.Any]], int | None]"),

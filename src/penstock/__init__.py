@@ -19,20 +19,25 @@ if TYPE_CHECKING:
     from penstock import image as image
     from penstock._core import RecordChunk as RecordChunk
     from penstock.codec.decoder import Decoder as Decoder
+    from penstock.codec.encoder import Encoder as Encoder
     from penstock.columns import Batch as Batch
     from penstock.columns import BytesColumn as BytesColumn
     from penstock.columns import Nullable as Nullable
     from penstock.columns import Ragged as Ragged
+    from penstock.dataset_writer import Writer as Writer
+    from penstock.dataset_writer import write as write
     from penstock.errors import ChecksumError as ChecksumError
     from penstock.errors import CompressionError as CompressionError
     from penstock.errors import CorruptDataError as CorruptDataError
     from penstock.errors import MalformedExampleError as MalformedExampleError
+    from penstock.errors import ManifestError as ManifestError
     from penstock.errors import MissingExtraError as MissingExtraError
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import RecordTooLargeError as RecordTooLargeError
     from penstock.errors import SchemaError as SchemaError
     from penstock.errors import TruncatedError as TruncatedError
     from penstock.infer import infer_schema as infer_schema
+    from penstock.manifest import Manifest as Manifest
     from penstock.reader import RecordReader as RecordReader
     from penstock.schema import Feature as Feature
     from penstock.schema import Schema as Schema
@@ -49,9 +54,12 @@ _HOMES = {
     "CompressionError": "errors",
     "CorruptDataError": "errors",
     "Decoder": "codec.decoder",
+    "Encoder": "codec.encoder",
     "Feature": "schema",
     "Inferred": "schema.inference",
     "MalformedExampleError": "errors",
+    "Manifest": "manifest",
+    "ManifestError": "errors",
     "MissingExtraError": "errors",
     "Nullable": "columns",
     "PenstockError": "errors",
@@ -63,8 +71,10 @@ _HOMES = {
     "Schema": "schema",
     "SchemaError": "errors",
     "TruncatedError": "errors",
+    "Writer": "dataset_writer",
     "image": "",
     "infer_schema": "infer",
+    "write": "dataset_writer",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -295,6 +295,11 @@ def gather_strings(rows: list[Any], text: bool, shape: Sequence[int], convert: C
     Gather rows of bytes and str as views and their buffers; the rest as gather_numbers.
     """
 
+def hold_row(row: Any, copy: Callable[[Any], Any]) -> Any:
+    """
+    A copy of a row that stays as it is when the row changes; ``copy`` makes that of what is no plain Python object.
+    """
+
 def split_rows(rows: list[Any], names: list[str]) -> tuple[list[list[Any]], int | None]:
     """
     The values of each name, None where a row lacks it; and the first row that is no mapping or has other names.

@@ -10,6 +10,7 @@
     │   └── CompressionError      a compressed stream cannot be inflated
     ├── MalformedExampleError     path, record, feature: a record that is no Example, or does not fit its schema
     ├── SchemaError               also a ValueError: a schema that cannot be, or does not fit its use
+    ├── ManifestError             also a ValueError: a manifest that is none, or that is not understood
     └── MissingExtraError         also an ImportError: an optional dependency is not installed
 
 Errors of the operating system (``FileNotFoundError``, ``PermissionError``, a full disk) pass through unchanged.
@@ -101,6 +102,10 @@ class MalformedExampleError(PenstockError):
 
 class SchemaError(PenstockError, ValueError):
     """A schema that contradicts itself, a schema file that is none, or data that cannot have the schema."""
+
+
+class ManifestError(PenstockError, ValueError):
+    """A manifest that is none, or that asks for what this version does not know."""
 
 
 class MissingExtraError(PenstockError, ImportError):

@@ -49,6 +49,9 @@ class LocalFiles:
     def put(self, path: str, *, atomic: bool) -> Upload:
         return LocalUpload(path, atomic=atomic)
 
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
 
 class LocalUpload:
     """A local file being written.

@@ -58,3 +58,6 @@ class FileStore(Protocol):
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         """Start to write a file."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file; an ``OSError`` where there is none."""

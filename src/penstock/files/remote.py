@@ -114,6 +114,10 @@ class RemoteFiles:
             return GatheredUpload(filesystem, name)
         return RemoteUpload(filesystem.open(name, "wb", autocommit=False))
 
+    def remove(self, path: str) -> None:
+        filesystem, name = _open_filesystem(path)
+        with_retries(path, lambda: filesystem.rm_file(name))
+
 
 class RemoteUpload:
     """A remote file being written: it stands under its name after commit, and not before."""

@@ -32,6 +32,9 @@ class StandardStreams:
     def put(self, path: str, *, atomic: bool) -> Upload:
         return StandardOutput()
 
+    def remove(self, path: str) -> None:
+        raise OSError(29, "standard output cannot be taken back", path)
+
 
 class StandardOutput:
     """Standard output being written: what is sent cannot be taken back."""

@@ -1,0 +1,162 @@
+"""Writes a data set in one call."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codec.encode_infer import infer_from_columns
+from penstock.codec.encode_values import Float64
+from penstock.codec.encoder import Encoder
+from penstock.dataset_writer.order import permutation, split
+from penstock.dataset_writer.progress import ProgressBar
+from penstock.dataset_writer.shard import ShardWriter
+from penstock.dataset_writer.sources import Table, as_table, open_source, peek
+from penstock.dataset_writer.target import Target
+from penstock.dataset_writer.writer import Writer
+from penstock.files import StrPath
+from penstock.manifest import Manifest
+from penstock.schema import Schema
+
+# Rows of a table that are checked and converted together.
+_PART_ROWS = 8192
+
+Row = Mapping[str, Any]
+
+
+def write(
+    path: StrPath,
+    data: Any,
+    *,
+    schema: Schema | None = None,
+    shards: int = 1,
+    compression: str | None = None,
+    level: int = 2,
+    shuffle: int | None = None,
+    map: Callable[[dict[str, Any]], Row] | None = None,
+    replace: bool = False,
+    float64: Float64 | None = None,
+    progress: bool | None = None,
+    sync: bool = False,
+) -> Manifest:
+    """Write a data set: shards, and the manifest that says what is in them.
+
+    >>> ps.write("data/train", {"image": images, "label": labels}, shards=8)  # doctest: +SKIP
+
+    Args:
+        path: What the data set is called: ``data/train`` has the shards ``data/train-00000-of-00008.tfrecord`` ... and
+            the manifest ``data/train.penstock.json``. Also a URL.
+        data: Columns (a mapping of names to arrays, a batch, an Arrow table, a pandas or Polars frame), rows (a list or
+            an iterator of mappings), or an iterator of batches, such as an Arrow reader.
+        schema: What the records hold; None infers it: from the columns, or from the first rows.
+        shards: How many files.
+        compression: ``"GZIP"``, ``"ZLIB"`` or ``"SNAPPY"``; None for none.
+        level: 0 to 9, for GZIP and ZLIB.
+        shuffle: A seed. What is in memory is shuffled whole; a stream in windows of about 64 MB and at most 65,536
+            rows, its batches each in itself.
+        map: A function from row to row, called before writing, such as one that resizes an image.
+        replace: Replace a data set of the same name; without, one that is there is an error.
+        float64: What becomes of arrays of float64: ``"float32"`` rounds them, ``"raw"`` keeps them. None refuses them.
+        progress: False shows no progress bar; None and True do where standard error is a terminal.
+        sync: Wait until the shards are on the disk.
+
+    Returns:
+        The manifest.
+    """
+    options: dict[str, Any] = {"shards": shards, "compression": compression, "level": level, "replace": replace}
+    source = open_source(data)
+    if not isinstance(source, Iterator) and map is None:
+        with ProgressBar(progress, source.num_rows) as bar:
+            encoder = Encoder(schema or infer_from_columns(source.sample(), float64), float64=float64)
+            return _write_table(
+                source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
+            )
+    if shuffle is not None and isinstance(data, list):
+        order = _order(shuffle, len(data))
+        assert order is not None
+        source, shuffle = iter([data[row] for row in order.tolist()]), None
+    with Writer(
+        path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
+    ) as writer:
+        _write_stream(writer, source, map, constant=isinstance(data, list | tuple))
+    return writer.manifest
+
+
+def _write_table(
+    table: Table, encoder: Encoder, order: NDArray[np.int64] | None, target: Target, bar: ProgressBar
+) -> Manifest:
+    """Give every shard a part of the rows; threads write shards side by side."""
+    bounds = split(table.num_rows, len(target.shards))
+    failed = threading.Event()
+
+    def write_part(shard: ShardWriter, first: int, stop: int) -> None:
+        try:
+            for start in range(first, stop, _PART_ROWS):
+                if failed.is_set():
+                    return
+                end = min(stop, start + _PART_ROWS)
+                numbers = np.arange(start, end) if order is None else order[start:end]
+                columns = table.take(slice(start, end) if order is None else numbers)
+                block = encoder.columns_block(columns, end - start, numbers.tolist())
+                shard.write(block, 0, block.rows)
+                bar.advance(block.rows)
+        except BaseException:
+            failed.set()
+            raise
+
+    try:
+        with ThreadPoolExecutor(min(len(target.shards), os.cpu_count() or 1)) as pool:
+            parts = [pool.submit(write_part, *part) for part in zip(target.shards, bounds, bounds[1:], strict=False)]
+            try:
+                for part in parts:
+                    part.result()
+            except BaseException:
+                failed.set()
+                raise
+        return target.commit(encoder.schema)
+    except BaseException:
+        target.abort()
+        raise
+
+
+def _write_stream(
+    writer: Writer, source: Table | Iterator[Any], function: Callable[[dict[str, Any]], Row] | None, *, constant: bool
+) -> None:
+    if not isinstance(source, Iterator):
+        source = _rows_of(source)
+    first, items = peek(source)
+    if as_table(first) is not None:
+        tables = (as_table(item) for item in items)
+        if function is None:
+            for table in tables:
+                assert table is not None
+                writer.write_table(table)
+            return
+        items = (row for table in tables if table is not None for row in _rows_of(table))
+    if function is not None:
+        items = (function(dict(row)) for row in items)
+    elif constant:
+        while rows := list(islice(items, _PART_ROWS)):
+            writer.write_rows(rows)
+        return
+    for row in items:
+        writer.write(row)
+
+
+def _rows_of(table: Table) -> Iterator[dict[str, Any]]:
+    for start in range(0, table.num_rows, 256):
+        columns = table.take(slice(start, start + 256))
+        lists: Iterable[Any] = (columns[name] for name in columns)
+        for values in zip(*lists, strict=True):
+            yield dict(zip(columns, values, strict=True))
+
+
+def _order(seed: int | None, rows: int) -> NDArray[np.int64] | None:
+    return None if seed is None else permutation(seed, 0, rows)

@@ -1,0 +1,78 @@
+"""One shard that is being written: framed, compressed or not, and checksummed on the way."""
+
+from __future__ import annotations
+
+import os
+
+from penstock import _core
+from penstock.codec.encoder import Block
+from penstock.compression import Compression, open_encoder
+from penstock.files import FileStore
+from penstock.manifest import Shard
+
+# Frames gather up to this size before they go on: to the disk, or into a gzip member.
+_PIECE = 1 << 20
+
+
+class ShardWriter:
+    """Write one shard behind a temporary name. For one thread at a time."""
+
+    def __init__(self, store: FileStore, path: str, kind: Compression, level: int) -> None:
+        self._store = store
+        self._path = path
+        self._frames = _core.FrameBuffer()
+        self._encoder = open_encoder(kind, level) if kind else None
+        self._records = self._bytes = self._crc = 0
+        self._committed = False
+        self._upload = store.put(path, atomic=True)
+
+    def write(self, block: Block, first: int, stop: int) -> None:
+        """Write some rows of a block."""
+        while first < stop:
+            first = block.frame(self._frames, first, stop, _PIECE)
+            if len(self._frames) >= _PIECE:
+                self._send()
+
+    def finish(self) -> Shard:
+        """Hand everything on, and answer what the manifest says about it."""
+        self._send()
+        if self._encoder is not None:
+            for data in self._encoder.finish():
+                self._write(data)
+            self._encoder = None  # its threads end with it
+        self._frames = _core.FrameBuffer()  # lets go of memory while other shards are written
+        return Shard(os.path.basename(self._path), self._records, self._bytes, self._crc)
+
+    def commit(self, *, sync: bool) -> None:
+        """Give the file its name."""
+        self._upload.commit(sync=sync)
+        self._committed = True
+
+    def abort(self) -> None:
+        """Remove the file, whatever became of it."""
+        self._encoder = None
+        if not self._committed:
+            self._upload.abort()
+            return
+        try:
+            self._store.remove(self._path)
+        except OSError:
+            pass  # without a manifest it belongs to no data set; the error that led here is on its way to the user
+
+    def _send(self) -> None:
+        count = self._frames.count
+        if not count:
+            return
+        if self._encoder is None:
+            self._bytes += len(self._frames)
+            self._crc = self._frames.crc32c(self._crc)
+            self._upload.write_frames(self._frames)
+        else:
+            for data in self._encoder.encode(self._frames.take(), count):
+                self._write(data)
+        self._records += count
+
+    def _write(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._crc = _core.crc32c(data, self._crc)
+        self._upload.write(data)

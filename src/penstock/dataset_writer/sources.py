@@ -1,0 +1,156 @@
+"""What a user hands to be written: tables in memory, of known length, or streams of rows and of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codec.encode_values import as_array
+from penstock.columns import Batch, Column, Nullable, batches_from_arrow, from_arrow
+from penstock.errors import import_extra
+
+Rows: TypeAlias = slice | NDArray[np.int64]
+Columns: TypeAlias = Mapping[str, Any] | Batch
+
+
+class Table(Protocol):
+    """Columns in memory, or where memory is mapped."""
+
+    @property
+    def num_rows(self) -> int:
+        """The length of every column."""
+
+    def take(self, rows: Rows) -> Columns:
+        """Answer some rows; a slice shares memory."""
+
+    def sample(self) -> Columns:
+        """Answer columns from which a schema can be drawn."""
+
+
+class ColumnTable:
+    """Columns by name: arrays, columns, tensors and lists of rows."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = {name: _as_column(name, column) for name, column in columns.items()}
+        self._num_rows = columns.num_rows if isinstance(columns, Batch) else len(next(iter(self._columns.values()), ()))
+        for name, column in self._columns.items():
+            if len(column) != self._num_rows:
+                raise ValueError(f"columns are of equal length: {self._num_rows} rows, but {name!r} has {len(column)}")
+
+    @property
+    def num_rows(self) -> int:
+        return self._num_rows
+
+    def take(self, rows: Rows) -> Columns:
+        return {name: _take(column, rows) for name, column in self._columns.items()}
+
+    def sample(self) -> Columns:
+        return self._columns
+
+
+class ArrowTable:
+    """A table that speaks Arrow; it is converted piece by piece, so that one which is mapped need not fit memory."""
+
+    def __init__(self, data: Any) -> None:
+        self._table = import_extra("pyarrow", "arrow", "writing Arrow data").table(data)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._table.num_rows)
+
+    def take(self, rows: Rows) -> Columns:
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(self.num_rows)
+            return from_arrow(self._table.slice(start, stop - start))
+        return from_arrow(self._table.take(rows))
+
+    def sample(self) -> Columns:
+        # Types tell everything but whether values are absent, which the whole column tells.
+        head = from_arrow(self._table.slice(0, 1))
+        nullable = {name for name, column in zip(head, self._table.columns, strict=True) if column.null_count}
+        return {name: _as_nullable(column) if name in nullable else column for name, column in head.items()}
+
+
+def open_source(data: Any) -> Table | Iterator[Any]:
+    """Answer a table, or an iterator of rows or of tables."""
+    if isinstance(data, Batch | Mapping):
+        return ColumnTable(data)
+    if _is_pandas(data):
+        return ColumnTable(_from_pandas(data))
+    if is_arrow(data):
+        if hasattr(data, "num_rows") or hasattr(data, "__len__"):
+            return ArrowTable(data)
+        return iter(batches_from_arrow(data))
+    if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
+        raise TypeError(f"expected columns, rows, a data frame or an iterator of them, found {type(data).__name__}")
+    items: Iterator[Any] = iter(data)
+    return items
+
+
+def as_table(item: Any) -> Table | None:
+    """Answer an item of a stream as a table; None where it is a row."""
+    if isinstance(item, Batch):
+        return ColumnTable(item)
+    if is_arrow(item):
+        return ArrowTable(item)
+    return ColumnTable(_from_pandas(item)) if _is_pandas(item) else None
+
+
+def peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """Answer the first item, None where there is none, and all of them."""
+    for first in items:
+        return first, chain([first], items)
+    return None, items
+
+
+def is_arrow(data: Any) -> bool:
+    """Whether an object speaks Arrow."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+
+
+def _as_column(name: str, values: Any) -> Any:
+    if isinstance(values, Column | list):
+        return values
+    if isinstance(values, tuple):
+        return list(values)
+    if is_arrow(values) and not isinstance(values, np.ndarray):
+        return from_arrow(import_extra("pyarrow", "arrow", "writing Arrow data").table({name: values}))[name]
+    array = as_array(values)
+    if array.ndim == 0:
+        raise TypeError(f"a column has rows, found {type(values).__name__}: column {name!r}")
+    return array
+
+
+def _as_nullable(column: Any) -> Nullable:
+    return column if isinstance(column, Nullable) else Nullable(column, np.ones(len(column), np.bool_))
+
+
+def _take(column: Any, rows: Rows) -> Any:
+    if isinstance(column, list) and not isinstance(rows, slice):
+        return [column[row] for row in rows.tolist()]
+    return column[rows]
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _from_pandas(frame: Any) -> dict[str, Any]:
+    """Answer the columns of a data frame; its own Arrow export would make NaN absent, and the index a column."""
+    columns: dict[str, Any] = {}
+    for position, name in enumerate(frame.columns):
+        if str(name) in columns:
+            raise ValueError(f"two columns have the name {str(name)!r}")
+        series = frame.iloc[:, position]
+        plain = isinstance(series.dtype, np.dtype)
+        columns[str(name)] = series.to_numpy() if plain else _from_extension(series)
+    return columns
+
+
+def _from_extension(series: Any) -> Any:
+    arrow = import_extra("pyarrow", "arrow", f"writing the pandas type {series.dtype}")
+    return from_arrow(arrow.table({"": arrow.array(series, from_pandas=True)}))[""]

@@ -1,0 +1,219 @@
+"""The manifest of a data set: the file beside the shards that says what is in them, and that they are whole.
+
+It is the commit of a data set: written when all shards are, and removed before one of them changes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from penstock import _core
+from penstock.errors import ManifestError, SchemaError
+from penstock.files import FileStore, StrPath, locate
+from penstock.schema import Schema
+
+FORMAT = "penstock.manifest"
+VERSION = 1
+REQUIREMENTS: frozenset[str] = frozenset()
+"""The extensions of the format that this version understands."""
+
+SUFFIX = ".penstock.json"
+
+# A million shards need less; a larger file is something else.
+_MAX_BYTES = 256 << 20
+
+_FILE_KEYS = ("format", "version", "requires", "schema", "shards")
+_SHARD_KEYS = ("name", "records", "bytes", "crc32c")
+_NUMBERED = re.compile(r"^(?P<name>.+)-\d{5,}-of-\d{5,}(?P<suffix>\..*)?$")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of a data set."""
+
+    name: str
+    """In the manifest's folder."""
+    records: int
+    bytes: int
+    """The size of the file."""
+    crc32c: int
+    """The checksum of the whole file."""
+    unknown: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What a newer Penstock wrote beside these; kept for saving."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about a shard that is not as the manifest says."""
+
+    kind: Literal["missing", "size", "checksum", "extra"]
+    shard: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.shard}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a data set holds: its schema, and its shards with their records, sizes and checksums.
+
+    >>> manifest = ps.Manifest.load("data/train.penstock.json")  # doctest: +SKIP
+    >>> manifest.verify("data")  # doctest: +SKIP
+    []
+    """
+
+    schema: Schema
+    shards: tuple[Shard, ...]
+    unknown: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What a newer Penstock wrote beside these; kept for saving."""
+
+    @property
+    def records(self) -> int:
+        """Records in all shards."""
+        return sum(shard.records for shard in self.shards)
+
+    def to_json(self) -> str:
+        """Answer the text of a manifest file: JSON, as ``docs/write.md`` describes it."""
+        head = {"format": FORMAT, "version": VERSION, "requires": []} | self.unknown
+        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+        schema = self.schema.to_json().rstrip().replace("\n", "\n  ")
+        shards = ",\n".join(f"    {json.dumps(_shard_to_json(shard))}" for shard in self.shards)
+        lines += [f'  "schema": {schema}', f'  "shards": [\n{shards}\n  ]']
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Manifest:
+        """Answer the manifest that the text of a manifest file describes."""
+        try:
+            found = json.loads(text)
+        # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+        except (ValueError, RecursionError) as error:
+            raise ManifestError(f"no manifest: it is not JSON ({type(error).__name__})") from None
+        _check_head(found)
+        try:
+            schema = Schema.from_json(json.dumps(found.get("schema")))
+        except SchemaError as error:
+            raise ManifestError(f"the schema of the manifest: {error}") from None
+        entries = found.get("shards")
+        if not isinstance(entries, list):
+            raise ManifestError('a manifest has "shards", which is an array')
+        shards = tuple(map(_shard_from_json, entries))
+        if len({shard.name for shard in shards}) != len(shards):
+            raise ManifestError("two shards of the manifest have the same name")
+        return cls(schema, shards, {key: value for key, value in found.items() if key not in _FILE_KEYS})
+
+    def save(self, path: StrPath) -> None:
+        """Write a manifest file: whole, or not at all."""
+        store, name = locate(path)
+        upload = store.put(name, atomic=True)
+        try:
+            upload.write(self.to_json().encode("ascii"))
+            upload.commit(sync=False)
+        except BaseException:
+            upload.abort()
+            raise
+
+    @classmethod
+    def load(cls, path: StrPath) -> Manifest:
+        """Read a manifest file."""
+        store, name = locate(path)
+        text = bytearray()
+        for piece in store.stream(name):
+            text += piece
+            if len(text) > _MAX_BYTES:
+                raise ManifestError(f"{name}: no manifest: larger than {_MAX_BYTES} bytes")
+        try:
+            return cls.from_json(bytes(text))
+        except ManifestError as error:
+            raise ManifestError(f"{name}: {error}") from None
+
+    def verify(self, folder: StrPath) -> list[Finding]:
+        """Compare the shards in a folder with the manifest: answer what is missing, changed, or one too many."""
+        store, path = locate(folder)
+        path = path.rstrip("/") or path
+        findings = [finding for shard in self.shards for finding in _check(store, f"{path}/{shard.name}", shard)]
+        return findings + list(self._extras(store, path))
+
+    def _extras(self, store: FileStore, path: str) -> Iterator[Finding]:
+        """Shards of the same name that do not belong: a reader who takes a pattern would take them, too."""
+        known = {shard.name for shard in self.shards}
+        names = {match["name"] for shard in self.shards if (match := _NUMBERED.match(shard.name))}
+        for entry in store.list(path):
+            name = entry.replace("\\", "/").rpartition("/")[2]
+            match = _NUMBERED.match(name)
+            if match and match["name"] in names and name not in known and not match["name"].startswith("."):
+                yield Finding("extra", name, "is not in the manifest, but has the name of a shard")
+
+
+def _check(store: FileStore, path: str, shard: Shard) -> Iterator[Finding]:
+    try:
+        size = store.stat(path).size
+    except FileNotFoundError:
+        yield Finding("missing", shard.name, f"is missing; it holds {shard.records} records")
+        return
+    if size != shard.bytes:
+        yield Finding("size", shard.name, f"expected {shard.bytes} bytes, found {size}")
+        return
+    crc = 0
+    for piece in store.stream(path):
+        crc = _core.crc32c(piece, crc)
+    if crc != shard.crc32c:
+        yield Finding("checksum", shard.name, f"expected checksum {shard.crc32c:08x}, found {crc:08x}")
+
+
+def _check_head(found: object) -> None:
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise ManifestError(f'no manifest: expected "format": "{FORMAT}"')
+    version = found.get("version")
+    if type(version) is not int or version < 1:
+        raise ManifestError('a manifest has a "version", which is a positive integer')
+    if version > VERSION:
+        raise ManifestError(
+            f"the manifest has version {version}; this Penstock reads up to version {VERSION}: update it"
+        )
+    requires = found.get("requires", [])
+    if not isinstance(requires, list):
+        raise ManifestError('"requires" is an array in JSON')
+    for requirement in requires:
+        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
+            raise ManifestError(f"the manifest requires {str(requirement)[:80]!r}, which this Penstock does not know")
+
+
+def _shard_to_json(shard: Shard) -> dict[str, Any]:
+    known = {"name": shard.name, "records": shard.records, "bytes": shard.bytes, "crc32c": f"{shard.crc32c:08x}"}
+    return known | shard.unknown
+
+
+def _shard_from_json(entry: object) -> Shard:
+    if not isinstance(entry, dict):
+        raise ManifestError("a shard of a manifest is an object in JSON")
+    crc = entry.get("crc32c")
+    if not isinstance(crc, str) or not re.fullmatch("[0-9a-f]{8}", crc):
+        raise ManifestError('the "crc32c" of a shard is a string of 8 hexadecimal digits')
+    return Shard(
+        _check_name(entry.get("name")),
+        _check_count(entry, "records"),
+        _check_count(entry, "bytes"),
+        int(crc, 16),
+        {key: value for key, value in entry.items() if key not in _SHARD_KEYS},
+    )
+
+
+def _check_name(name: object) -> str:
+    """Refuse names that would lead out of the folder, on any system."""
+    bad: Sequence[str] = ("/", "\\", ":", "\0")
+    if not isinstance(name, str) or not name or name in (".", "..") or any(part in name for part in bad):
+        raise ManifestError(f"the name of a shard is that of a file in the manifest's folder, found {str(name)[:80]!r}")
+    return name
+
+
+def _check_count(entry: dict[str, Any], key: str) -> int:
+    value = entry.get(key)
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise ManifestError(f'the "{key}" of a shard is an integer of 0 or more')
+    return value
