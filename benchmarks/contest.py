@@ -7,7 +7,7 @@ import math
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,8 @@ from workloads import Workload
 import penstock as ps
 
 HERE = Path(__file__).parent
-PEERS = ("tensorflow", "tfrecord", "tfrecords")
+PEERS = ("tensorflow", "tfrecord", "tfrecords", "tfx_bsl")
+_TALKATIVE = ("tensorflow", "tfx_bsl")  # they tell of their CPU features
 
 # Shorter calls are repeated within a turn until it lasts this long.
 _TURN_SECONDS = 0.2
@@ -37,12 +38,13 @@ class Entry:
     task: str
     arguments: dict[str, Any]
     expected: Any
-    """The answer that counts as correct; for a task with an ``output``, the fingerprint of what is in it."""
+    """The answer that counts as correct; for a task with an ``output``, what ``read_back`` finds in it."""
     amount: float
     """Of the unit that the contest counts, per call."""
     cores: int = 0
     """CPU cores that the process may use; 0: all."""
     output: Path | None = None
+    read_back: Callable[[Path], Any] = lambda output: fingerprint(ps.RecordReader(output))
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Worker(AbstractContextManager["Worker"]):
             [*command, HERE / f"contestants/{group}_{contestant}.py", str(cores)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if contestant == "tensorflow" else None,  # it tells of its CPU features
+            stderr=subprocess.DEVNULL if contestant in _TALKATIVE else None,
             text=True,
         )
 
@@ -118,6 +120,10 @@ class Bench:
         figures = {entry.name: entry.amount / statistics.median(times[entry.name]) for entry in entries}
         return Finding(title, workload, unit, figures, [goal.judge(figures) for goal in goals])
 
+    def answer(self, contestant: str, task: str, arguments: dict[str, Any]) -> Any:
+        """What a contestant answers, for others to be compared with."""
+        return self._ask(Entry("", contestant, task, arguments, None, 0), 0)
+
     def _check(self, entry: Entry) -> int:
         """Compare the answer with what is expected; answer how many rounds make a turn long enough."""
         found = self._ask(entry, 0)
@@ -131,7 +137,7 @@ class Bench:
             if entry.output is None or rounds:
                 return reply
             self.output_sizes[entry.name] = entry.output.stat().st_size
-            return fingerprint(ps.RecordReader(entry.output))
+            return entry.read_back(entry.output)
 
     @contextmanager
     def _fresh(self, output: Path | None) -> Iterator[None]:

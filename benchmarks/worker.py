@@ -1,8 +1,9 @@
 """Runs one contestant's tasks and times them: a server on pipes, run by the contestant's own environment.
 
 ``worker.py MODULE CORES`` reads JSON lines ``{"task", "arguments", "rounds"}``. A task is a function of the module; it
-answers a value, or an iterable of payloads, which is then gone through. With ``rounds`` 0 nothing is timed: the answer
-(of payloads, their fingerprint) goes back to be compared with what is expected.
+answers a value, or an iterable of payloads or batches, which is then gone through. With ``rounds`` 0 nothing is timed:
+the answer (of payloads, their fingerprint) goes back to be compared with what is expected. A module whose tasks answer
+batches has a function ``plain_columns`` that makes of a batch, and of the task's arguments, what is summed up.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
-from fingerprint import fingerprint
+from fingerprint import column_fingerprint, fingerprint
 
 
 def load(path: str) -> ModuleType:
@@ -28,8 +29,13 @@ def load(path: str) -> ModuleType:
     return module
 
 
-def answer(result: Any) -> Any:
-    return fingerprint(result) if is_payloads(result) else result
+def answer(module: ModuleType, task: Any, arguments: dict[str, Any]) -> Any:
+    result = task(**arguments)
+    if not is_payloads(result):
+        return result
+    if hasattr(module, "plain_columns"):
+        return column_fingerprint(module.plain_columns(batch, **arguments) for batch in result)
+    return fingerprint(result)
 
 
 def seconds(task: Any, arguments: dict[str, Any], rounds: int) -> float:
@@ -57,7 +63,7 @@ def main() -> None:
     for line in sys.stdin:
         question = json.loads(line)
         task, arguments, rounds = getattr(module, question["task"]), question["arguments"], question["rounds"]
-        reply = seconds(task, arguments, rounds) if rounds else answer(task(**arguments))
+        reply = seconds(task, arguments, rounds) if rounds else answer(module, task, arguments)
         print(json.dumps(reply), file=answers, flush=True)
 
 

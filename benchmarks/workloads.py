@@ -11,8 +11,10 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from decoded import parts_of, read_batches
 from fingerprint import fingerprint
 from payloads import WORKLOADS
+from workload_columns import COLUMNS, save
 
 import penstock as ps
 
@@ -45,6 +47,16 @@ class Workload:
     def members(self) -> Path:
         """Many gzip members, as Penstock writes them."""
         return self._file("members")
+
+    @property
+    def columns(self) -> Path:
+        """The values of all columns, for ``load_columns``."""
+        path = DATA / f"{self.name}.npz"
+        if not path.exists() or path.stat().st_mtime < self.plain.stat().st_mtime:
+            batch = next(read_batches(self.plain, self.name, self.expected["records"]))
+            described = COLUMNS[self.name]
+            save(str(path), ((name, column, *parts_of(batch[name])) for name, column in described.items()))
+        return path
 
     @cached_property
     def expected(self) -> dict[str, int]:
