@@ -1,4 +1,4 @@
-"""Penstock on 1,797 real pictures: write, read, count, verify, damage, survive.
+"""Penstock on 1,797 real pictures: write, describe, read, verify, move, damage, save.
 
 Run it with `make demo`, or with any Python that has penstock and scikit-learn.
 """
@@ -10,10 +10,11 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.columns import Columns
 from rich.console import Console
 from rich.table import Table
@@ -31,87 +32,87 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
 def main() -> None:
     digits = load_digits()
     images = digits.images.astype(np.uint8)  # 1797 pictures, 8 x 8, grey values from 0 to 16
-    labels = digits.target.astype(np.uint8)
-    # One record: a label byte, then 64 pixels.
-    records = [bytes([label]) + image.tobytes() for label, image in zip(labels, images, strict=True)]
+    labels = digits.target.astype(np.int64)
 
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder, contextlib.chdir(folder):
-        title("1  Write", f"{len(records):,} handwritten digits into {SHARDS} plain and {SHARDS} gzip shards")
-        plain = write_shards(records, ".tfrecord")
-        packed = write_shards(records, ".tfrecord.gz")
+        title("1  Write", f"{len(images):,} handwritten digits into {SHARDS} shards, with a manifest beside them")
+        ps.write("here/digits", {"image": images, "label": labels}, shards=SHARDS)
+        for path in sorted(Path("here").iterdir()):
+            console.print(f"  {path}   [dim]{path.stat().st_size:,} bytes[/]")
 
-        title("2  Read", "what comes back is what was written")
-        for shards in (plain, packed):
-            assert [record for shard in shards for record in ps.RecordReader(shard)] == records
-        show_digits(list(ps.RecordReader(packed[0]))[:10])
+        title("2  Move", "to another machine, say: the schema travels with the data")
+        shutil.move("here", "there")
+        run("schema", "there")
 
-        title("3  Count", "by the headers alone")
-        run("count", "digits-*.tfrecord")
+        title("3  Read", "what comes back is what was written: the same arrays, dtypes and shapes")
+        manifest = ps.Manifest.load("there/digits.penstock.json")
+        batches = list(read(Path("there"), manifest))
+        assert np.array_equal(np.concatenate([batch["image"] for batch in batches]), images)
+        assert np.array_equal(np.concatenate([batch["label"] for batch in batches]), labels)
+        show_digits(batches[0]["image"][:10], batches[0]["label"][:10])
 
-        title("4  Verify", "every checksum of all eight files")
-        run("verify", ".")
+        title("4  Look", "at the values")
+        run("stats", "there")
 
-        title("5  Damage", "one bit of one pixel, in a copy of the first shard")
-        damaged = flip_one_bit(plain[0], Path("damaged.tfrecord"), record=42)
+        title("5  Verify", "every checksum, and the manifest")
+        run("verify", "there")
+
+        title("6  Damage", "one byte of a header and one of a picture, in a copy of the first shard")
+        damaged = damage(Path("there") / manifest.shards[0].name, Path("damaged.tfrecord"))
         run("verify", str(damaged))
-        reader = ps.RecordReader(damaged, on_error="skip_record")
-        saved = list(reader)
+        reader = ps.RecordReader(damaged, on_error="salvage")
+        saved = sum(1 for _ in reader)
         console.print(
-            f'\nwith on_error="skip_record": [green]{len(saved)} of {len(saved) + 1} records read[/], ', end=""
+            f'\nwith on_error="salvage": [green]{saved} of {manifest.shards[0].records} records read[/], '
+            f"{len(reader.damage)} lost"
         )
-        console.print(f"record {reader.damage[0].record} passed over")
 
-        title("6  Speed", f"these small records, {PASSES} times over, in one file")
-        console.print(measure(records * PASSES))
-
-
-def write_shards(records: list[bytes], suffix: str) -> list[Path]:
-    """Write the records to several files, in order."""
-    shards = []
-    for number, part in enumerate(np.array_split(np.arange(len(records)), SHARDS)):
-        path = Path(f"digits-{number:05}-of-{SHARDS:05}{suffix}")
-        with ps.RecordWriter(path) as writer:
-            writer.write_many(records[i] for i in part)
-        shards.append(path)
-    total = sum(path.stat().st_size for path in shards)
-    console.print(f"  {shards[0].name} [dim]and {SHARDS - 1} more[/]   {total:,} bytes")
-    return shards
+        title("7  Speed", f"these pictures, {PASSES} times over, in one file")
+        console.print(measure(np.tile(images, (PASSES, 1, 1)), np.tile(labels, PASSES)))
 
 
-def flip_one_bit(source: Path, target: Path, *, record: int) -> Path:
-    """Copy a file and change one bit of one record's payload."""
+def read(folder: Path, manifest: ps.Manifest) -> Iterator[ps.Batch]:
+    """Decode all shards of a data set, batch by batch."""
+    decoder = ps.Decoder(manifest.schema)
+    for shard in manifest.shards:
+        yield from decoder.decode_batches(ps.RecordReader(folder / shard.name).chunks(), 256)
+
+
+def damage(source: Path, target: Path) -> Path:
+    """Copy a file and change one byte of the header of record 7 and one of the payload of record 42."""
     shutil.copy(source, target)
+    offsets = [chunk.frame_offset(i) for chunk in ps.RecordReader(source).chunks() for i in range(len(chunk))]
     with target.open("r+b") as file:
-        file.seek(record * (16 + 65) + 12 + 30)  # all frames are alike: 16 bytes around a payload of 65
-        byte = file.read(1)[0]
-        file.seek(-1, 1)
-        file.write(bytes([byte ^ 1]))
+        for position in (offsets[7], offsets[42] + 12 + 30):
+            file.seek(position)
+            byte = file.read(1)[0]
+            file.seek(position)
+            file.write(bytes([byte ^ 1]))
     return target
 
 
-def measure(records: list[bytes]) -> Table:
-    """Time writing and reading in each compression."""
+def measure(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> Table:
+    """Time writing, reading and decoding in each compression."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("compression")
-    for column in ("size", "write", "read", "read in chunks", "count"):
+    for column in ("size", "write", "read + decode", "read as bytes", "count"):
         table.add_column(column, justify="right")
     for compression in ("", "GZIP", "ZLIB"):
-        path = Path("speed.tfrecord")
-        seconds = [timed(lambda c=compression, p=path: write_all(p, c, records))]
+        write = timed(
+            lambda c=compression: ps.write("speed", {"image": images, "label": labels}, compression=c, replace=True)
+        )
+        manifest = ps.Manifest.load("speed.penstock.json")
+        path = Path(manifest.shards[0].name)
         reader = ps.RecordReader(path)
-        seconds += [
+        seconds = [
+            write,
+            timed(lambda m=manifest: sum(batch.num_rows for batch in read(Path(), m))),
             timed(lambda r=reader: sum(1 for _ in r)),
-            timed(lambda r=reader: sum(len(chunk) for chunk in r.chunks())),
             timed(reader.count),
         ]
-        rates = [f"{len(records) / each / 1e6:.1f} M/s" for each in seconds]
+        rates = [f"{len(images) / each / 1e6:.1f} M/s" for each in seconds]
         table.add_row(compression or "none", f"{path.stat().st_size / 1e6:.1f} MB", *rates)
     return table
-
-
-def write_all(path: Path, compression: str, records: list[bytes]) -> None:
-    with ps.RecordWriter(path, compression=compression) as writer:
-        writer.write_many(records)
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -120,19 +121,19 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def show_digits(records: list[bytes]) -> None:
-    """Draw records as pictures: one half block shows two pixels, one above the other."""
+def show_digits(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
+    """Draw pictures: one half block shows two pixels, one above the other."""
     pictures = []
-    for record in records:
-        pixels = np.frombuffer(record, np.uint8)[1:].reshape(8, 8)
+    for pixels, label in zip(images, labels, strict=True):
         picture = Text()
         for top, bottom in zip(pixels[::2], pixels[1::2], strict=True):
             for above, below in zip(top, bottom, strict=True):
-                picture.append(
-                    "▀", style=f"{grey(above)} on {grey(below)}"
-                ) if console.color_system else picture.append(" ▀▄█"[(above > 7) + 2 * (below > 7)])
+                if console.color_system:
+                    picture.append("▀", style=f"{grey(above)} on {grey(below)}")
+                else:
+                    picture.append(" ▀▄█"[(above > 7) + 2 * (below > 7)])
             picture.append("\n")
-        picture.append(f"   {record[0]}", style="bold cyan")
+        picture.append(f"   {label}", style="bold cyan")
         pictures.append(picture)
     console.print(Columns(pictures, padding=(0, 2)))
 
