@@ -94,7 +94,7 @@ class _Compiler:
             missing="invalid" if feature.has_default and whole else missing,
             default_row=self._default_row(feature) if missing == "default" else b"",
             # As in TensorFlow: in a SequenceExample's context, a key without a value is not an absent key.
-            unset_takes_default=not self._schema.is_sequence or missing != "default",
+            unset_takes_default=not self._schema.is_sequence or missing == "invalid",
         )
 
     def _append(self, name: str, **plan: Any) -> int:
