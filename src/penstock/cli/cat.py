@@ -48,7 +48,7 @@ Sink: TypeAlias = Callable[[str, RecordChunk], None]
     help="lines: number, byte offset, length and a preview. hex, base64: one record a line. tfrecord: records with "
     "their frames, uncompressed. raw: payloads, with nothing between.",
 )
-@click.option("--skip-damaged", is_flag=True, help="Pass over records whose payload is damaged, and report them.")
+@click.option("--skip-damaged", is_flag=True, help="Pass over what is damaged, and report it.")
 @json_option
 def cat(
     paths: tuple[str, ...],
@@ -88,7 +88,7 @@ def cat(
 
 def _chunks(file: str, reading: Reading, skip_damaged: bool, problems: list[Problem]) -> Iterator[RecordChunk]:
     """The chunks of a file up to the damage that ends it, which is reported and not raised."""
-    reader = reading.open(file, on_error="skip_record" if skip_damaged else "raise")
+    reader = reading.open(file, on_error="salvage" if skip_damaged else "raise")
     found: list[Problem] = []
     try:
         yield from reader.chunks()

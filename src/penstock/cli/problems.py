@@ -13,17 +13,19 @@ from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtr
 _COPY = "penstock cat FILE --format tfrecord > NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_COPY}"
 
+_KEEP = (
+    "restore the file, or keep the good records with  penstock cat FILE --skip-damaged --format tfrecord > NEW"
+)
+
 # By the kind of a CorruptDataError: what it means, and what to do.
 MEANINGS = {
     "data-crc": (
         "the payload's checksum does not match",
-        "its bytes changed after they were written, the records around it are good; restore the file, or keep the "
-        "good records with  penstock cat FILE --skip-damaged --format tfrecord > NEW",
+        f"its bytes changed after they were written, the records around it are good; {_KEEP}",
     ),
     "length-crc": (
         "the header's checksum does not match",
-        "the record's length is lost, and with it the way to the records behind it; restore the file, or keep the "
-        f"records before it with  {_COPY}",
+        f"the record's length is lost, and records up to the next one that checks out; {_KEEP}",
     ),
     "too-large": (
         "the record is longer than --max-record-bytes",

@@ -46,7 +46,7 @@ class Report:
 def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: bool) -> None:
     """Read files whole and check every checksum.
 
-    Lists every damaged record, and the damage behind which a file cannot be read on.
+    Lists everything that is damaged, and reads on behind it where there is a way.
     """
     files = expand(paths)
     jobs = jobs_for(len(files), jobs)
@@ -70,7 +70,7 @@ def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker)
     records = size = 0
     done = 0.0
     ending: list[Problem] = []
-    reader = reading.open(file, on_error="skip_record", threads=threads)
+    reader = reading.open(file, on_error="salvage", threads=threads)
     try:
         file_size = locate(file)[0].stat(file).size
         for chunk in reader.chunks():
