@@ -285,24 +285,52 @@ def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: i
     Frame rows[first:] as Examples until the frames have ``limit`` bytes; answer the first row left.
     """
 
-def gather_numbers(rows: list[Any], dtype: str, shape: Sequence[int], convert: Callable[[int, Any, int], Any]) -> tuple[numpy.typing.NDArray[numpy.uint8], list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.bool_] | None]:
+class RowGatherer:
     """
-    Gather rows of numbers; a size of -1 varies. Answer the values' memory, the lengths of each dimension that varies, and which rows are not None.
+    Gathers rows into columns; ``refuse(row, value)`` raises for what is no row of the features.
     """
 
-def gather_strings(rows: list[Any], text: bool, shape: Sequence[int], convert: Callable[[int, Any, int], Any]) -> tuple[numpy.typing.NDArray[numpy.int32], list[Any], list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.bool_] | None]:
-    """
-    Gather rows of bytes and str as views and their buffers; the rest as gather_numbers.
-    """
+    def __init__(self, refuse: object) -> None: ...
+
+    def add_numbers(self, name: str, dtype: str, shape: Sequence[int], convert: object) -> None:
+        """
+        Gather a feature; a size of -1 varies. ``convert(row, value, level)`` makes what fits.
+        """
+
+    def add_strings(self, name: str, text: bool, shape: Sequence[int], convert: object) -> None:
+        """
+        Gather a feature; a size of -1 varies. ``convert(row, value, level)`` makes what fits.
+        """
+
+    def add_objects(self, name: str, hold: object) -> None:
+        """Gather a feature as Python objects, each as ``hold`` answers it."""
+
+    def add(self, row: Any) -> None:
+        """Add a row; nothing of it that could change is kept."""
+
+    def extend(self, rows: list[Any], start: int, limit: int, most: int) -> int:
+        """
+        Add rows[start:] until there are ``limit`` bytes or ``most`` rows; answer the index of the first one left.
+        """
+
+    def add_values(self, values: list[Any]) -> None:
+        """Add values of the only feature."""
+
+    def __len__(self) -> int:
+        """Rows that have gathered."""
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes the rows have."""
+
+    def take(self) -> list[Any]:
+        """
+        Of each feature (memory, lengths, valid, rows), or a list of objects; the gatherer is empty afterwards.
+        """
 
 def hold_row(row: Any, copy: Callable[[Any], Any]) -> Any:
     """
     A copy of a row that stays as it is when the row changes; ``copy`` makes that of what is no plain Python object.
-    """
-
-def split_rows(rows: list[Any], names: list[str]) -> tuple[list[list[Any]], int | None]:
-    """
-    The values of each name, None where a row lacks it; and the first row that is no mapping or has other names.
     """
 
 def read_example(data: object, sequence_example: bool = False) -> tuple[dict[bytes, tuple[str, list[Any]]], dict[bytes, list[tuple[str, list[Any]]]]] | None:

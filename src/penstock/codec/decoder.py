@@ -85,14 +85,18 @@ class Decoder:
     def decode_batches(
         self, chunks: Iterable[RecordChunk], size: int, *, allocate: Allocate | None = None
     ) -> Iterator[Batch]:
-        """Decode a stream of chunks in batches of ``size`` rows, ahead of the consumer; the last may be smaller."""
+        """Decode a stream of chunks in batches of ``size`` rows, ahead of the consumer; the last may be smaller.
+
+        Where the stream raises, the rows before come first, and then the error.
+        """
         if size < 1:
             raise ValueError(f"a batch has at least one row, not {size}")
+        failure: list[Exception] = []
         queue = _core.DecodeQueue(self._native, self._threads)
         try:
             ahead: deque[tuple[list[RecordChunk], int]] = deque()
             ahead_bytes = 0
-            for part in rebatch(chunks, size):
+            for part in rebatch(_until_failure(chunks, failure), size):
                 payload = sum(int(chunk.spans[:, 1].sum()) for chunk in part)
                 queue.submit(part, self._outputs(part, {}, allocate))
                 ahead.append((part, payload))
@@ -105,6 +109,8 @@ class Decoder:
                 yield self._batch(part, queue.next())
         finally:
             queue.close()
+        if failure:
+            raise failure[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = [planned.name for planned in self._plan.features]
@@ -192,6 +198,14 @@ def _checked_memory(planned: PlannedFeature, array: NDArray[Any], rows: int) -> 
     if not (array.flags.c_contiguous and array.flags.writeable):
         raise ValueError(f"the memory for {planned.name!r} must be C-contiguous and writable")
     return array
+
+
+def _until_failure(chunks: Iterable[RecordChunk], failure: list[Exception]) -> Iterator[RecordChunk]:
+    """End where ``chunks`` raises, and leave the error in ``failure``."""
+    try:
+        yield from chunks
+    except Exception as error:
+        failure.append(error)
 
 
 def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChunk]]:

@@ -1,47 +1,136 @@
-"""One feature's values of many rows, as Python objects, to a column; the common ones natively."""
+"""Rows of Python objects to columns; common values natively, the others here."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
+from penstock.codec.blobs import is_blob
 from penstock.codec.encode_values import Float64, as_array, convert_array, found_type, shape_text
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
-from penstock.schema import Feature
+from penstock.schema import Feature, Schema
 from penstock.schema.dtype import FLOATS, TEXT
+
+_Build: TypeAlias = Callable[[Any], Any]
+"""Makes a column of what the native gatherer has."""
+
+
+class Gatherer:
+    """Gathers rows into the columns of a schema; what it was given may change afterwards.
+
+    Images and tensors stay objects, a list of rows. A row that does not fit is a RowFault.
+    """
+
+    def __init__(self, schema: Schema, float64: Float64 | None) -> None:
+        # Not a method: the native object would keep its owner alive, and the garbage collector does not see it.
+        self._native = _core.RowGatherer(functools.partial(_refuse, tuple(schema)))
+        self._schema = schema
+        self._builds = [
+            _plan(self._native, name, feature, name in schema.sequence, float64) for name, feature in schema.items()
+        ]
+        self.add = self._native.add
+        """Add a row: a mapping of names to values."""
+        self.extend = self._native.extend
+        """Add ``rows[start:]`` until there are ``limit`` bytes or ``most`` rows; answer the first one left."""
+
+    def __len__(self) -> int:
+        return len(self._native)
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes have gathered."""
+        return self._native.nbytes
+
+    def take(self) -> dict[str, Any]:
+        """Answer the columns, and begin anew."""
+        native = self._native.take()
+        return {name: build(taken) for name, build, taken in zip(self._schema, self._builds, native, strict=True)}
 
 
 def gather(values: list[Any], feature: Feature, *, sequence: bool, float64: Float64 | None) -> AnyColumn:
-    """Gather rows into a column of the feature's dtype and shape; None is an absent row."""
+    """Gather the values of one feature into a column of its dtype and shape; None is an absent row."""
+    native = _core.RowGatherer(_refuse)
+    build = _plan(native, "", feature, sequence, float64)
+    native.add_values(values)
+    column: AnyColumn = build(native.take()[0])
+    return column
+
+
+def copy_value(value: Any) -> Any:
+    """Copy what may change; the native code knows what may not."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return _core.hold_row(dict(value), copy_value)
+    if isinstance(value, bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, list | tuple):
+        return [copy_value(item) for item in value]
+    if hasattr(value, "detach"):  # a torch tensor
+        return as_array(value).copy()
+    return value
+
+
+def _plan(native: _core.RowGatherer, name: str, feature: Feature, sequence: bool, float64: Float64 | None) -> _Build:
+    """Tell the native gatherer about a feature; answer what makes its column."""
+    if is_blob(feature):
+        native.add_objects(name, copy_value)
+        return _as_it_is
     shape = (None, *feature.shape) if sequence else feature.shape
     sizes = [-1 if size is None else size for size in shape]
     inner = tuple(size for size in feature.inner_shape if size is not None)
-    column: AnyColumn
     if feature.dtype in TEXT:
-        converter = _TextConverter(feature, shape)
         text = feature.dtype == "str"
-        views, buffers, lengths, valid = _core.gather_strings(values, text, sizes, converter)
-        items = int(lengths[-1].sum()) if lengths else len(values)
-        memory = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
-        column = BytesColumn(views, memory, text=text, shape=inner, rows=items)
+        native.add_strings(name, text, sizes, _TextConverter(name, feature, shape))
+
+        def items_of(memory: Any, items: int | None) -> AnyColumn:
+            views, buffers = memory
+            data = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
+            return BytesColumn(views, data, text=text, shape=inner, rows=items)
     else:
-        numbers = _NumberConverter(feature, shape, float64)
-        data, lengths, valid = _core.gather_numbers(values, feature.dtype, sizes, numbers)
-        items = int(lengths[-1].sum()) if lengths else len(values)
-        column = data.view(feature.numpy_dtype).reshape(items, *inner)
-    for level in reversed(lengths):
-        column = Ragged.from_lengths(column, level)
-    return column if valid is None else Nullable(column, valid)
+        dtype = feature.numpy_dtype
+        native.add_numbers(name, feature.dtype, sizes, _NumberConverter(name, feature, shape, float64))
+
+        def items_of(memory: Any, items: int | None) -> AnyColumn:
+            values: NDArray[Any] = memory[0].view(dtype)
+            return values.reshape(-1 if items is None else items, *inner)
+
+    empty = 0 in inner  # the number of rows cannot be told from that of the values
+
+    def build(taken: Any) -> AnyColumn:
+        memory, lengths, valid, rows = taken
+        items = (int(lengths[-1].sum()) if lengths else rows) if empty else None
+        column = items_of(memory, items)
+        for level in reversed(lengths):
+            column = Ragged.from_lengths(column, level)
+        return column if valid is None else Nullable(column, valid)
+
+    return build
+
+
+def _refuse(names: tuple[str, ...], row: int, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise RowFault(row, f"a row is a mapping of names to values, found {type(value).__name__}")
+    for name in value:
+        if name not in names:
+            raise RowFault(row, f"the schema has no feature {name!r}; it has {', '.join(map(repr, names))}")
+
+
+def _as_it_is(values: list[Any]) -> list[Any]:
+    return values
 
 
 class _NumberConverter:
     """Makes arrays of what the native gatherer does not know."""
 
-    def __init__(self, feature: Feature, shape: tuple[int | None, ...], float64: Float64 | None) -> None:
+    def __init__(self, name: str, feature: Feature, shape: tuple[int | None, ...], float64: Float64 | None) -> None:
+        self._name = name
         self._feature = feature
         self._shape = shape
         self._float64 = float64
@@ -58,14 +147,14 @@ class _NumberConverter:
         )
         number = array.dtype.kind in "biufV" and not isinstance(value, str | bytes)
         if not number or (type(value) is float and dtype not in FLOATS):
-            raise RowFault(row, f"expected {dtype}, found {found_type(value)}")
+            raise RowFault(row, f"expected {dtype}, found {found_type(value)}", self._name)
         if not fits:
             found = f"an item of shape {shape_text(array.shape)} at depth {level}" if level else shape_text(array.shape)
-            raise RowFault(row, f"expected {dtype} of shape {shape_text(self._shape)}, found {found}")
+            raise RowFault(row, f"expected {dtype} of shape {shape_text(self._shape)}, found {found}", self._name)
         try:
             converted = convert_array(array, dtype, self._float64)
         except RowFault as fault:
-            raise RowFault(row, fault.message) from None
+            raise RowFault(row, fault.message, self._name) from None
         return converted.view(np.uint16) if dtype == "bfloat16" else converted
 
     def _array(self, row: int, value: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
@@ -75,15 +164,17 @@ class _NumberConverter:
             with np.errstate(over="ignore"):
                 rounded = np.asarray(value).astype(self._feature.numpy_dtype)
             if np.isinf(rounded) and not np.isinf(value):
-                raise RowFault(row, f"found {value!r}, which {dtype} does not hold")
+                raise RowFault(row, f"found {value!r}, which {dtype} does not hold", self._name)
             return rounded
         if type(value) is int and not -(1 << 63) <= value < 1 << 64:
-            raise RowFault(row, f"found an integer of {value.bit_length()} bits, which {dtype} does not hold")
+            raise RowFault(
+                row, f"found an integer of {value.bit_length()} bits, which {dtype} does not hold", self._name
+            )
         try:
             return as_array(value)
         except (TypeError, ValueError, RuntimeError) as error:
             expected = f"{dtype} of shape {shape_text(shape)}" if shape else dtype
-            raise RowFault(row, f"expected {expected}, found {found_type(value)} ({error})") from None
+            raise RowFault(row, f"expected {expected}, found {found_type(value)} ({error})", self._name) from None
 
     def _from_memory(self, row: int, value: bytes, shape: tuple[int | None, ...]) -> NDArray[Any]:
         sizes = [-1 if size is None else size for size in shape]
@@ -92,14 +183,15 @@ class _NumberConverter:
             array = np.frombuffer(value, dtype).reshape(sizes)
         except ValueError:
             expected = f"{self._feature.dtype} of shape {shape_text(shape)}"
-            raise RowFault(row, f"expected {expected}, found {len(value)} raw bytes") from None
+            raise RowFault(row, f"expected {expected}, found {len(value)} raw bytes", self._name) from None
         return array.view(np.uint16) if self._feature.dtype == "bfloat16" else array
 
 
 class _TextConverter:
     """Makes lists of what the native gatherer does not know, or says why it is none."""
 
-    def __init__(self, feature: Feature, shape: tuple[int | None, ...]) -> None:
+    def __init__(self, name: str, feature: Feature, shape: tuple[int | None, ...]) -> None:
+        self._name = name
         self._feature = feature
         self._shape = shape
 
@@ -110,6 +202,6 @@ class _TextConverter:
             if shape[0] in (None, len(items)):
                 return items
         if isinstance(value, str | bytes) and not shape:
-            raise RowFault(row, f"expected {dtype}, found {found_type(value)} that is not UTF-8")
+            raise RowFault(row, f"expected {dtype}, found {found_type(value)} that is not UTF-8", self._name)
         expected = f"{dtype} of shape {shape_text(shape)}" if shape else dtype
-        raise RowFault(row, f"expected {expected}, found {found_type(value)}")
+        raise RowFault(row, f"expected {expected}, found {found_type(value)}", self._name)

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from penstock import _core
 from penstock.codec.encode_columns import native_columns
+from penstock.codec.encode_rows import Gatherer
 from penstock.codec.encode_values import Float64
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
@@ -68,21 +66,27 @@ class Encoder:
         records = _core.StreamRecords(verify=False, max_record_bytes=1 << 31)
         return [record for chunk in records.feed(frames.take()) for record in chunk]  # type: ignore[union-attr]
 
-    def rows_block(self, rows: list[Any], numbers: Sequence[int] | None = None) -> Block:
-        """Make a block of rows; ``numbers`` are what an error calls them."""
-        columns, stray = _core.split_rows(rows, self._names)
-        if stray is not None:
-            where = _number(stray, numbers)
-            if not isinstance(rows[stray], Mapping):
-                raise TypeError(f"a row is a mapping of names to values, found {type(rows[stray]).__name__}: {where}")
-            self._refuse_names(rows[stray], where)
-        return self._block(dict(zip(self._names, columns, strict=True)), len(rows), numbers)
+    def gatherer(self) -> Gatherer:
+        """Answer what rows are gathered with; :meth:`columns_block` takes its columns."""
+        return Gatherer(self._schema, self._float64)
+
+    def rows_block(self, rows: list[Any]) -> Block:
+        """Make a block of rows."""
+        gatherer = self.gatherer()
+        try:
+            gatherer.extend(rows, 0, _NO_LIMIT, _NO_LIMIT)
+        except RowFault as fault:
+            raise schema_error(fault) from None
+        return self.columns_block(gatherer.take(), len(rows))
 
     def columns_block(
         self, columns: Batch | Mapping[str, Any], num_rows: int | None = None, numbers: Sequence[int] | None = None
     ) -> Block:
         """Make a block of columns of equal length."""
-        self._refuse_names(columns, "")
+        for name in columns:
+            if name not in self._schema:
+                known = ", ".join(map(repr, self._names))
+                raise SchemaError(f"the schema has no feature {name!r}; it has {known}")
         lengths = {name: len(column) for name, column in columns.items()}
         if num_rows is None:
             num_rows = columns.num_rows if isinstance(columns, Batch) else next(iter(lengths.values()), 0)
@@ -103,21 +107,18 @@ class Encoder:
             try:
                 native += native_columns(name, feature, columns[name], sequence=sequence, float64=self._float64)
             except RowFault as fault:
-                raise SchemaError(f'{fault.message}: {_number(fault.row, numbers)}, feature "{name}"') from None
+                row = fault.row if numbers is None else numbers[fault.row]
+                raise schema_error(RowFault(row, fault.message, name)) from None
         return Block(tuple(native), rows, self._schema.is_sequence)
-
-    def _refuse_names(self, names: Iterable[str], where: str) -> None:
-        for name in names:
-            if name not in self._schema:
-                known = ", ".join(map(repr, self._names))
-                raise SchemaError(f"the schema has no feature {name!r}; it has {known}" + (where and f": {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._schema, self._float64)
 
 
-def _number(row: int, numbers: Sequence[int] | NDArray[np.int64] | None) -> str:
-    return f"row {row if numbers is None else numbers[row]}"
+def schema_error(fault: RowFault, first: int = 0) -> SchemaError:
+    """Say which row does not fit; rows are counted from ``first``."""
+    where = f"row {first + fault.row}" + (f', feature "{fault.feature}"' if fault.feature else "")
+    return SchemaError(f"{fault.message}: {where}")
 
 
 def _rebuild(schema: Schema, float64: Float64 | None) -> Encoder:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from penstock import _core
 from penstock.codec.encode_infer import infer_from_columns, infer_from_rows
-from penstock.codec.encode_values import Float64, as_array
-from penstock.codec.encoder import Block, Encoder
+from penstock.codec.encode_rows import Gatherer, copy_value
+from penstock.codec.encode_values import Float64
+from penstock.codec.encoder import Block, Encoder, schema_error
+from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.dataset_writer.order import deal, permutation
 from penstock.dataset_writer.progress import ProgressBar
@@ -28,7 +28,7 @@ FIRST_ROWS = 256
 """The most rows that a schema is inferred from."""
 
 # Rows of about this size are gathered before they are written; a shuffle gathers more.
-_BLOCK_BYTES, _BLOCK_ROWS = 8 << 20, 8192
+_BLOCK_BYTES, _BLOCK_ROWS = 4 << 20, 8192
 _WINDOW_BYTES, _WINDOW_ROWS = 64 << 20, 65536
 
 
@@ -40,7 +40,7 @@ class Writer:
     ...         writer.write({"label": i, "text": f"number {i}"})
 
     Shards have even sizes: blocks of rows are dealt to them in turn. Nothing stands under its name until all is
-    written, and the manifest is written last; after an exception nothing is left. Memory is bounded: about 8 MB of
+    written, and the manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of
     rows, or 64 MB with ``shuffle``, and a few MB for each shard. For one thread at a time.
 
     Args:
@@ -74,13 +74,20 @@ class Writer:
         self._closed = True  # until there is something to close
         if shuffle is not None and not 0 <= shuffle < 1 << 64:
             raise ValueError(f"shuffle is a seed from 0 to 2**64 - 1, not {shuffle}")
-        self._encoder = None if schema is None else Encoder(schema, float64=float64)
+        self._encoder: Encoder | None = None
+        self._gatherer: Gatherer | None = None
+        self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
         self._float64 = float64
         self._shuffle = shuffle
-        self._rows: list[Any] = []
-        self._room = 0  # rows in a block; 0 until the first row was weighed
+        plain = shuffle is None
+        self._block_bytes, self._block_rows = (_BLOCK_BYTES, _BLOCK_ROWS) if plain else (_WINDOW_BYTES, _WINDOW_ROWS)
+        self._first: list[Any] = []  # rows that a schema will be inferred from
+        self._first_bytes = 0
+        self._unweighed = 1  # rows that may come before the size of all is looked at
         self._written = self._blocks = 0
+        if schema is not None:
+            self._start(schema)
         self._running: list[Future[None]] = []
         self._target = Target(path, shards=shards, compression=compression, level=level, replace=replace, sync=sync)
         self._pool = ThreadPoolExecutor(min(shards, os.cpu_count() or 1), thread_name_prefix="penstock-write")
@@ -102,52 +109,67 @@ class Writer:
         return None if self._encoder is None else self._encoder.schema
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write one row: a mapping of names to values. Values are copied: they may change afterwards."""
-        self._check_open()
-        self._rows.append(_core.hold_row(row, _copy))
-        if len(self._rows) >= self._room:
-            self._write_rows()
+        """Write one row: a mapping of names to values, which may change afterwards."""
+        if self._add is None:
+            self._look_at([row])
+            return
+        try:
+            self._add(row)
+        except BaseException as error:
+            raise self._failure(error) from None
+        self._unweighed -= 1
+        if not self._unweighed:
+            self._weigh()
 
     def write_batch(self, columns: Batch | Mapping[str, Any] | Any) -> None:
         """Write many rows: a mapping of names to columns of equal length, or a table or data frame."""
-        self._check_open()
         self.write_table(as_table(columns) or ColumnTable(columns))
 
-    def write_rows(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write many rows that do not change before the writer is closed: they are not copied."""
-        self._check_open()
-        self._rows += rows
-        while self._rows and len(self._rows) >= self._room:
-            self._write_rows()
+    def write_rows(self, rows: list[Any]) -> None:
+        """Write many rows, which may change afterwards."""
+        start = self._look_at(rows) if self._gatherer is None else 0
+        while self._gatherer is not None and start < len(rows):
+            try:
+                start = self._gatherer.extend(rows, start, self._block_bytes, self._block_rows)
+            except BaseException as error:
+                raise self._failure(error) from None
+            self._weigh()
 
     def write_table(self, table: Table) -> None:
-        """Write a table; its memory may change afterwards."""
-        self._write_rows(all_of_them=True)
-        encoder = self._encoder or self._infer(infer_from_columns(table.sample(), self._float64), "the first batch")
-        rows = table.num_rows
-        step = rows if self._shuffle is not None else _BLOCK_ROWS
-        for start in range(0, rows, max(1, step)):
-            part = slice(start, min(rows, start + step))
-            order = np.arange(part.start, part.stop) if self._shuffle is None else self._order(rows)
-            columns = table.take(part if self._shuffle is None else order)
-            with _explaining(self._inferred_from):
-                block = encoder.columns_block(columns, len(order), (self._written - start + order).tolist())
-            self._deal(block)
-        self._wait()
+        """Write a table, whose memory may change afterwards."""
+        self._check_open()
+        try:
+            self._write_gathered()
+            if self._encoder is None:
+                self._start(infer_from_columns(table.sample(), self._float64), "the first batch")
+            assert self._encoder is not None
+            rows = table.num_rows
+            step = max(1, rows if self._shuffle is not None else self._block_rows)
+            for start in range(0, rows, step):
+                part = slice(start, min(rows, start + step))
+                numbers = range(self._written, self._written + part.stop - start)
+                if self._shuffle is None:
+                    block = self._encoder.columns_block(table.take(part), len(numbers), numbers)
+                else:
+                    order = permutation(self._shuffle, self._blocks, rows)
+                    block = self._encoder.columns_block(table.take(order), rows, (self._written + order).tolist())
+                self._deal(block)
+            self._wait()
+        except BaseException as error:
+            raise self._failure(error) from None
 
     def close(self) -> None:
         """Write what is left, give the shards their names, and write the manifest."""
         if self._closed:
             return
         try:
-            self._write_rows(all_of_them=True)
+            self._write_gathered()
             self._wait()
             if self._encoder is None:
                 raise SchemaError("there are no rows that tell a schema: pass one")
             self._manifest = self._target.commit(self._encoder.schema)
-        except BaseException:
-            self._give_up()
-            raise
+        except BaseException as error:
+            raise self._failure(error) from None
         self._end()
 
     def __enter__(self) -> Writer:
@@ -165,34 +187,61 @@ class Writer:
         if not self._closed:
             self._give_up()
 
-    def _write_rows(self, *, all_of_them: bool = False) -> None:
-        """Write full blocks of the rows that have gathered."""
+    def _look_at(self, rows: list[Any]) -> int:
+        """Keep rows that a schema will be inferred from; answer how many."""
+        self._check_open()
         try:
-            while self._rows and (all_of_them or len(self._rows) >= self._room):
-                if self._room == 0:
-                    self._room = min(FIRST_ROWS, self._fitting(self._rows[:1]))
-                    if len(self._rows) < self._room and not all_of_them:
-                        return
-                self._write_block(self._rows[: self._room])
-                del self._rows[: self._room]
-        except BaseException:
-            self._give_up()
-            raise
+            for taken, row in enumerate(rows, 1):
+                self._first.append(_core.hold_row(row, copy_value))
+                self._first_bytes += weigh(row)
+                if len(self._first) == FIRST_ROWS or self._first_bytes >= self._block_bytes:
+                    self._infer()
+                    return taken
+        except BaseException as error:
+            raise self._failure(error) from None
+        return len(rows)
 
-    def _write_block(self, rows: list[Any]) -> None:
-        if self._encoder is None:
-            schema = infer_from_rows(rows, self._float64)
-            self._infer(schema, f"the first {len(rows)} rows")
+    def _infer(self) -> None:
+        rows, self._first = self._first, []
+        self._start(infer_from_rows(rows, self._float64), f"the first {len(rows)} rows")
+        self.write_rows(rows)
+
+    def _start(self, schema: Schema, inferred_from: str = "") -> None:
+        self._inferred_from = inferred_from
+        self._encoder = Encoder(schema, float64=self._float64)
+        self._gatherer = self._encoder.gatherer()
+        self._add = self._gatherer.add
+
+    def _weigh(self) -> None:
+        """Write the rows that have gathered, where they are enough."""
+        assert self._gatherer is not None
+        rows, size = len(self._gatherer), self._gatherer.nbytes
+        if rows >= self._block_rows or size >= self._block_bytes:
+            try:
+                self._write_gathered()
+            except BaseException as error:
+                raise self._failure(error) from None
+            rows = size = 0
+        # By what they weigh so far, half of the rows that may still come are let in before the next look.
+        left = self._block_rows - rows
+        if size:
+            left = min(left, (self._block_bytes - size) * rows // size // 2)
+        self._unweighed = max(1, min(left, 256))
+
+    def _write_gathered(self) -> None:
+        if self._first:
+            self._infer()
+        if not self._gatherer:
+            return
         assert self._encoder is not None
-        self._room = self._fitting(rows)
-        numbers = np.arange(self._written, self._written + len(rows))
+        rows = len(self._gatherer)
+        columns: Any = self._gatherer.take()
+        numbers: Sequence[int] = range(self._written, self._written + rows)
         if self._shuffle is not None:
-            order = self._order(len(rows))
-            numbers = numbers[order]
-            rows = [rows[row] for row in order.tolist()]
-        with _explaining(self._inferred_from):
-            block = self._encoder.rows_block(rows, numbers.tolist())
-        self._deal(block)
+            order = permutation(self._shuffle, self._blocks, rows)
+            columns = ColumnTable(columns).take(order)
+            numbers = (self._written + order).tolist()
+        self._deal(self._encoder.columns_block(columns, rows, numbers))
 
     def _deal(self, block: Block) -> None:
         """Let every shard write its part of a block, while the next one is prepared."""
@@ -212,21 +261,15 @@ class Writer:
         for future in running:
             future.result()
 
-    def _order(self, rows: int) -> Any:
-        assert self._shuffle is not None
-        return permutation(self._shuffle, self._blocks, rows)
-
-    def _infer(self, schema: Schema, source: str) -> Encoder:
-        self._inferred_from = source
-        self._encoder = Encoder(schema, float64=self._float64)
-        return self._encoder
-
-    def _fitting(self, rows: list[Any]) -> int:
-        """Answer how many rows make a block, by the size of some of them."""
-        some = rows[:: max(1, len(rows) // 16)]
-        mean = max(1, sum(map(_weigh, some)) // len(some))
-        size, most = (_BLOCK_BYTES, _BLOCK_ROWS) if self._shuffle is None else (_WINDOW_BYTES, _WINDOW_ROWS)
-        return max(1, min(most, size // mean))
+    def _failure(self, error: BaseException) -> BaseException:
+        """Give up, and answer what to raise: an error about a value says where the schema comes from."""
+        if isinstance(error, RowFault):
+            error = schema_error(error, self._written)
+        if isinstance(error, SchemaError) and self._inferred_from and not self._closed:
+            hint = f"the schema was inferred from {self._inferred_from}; pass schema=... for another"
+            error = SchemaError(f"{error} ({hint})")
+        self._give_up()
+        return error
 
     def _check_open(self) -> None:
         if self._closed:
@@ -242,45 +285,15 @@ class Writer:
         self._closed = True
         self._pool.shutdown(cancel_futures=True)
         self._progress.__exit__(None, None, None)
-        self._rows = []
+        self._first, self._gatherer, self._add = [], None, None
 
 
-class _explaining:
-    """Adds to an error about a value where the schema that it does not fit comes from."""
-
-    def __init__(self, inferred_from: str) -> None:
-        self._inferred_from = inferred_from
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SchemaError) and self._inferred_from:
-            hint = f"the schema was inferred from {self._inferred_from}; pass schema=... for another"
-            raise SchemaError(f"{error} ({hint})") from None
-
-
-def _copy(value: Any) -> Any:
-    """Copy what the native code does not know to be constant."""
-    if isinstance(value, np.ndarray):
-        return value.copy()
+def weigh(value: Any) -> int:
+    """Estimate the bytes of a row or of a value."""
     if isinstance(value, Mapping):
-        return _core.hold_row(dict(value), _copy)
-    if isinstance(value, bytearray | memoryview):
-        return bytes(value)
-    if isinstance(value, tuple):
-        return tuple(map(_copy, value))
-    if hasattr(value, "detach"):  # a torch tensor
-        return as_array(value).copy()
-    return value
-
-
-def _weigh(value: Any) -> int:
-    """Estimate the bytes of a row."""
-    if isinstance(value, Mapping):
-        return sum(map(_weigh, value.values()))
+        return sum(map(weigh, value.values()))
     if isinstance(value, list | tuple):
-        return 8 * len(value) if not value or not isinstance(value[0], list | tuple) else sum(map(_weigh, value))
+        return sum(map(weigh, value))
     if isinstance(value, str | bytes | bytearray):
         return len(value)
     return int(getattr(value, "nbytes", 8))
