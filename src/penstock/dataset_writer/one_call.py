@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -15,18 +12,17 @@ from numpy.typing import NDArray
 from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Encoder
-from penstock.dataset_writer.order import permutation, split
+from penstock.dataset_writer.order import permutation
 from penstock.dataset_writer.progress import ProgressBar
-from penstock.dataset_writer.shard import ShardWriter
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek
+from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
 from penstock.dataset_writer.writer import Writer
 from penstock.files import StrPath
 from penstock.manifest import Manifest
 from penstock.schema import Schema
 
-# Rows of a table that are checked and converted together.
-_PART_ROWS = 8192
+_ROWS_AT_ONCE = 8192
 
 Row = Mapping[str, Any]
 
@@ -75,7 +71,7 @@ def write(
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar(progress, source.num_rows) as bar:
             encoder = Encoder(schema or infer_from_columns(source.sample(), float64), float64=float64)
-            return _write_table(
+            return write_table(
                 source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     if shuffle is not None and isinstance(data, list):
@@ -87,43 +83,6 @@ def write(
     ) as writer:
         _write_stream(writer, source, map, constant=isinstance(data, list | tuple))
     return writer.manifest
-
-
-def _write_table(
-    table: Table, encoder: Encoder, order: NDArray[np.int64] | None, target: Target, bar: ProgressBar
-) -> Manifest:
-    """Give every shard a part of the rows; threads write shards side by side."""
-    bounds = split(table.num_rows, len(target.shards))
-    failed = threading.Event()
-
-    def write_part(shard: ShardWriter, first: int, stop: int) -> None:
-        try:
-            for start in range(first, stop, _PART_ROWS):
-                if failed.is_set():
-                    return
-                end = min(stop, start + _PART_ROWS)
-                numbers = np.arange(start, end) if order is None else order[start:end]
-                columns = table.take(slice(start, end) if order is None else numbers)
-                block = encoder.columns_block(columns, end - start, numbers.tolist())
-                shard.write(block, 0, block.rows)
-                bar.advance(block.rows)
-        except BaseException:
-            failed.set()
-            raise
-
-    try:
-        with ThreadPoolExecutor(min(len(target.shards), os.cpu_count() or 1)) as pool:
-            parts = [pool.submit(write_part, *part) for part in zip(target.shards, bounds, bounds[1:], strict=False)]
-            try:
-                for part in parts:
-                    part.result()
-            except BaseException:
-                failed.set()
-                raise
-        return target.commit(encoder.schema)
-    except BaseException:
-        target.abort()
-        raise
 
 
 def _write_stream(
@@ -143,7 +102,7 @@ def _write_stream(
     if function is not None:
         items = (function(dict(row)) for row in items)
     elif constant:
-        while rows := list(islice(items, _PART_ROWS)):
+        while rows := list(islice(items, _ROWS_AT_ONCE)):
             writer.write_rows(rows)
         return
     for row in items:

@@ -10,8 +10,8 @@ from penstock.compression import Compression, open_encoder
 from penstock.files import FileStore
 from penstock.manifest import Shard
 
-# Frames gather up to this size before they go on: to the disk, or into a gzip member.
-_PIECE = 1 << 20
+PIECE = 1 << 20
+"""Frames gather up to this size before they go on: to the disk, or into a gzip member."""
 
 
 class ShardWriter:
@@ -29,13 +29,27 @@ class ShardWriter:
     def write(self, block: Block, first: int, stop: int) -> None:
         """Write some rows of a block."""
         while first < stop:
-            first = block.frame(self._frames, first, stop, _PIECE)
-            if len(self._frames) >= _PIECE:
-                self._send()
+            first = block.frame(self._frames, first, stop, PIECE)
+            if len(self._frames) >= PIECE:
+                self.send(self._frames)
+
+    def send(self, frames: _core.FrameBuffer) -> None:
+        """Write frames, and leave the buffer empty."""
+        count = frames.count
+        if not count:
+            return
+        if self._encoder is None:
+            self._bytes += len(frames)
+            self._crc = frames.crc32c(self._crc)
+            self._upload.write_frames(frames)
+        else:
+            for data in self._encoder.encode(frames.take(), count):
+                self._write(data)
+        self._records += count
 
     def finish(self) -> Shard:
         """Hand everything on, and answer what the manifest says about it."""
-        self._send()
+        self.send(self._frames)
         if self._encoder is not None:
             for data in self._encoder.finish():
                 self._write(data)
@@ -58,19 +72,6 @@ class ShardWriter:
             self._store.remove(self._path)
         except OSError:
             pass  # without a manifest it belongs to no data set; the error that led here is on its way to the user
-
-    def _send(self) -> None:
-        count = self._frames.count
-        if not count:
-            return
-        if self._encoder is None:
-            self._bytes += len(self._frames)
-            self._crc = self._frames.crc32c(self._crc)
-            self._upload.write_frames(self._frames)
-        else:
-            for data in self._encoder.encode(self._frames.take(), count):
-                self._write(data)
-        self._records += count
 
     def _write(self, data: bytes) -> None:
         self._bytes += len(data)

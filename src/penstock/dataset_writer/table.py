@@ -1,0 +1,113 @@
+"""Writes a table of known length: every shard has a part of its rows, and threads encode side by side."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.codec.encoder import Block, Encoder
+from penstock.dataset_writer.order import split
+from penstock.dataset_writer.progress import ProgressBar
+from penstock.dataset_writer.shard import PIECE, ShardWriter
+from penstock.dataset_writer.sources import Table
+from penstock.dataset_writer.target import Target
+from penstock.manifest import Manifest
+
+# Rows that tell how large a row is.
+_SAMPLE_ROWS = 64
+
+# Columns are checked and converted for so many pieces at once, which threads then encode one by one.
+_PIECES_IN_BLOCK = 8
+
+
+def write_table(
+    table: Table, encoder: Encoder, order: NDArray[np.int64] | None, target: Target, bar: ProgressBar
+) -> Manifest:
+    """Write all rows, in their order or in another, and commit."""
+    try:
+        bounds = split(table.num_rows, len(target.shards))
+        _TableWriting(table, encoder, order, bar).write(target.shards, bounds)
+        return target.commit(encoder.schema)
+    except BaseException:
+        target.abort()
+        raise
+
+
+class _TableWriting:
+    def __init__(self, table: Table, encoder: Encoder, order: NDArray[np.int64] | None, bar: ProgressBar) -> None:
+        self._table = table
+        self._encoder = encoder
+        self._order = order
+        self._bar = bar
+        self._failed = threading.Event()
+        self._spare: deque[_core.FrameBuffer] = deque()  # to be filled again, memory and all
+        self._threads = os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-encode")
+
+    def write(self, shards: list[ShardWriter], bounds: list[int]) -> None:
+        drivers = min(len(shards), self._threads)
+        ahead = -(-self._threads // drivers)
+        rows = self._rows_in_piece()
+        with self._pool, ThreadPoolExecutor(drivers, thread_name_prefix="penstock-write") as pool:
+            parts = [
+                pool.submit(self._write_part, shard, first, stop, rows, ahead)
+                for shard, first, stop in zip(shards, bounds, bounds[1:], strict=False)
+            ]
+            try:
+                for part in parts:
+                    part.result()
+            except BaseException:
+                self._failed.set()
+                raise
+
+    def _write_part(self, shard: ShardWriter, first: int, stop: int, rows: int, ahead: int) -> None:
+        """Write one shard: pieces are encoded ahead, and sent in order."""
+        pending: deque[Future[_core.FrameBuffer]] = deque()
+        try:
+            for start in range(first, stop, rows * _PIECES_IN_BLOCK):
+                block = self._block(start, min(stop, start + rows * _PIECES_IN_BLOCK))
+                for piece in range(0, block.rows, rows):
+                    if self._failed.is_set():
+                        return
+                    pending.append(self._pool.submit(self._encode, block, piece, min(block.rows, piece + rows)))
+                    if len(pending) > ahead:
+                        self._send(shard, pending.popleft())
+            while pending:
+                self._send(shard, pending.popleft())
+        except BaseException:
+            self._failed.set()
+            raise
+
+    def _block(self, start: int, stop: int) -> Block:
+        if self._order is None:
+            return self._encoder.columns_block(self._table.take(slice(start, stop)), stop - start, range(start, stop))
+        rows = self._order[start:stop]
+        return self._encoder.columns_block(self._table.take(rows), len(rows), rows.tolist())
+
+    def _encode(self, block: Block, first: int, stop: int) -> _core.FrameBuffer:
+        try:
+            frames = self._spare.pop()
+        except IndexError:
+            frames = _core.FrameBuffer()
+        block.frame(frames, first, stop)
+        return frames
+
+    def _send(self, shard: ShardWriter, encoded: Future[_core.FrameBuffer]) -> None:
+        frames = encoded.result()
+        rows = frames.count
+        shard.send(frames)
+        self._spare.append(frames)
+        self._bar.advance(rows)
+
+    def _rows_in_piece(self) -> int:
+        rows = min(_SAMPLE_ROWS, self._table.num_rows)
+        if not rows:
+            return 1
+        frames = self._encode(self._block(0, rows), 0, rows)
+        return max(1, PIECE * rows // len(frames))
