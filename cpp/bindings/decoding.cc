@@ -61,8 +61,8 @@ BoundFeature make_feature(const std::string& key, const std::string& dtype, cons
   plan.missing = missing_named(missing);
   plan.unset_takes_default = unset_takes_default;
   for (const std::size_t size : shape) {
+    if (size != 0 && plan.count > kLargestItem / size) throw nb::value_error("the shape has too many values");
     plan.count *= size;
-    if (plan.count > kLargestItem) throw nb::value_error("the shape has too many values");
   }
   if ((ragged || sequence) && plan.item_bytes() == 0) throw nb::value_error("a ragged feature has no dimension 0");
   plan.default_row.resize(default_row.size());
@@ -147,7 +147,8 @@ class Decoder {
         continue;
       }
       const BoundFeature& feature = features_[f];
-      const auto array = nb::cast<nb::ndarray<nb::c_contig>>(output);
+      // Never converted: a copy would be gone before the decoder writes to it.
+      const auto array = nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(output, false);
       if (feature.plan.ragged || feature.plan.sequence() || feature.plan.element == Element::kView ||
           array.nbytes() != rows * feature.plan.item_bytes())
         throw nb::value_error(("the memory given for " + feature.plan.key + " does not fit").c_str());

@@ -1,6 +1,7 @@
 #include "core/buffer.h"
 
 #include <bit>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -58,6 +59,7 @@ Shelf& shelf() {
 
 SharedBuffer acquire_buffer(std::size_t size) {
   if (size < kSmall) return std::make_shared<Buffer>(size == 0 ? 1 : size);
+  if (size > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
   const std::size_t capacity = rounded(size);
   std::unique_ptr<Buffer> buffer = shelf().take(capacity);
   if (!buffer) buffer = std::make_unique<Buffer>(capacity);

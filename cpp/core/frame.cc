@@ -57,7 +57,7 @@ std::size_t find_unsound(const std::byte* buffer, std::span<const Span> spans, s
 }
 
 std::size_t find_header(std::span<const std::byte> bytes, std::size_t from) {
-  for (; from + kHeaderBytes <= bytes.size(); ++from)
+  for (; from <= bytes.size() && bytes.size() - from >= kHeaderBytes; ++from)
     if (header_is_sound(bytes.data() + from)) return from;
   return bytes.size();
 }

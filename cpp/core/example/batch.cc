@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <new>
 
 namespace penstock {
 namespace {
@@ -41,6 +43,12 @@ Records gather(const std::vector<Chunk>& chunks, bool views) {
     }
   }
   return records;
+}
+
+// A shape is the schema's and may be of any size: what no memory can hold must not wrap around to something small.
+std::size_t dense_bytes(std::size_t rows, std::uint64_t item_bytes) {
+  if (item_bytes != 0 && rows > std::numeric_limits<std::size_t>::max() / item_bytes) throw std::bad_alloc();
+  return rows * static_cast<std::size_t>(item_bytes);
 }
 
 std::int64_t* as_int64(const SharedBuffer& buffer) { return reinterpret_cast<std::int64_t*>(buffer->data()); }
@@ -85,7 +93,7 @@ DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Output
     if (plan.has_mask()) column.valid = acquire_buffer(rows);
     if (plan.ragged || plan.sequence()) continue;
     column.items = rows;
-    if (outputs.empty() || outputs[f] == nullptr) column.values = acquire_buffer(rows * plan.item_bytes());
+    if (outputs.empty() || outputs[f] == nullptr) column.values = acquire_buffer(dense_bytes(rows, plan.item_bytes()));
   }
 
   // Defaults of bytes features are views into a buffer that stands behind those of the records.
