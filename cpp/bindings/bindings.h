@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <utility>
 
 namespace penstock::bindings {
 
@@ -51,5 +53,30 @@ void wait_for(Attempt attempt) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
+
+// Something that has threads, until Python closes it. Its end waits for them, which must not happen under the GIL. A
+// call that is under way holds it, so that another thread, or a signal handler that such a call runs, may close it.
+template <typename T>
+class Closable {
+ public:
+  explicit Closable(std::shared_ptr<T> open) : open_(std::move(open)) {}
+  Closable(const Closable&) = delete;
+  Closable& operator=(const Closable&) = delete;
+  ~Closable() { close(); }
+
+  std::shared_ptr<T> get() const {
+    if (!open_) throw nb::value_error("used after it was closed");
+    return open_;
+  }
+  void close() {
+    if (!open_) return;
+    std::shared_ptr<T> last = std::move(open_);
+    const nb::gil_scoped_release release;
+    last.reset();
+  }
+
+ private:
+  std::shared_ptr<T> open_;
+};
 
 }  // namespace penstock::bindings

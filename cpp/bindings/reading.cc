@@ -9,6 +9,7 @@
 
 #include "bindings/bindings.h"
 #include "core/stream_records.h"
+#include "io/file.h"
 #include "io/file_records.h"
 #include "io/header_hop.h"
 #include "io/resync.h"
@@ -144,22 +145,7 @@ nb::object next_event(FileRecords& records) {
   return nb::none();
 }
 
-// Closing joins threads, which must not happen under the GIL.
-struct OpenFileRecords {
-  std::unique_ptr<FileRecords> records;
-
-  FileRecords& get() {
-    if (!records) throw nb::value_error("the reader is closed");
-    return *records;
-  }
-  void close() {
-    const nb::gil_scoped_release release;
-    records.reset();
-  }
-  ~OpenFileRecords() {
-    if (records) close();
-  }
-};
+using OpenFileRecords = Closable<FileRecords>;
 
 }  // namespace
 
@@ -172,8 +158,8 @@ void bind_reading(nb::module_& m) {
           [](OpenFileRecords* self, const std::filesystem::path& path, bool verify, std::uint64_t max_record_bytes,
              std::size_t threads, std::size_t block_bytes, std::uint64_t start_offset, std::uint64_t start_record) {
             if (threads == 0 || block_bytes < 64) throw nb::value_error("threads and block_bytes must be positive");
-            new (self) OpenFileRecords{std::make_unique<FileRecords>(
-                path, FileRecordsOptions{verify, max_record_bytes, threads, block_bytes, start_offset, start_record})};
+            new (self) OpenFileRecords(std::make_shared<FileRecords>(
+                path, FileRecordsOptions{verify, max_record_bytes, threads, block_bytes, start_offset, start_record}));
           },
           nb::arg("path"), nb::kw_only(), nb::arg("verify") = true,
           nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("threads") = 1,
@@ -182,9 +168,9 @@ void bind_reading(nb::module_& m) {
                   "max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576, "
                   "start_offset: int = 0, start_record: int = 0) -> None"))
       .def(
-          "next", [](OpenFileRecords& self) { return next_event(self.get()); },
+          "next", [](OpenFileRecords& self) { return next_event(*self.get()); },
           nb::sig("def next(self) -> RecordChunk | Fault | None"), "The next chunk or fault, or None at the end.")
-      .def_prop_ro("file_size", [](OpenFileRecords& self) { return self.get().file_size(); })
+      .def_prop_ro("file_size", [](OpenFileRecords& self) { return self.get()->file_size(); })
       .def("close", &OpenFileRecords::close, "End the threads and close the file.");
 
   nb::class_<StreamRecords>(m, "StreamRecords", "Finds records in a stream that is pushed in pieces of any size.")
@@ -193,7 +179,7 @@ void bind_reading(nb::module_& m) {
           [](StreamRecords* self, bool verify, std::uint64_t max_record_bytes, std::optional<std::uint64_t> input_end,
              std::uint64_t start_offset, std::uint64_t start_record, const std::filesystem::path& source) {
             new (self) StreamRecords(AssemblerOptions{max_record_bytes, input_end, start_offset, start_record,
-                                                      std::make_shared<const std::string>(source.string())},
+                                                      std::make_shared<const std::string>(text_of(source))},
                                      verify);
           },
           nb::kw_only(), nb::arg("verify") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30,

@@ -13,16 +13,16 @@ namespace penstock::bindings {
 namespace {
 
 std::size_t append(GuardedFrames& guarded, nb::handle record) {
-  FrameBuffer& frames = guarded.get();
   if (PyBytes_CheckExact(record.ptr())) {
     char* data;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(record.ptr(), &data, &size) != 0) throw nb::python_error();
-    frames.append({reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)});
+    guarded.get().append({reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)});
   } else {
-    frames.append(BytesView(record).bytes());
+    const BytesView view(record);  // may run Python code, so the frames are looked at afterwards
+    guarded.get().append(view.bytes());
   }
-  return frames.size();
+  return guarded.get().size();
 }
 
 // Holds the buffers of many records while the GIL is released.
@@ -66,37 +66,22 @@ std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, s
   return i;
 }
 
-// Ending the thread waits for the disk, which must not happen under the GIL.
-struct OpenFileWriter {
-  std::unique_ptr<FileWriter> writer;
+using OpenFileWriter = Closable<FileWriter>;
 
-  FileWriter& get() {
-    if (!writer) throw nb::value_error("the writer is closed");
-    return *writer;
-  }
-  void close() {
-    const nb::gil_scoped_release release;
-    writer.reset();
-  }
-  ~OpenFileWriter() {
-    if (writer) close();
-  }
-};
-
-void submit(FileWriter& writer, const SharedBuffer& buffer, std::size_t size) {
-  wait_for([&](auto patience) { return writer.submit(buffer, size, patience); });
+void submit(const std::shared_ptr<FileWriter>& writer, const SharedBuffer& buffer, std::size_t size) {
+  wait_for([&](auto patience) { return writer->submit(buffer, size, patience); });
 }
 
 void drain(OpenFileWriter& self) {
-  FileWriter& writer = self.get();
-  wait_for([&](auto patience) { return writer.drain(patience); });
+  const auto writer = self.get();
+  wait_for([&](auto patience) { return writer->drain(patience); });
 }
 
 void sync(OpenFileWriter& self) {
   drain(self);
-  FileWriter& writer = self.get();
+  const auto writer = self.get();
   const nb::gil_scoped_release release;
-  writer.sync();
+  writer->sync();
 }
 
 }  // namespace
@@ -139,7 +124,7 @@ void bind_writing(nb::module_& m) {
       .def(
           "__init__",
           [](OpenFileWriter* self, int descriptor) {
-            new (self) OpenFileWriter{std::make_unique<FileWriter>(descriptor)};
+            new (self) OpenFileWriter(std::make_shared<FileWriter>(descriptor));
           },
           nb::arg("descriptor"))
       .def(
@@ -148,7 +133,7 @@ void bind_writing(nb::module_& m) {
             FrameBuffer& frames = guarded.get();
             const std::size_t size = frames.size();
             if (size == 0) return;
-            FileWriter& writer = self.get();
+            const auto writer = self.get();
             submit(writer, frames.release(), size);
           },
           nb::arg("frames"), "Take the frames over, without a copy, and write them.")
@@ -158,7 +143,7 @@ void bind_writing(nb::module_& m) {
             const BytesView view(data);
             const auto bytes = view.bytes();
             if (bytes.empty()) return;
-            FileWriter& writer = self.get();
+            const auto writer = self.get();
             auto buffer = std::make_shared<Buffer>(bytes.size());
             {
               const nb::gil_scoped_release release;

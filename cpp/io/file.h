@@ -4,8 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 namespace penstock {
+
+// A path as text for people: its bytes, on Windows UTF-8.
+inline std::string text_of(const std::filesystem::path& path) {
+  const std::u8string text = path.u8string();
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
 
 class File {
  public:

@@ -4,10 +4,12 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "io/file.h"
@@ -19,7 +21,7 @@ namespace {
 AssemblerOptions assembler_options(const std::filesystem::path& path, const FileRecordsOptions& options,
                                    std::uint64_t file_size) {
   return {options.max_record_bytes, file_size, options.start_offset, options.start_record,
-          std::make_shared<const std::string>(path.string())};
+          std::make_shared<const std::string>(text_of(path))};
 }
 
 }  // namespace

@@ -63,3 +63,31 @@ def test_while_a_pipe_takes_nothing(pipe, step):
     status, out, err = interrupted(code, pipe, until=lambda: select.select([end], [], []))
     os.close(end)
     assert (status, out, err) == (0, b"interrupted True\n", "")
+
+
+def test_a_handler_may_close_the_writer_that_it_interrupts(pipe):
+    code = """
+        import os, signal, threading
+        end = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+        writer = ps.RecordWriter(sys.argv[1])
+
+        def read_all():
+            os.set_blocking(end, True)
+            while os.read(end, 1 << 20):
+                pass
+
+        def close(number, frame):
+            threading.Thread(target=read_all, daemon=True).start()
+            writer.close()
+
+        signal.signal(signal.SIGINT, close)
+        print("ready")
+        try:
+            writer.write_many([bytes(1 << 20)] * 20)
+        except ValueError:
+            print("closed", writer.closed)
+    """
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    status, out, _ = interrupted(code, pipe, until=lambda: select.select([end], [], []))
+    os.close(end)
+    assert (status, out) == (0, b"closed True\n")
