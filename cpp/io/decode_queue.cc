@@ -84,6 +84,8 @@ DecodeQueue::~DecodeQueue() {
 void DecodeQueue::submit(std::vector<Chunk> chunks, Outputs outputs) {
   State& s = *state_;
   s.check_process();
+  // First, because it may fail: nothing may be under way then, for the caller lets go of the outputs.
+  if (s.threads.size() < s.thread_count) s.threads.emplace_back([&s] { s.work(); });
   auto job = std::make_shared<Job>();
   job->chunks = std::move(chunks);
   job->outputs = std::move(outputs);
@@ -93,7 +95,6 @@ void DecodeQueue::submit(std::vector<Chunk> chunks, Outputs outputs) {
     s.waiting.push_back(std::move(job));
   }
   s.changed.notify_one();
-  if (s.threads.size() < s.thread_count) s.threads.emplace_back([&s] { s.work(); });
 }
 
 std::size_t DecodeQueue::pending() const { return state_->ordered.size(); }

@@ -49,6 +49,10 @@ int sync_to_disk(int descriptor) {
 #ifdef _WIN32
   return ::_commit(descriptor) == 0 ? 0 : errno;
 #else
+#ifdef F_FULLFSYNC
+  // On macOS fsync() leaves the bytes in the drive's cache. Not every file system knows this call.
+  if (::fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
+#endif
   return ::fsync(descriptor) == 0 ? 0 : errno;
 #endif
 }

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -12,7 +13,12 @@ namespace penstock {
 
 struct Workers::State {
   explicit State(std::size_t helpers) {
-    for (std::size_t i = 0; i < helpers; ++i) threads.emplace_back([this] { work(); });
+    threads.reserve(helpers);
+    try {
+      while (threads.size() < helpers) threads.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system has no more threads to give: those that there are, and the caller, do the work.
+    }
   }
 
   ~State() {
