@@ -15,6 +15,7 @@ from penstock.compression import Trailing, check
 from penstock.damage import error_of
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
+from penstock.files.local import naming
 from penstock.record_events import ReadOptions, RecordEvents
 
 OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file", "salvage"]
@@ -119,14 +120,17 @@ class RecordReader:
             for chunk in chunks:
                 total += len(chunk)
                 lengths = chunk.spans[:, 1]
-                if events.native and lengths.sum() >= _WORTH_HOPPING * len(chunk):
+                # Not to salvage: a hop ends where a header is broken.
+                hops = events.native and not self._options.salvage
+                if hops and lengths.sum() >= _WORTH_HOPPING * len(chunk):
                     end = chunk.frame_offset(len(chunk) - 1) + int(lengths[-1]) + 16
                     total += self._hop(end, total)
                     break
         return max(0, total - self._skip)
 
     def _hop(self, start: int, record: int) -> int:
-        count, fault = _core.hop_headers(self._path, start, record, self._options.max_record_bytes)
+        with naming(self._path):
+            count, fault = _core.hop_headers(self._path, start, record, self._options.max_record_bytes)
         if fault.kind != "none":
             self._pass_over_or_raise(error_of(fault, self._path))
         return count

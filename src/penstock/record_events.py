@@ -86,7 +86,8 @@ class RecordEvents:
             broken = yield from self._unbroken(start, record)
             if broken is None:
                 return
-            start = _core.find_record(self._path, broken.offset + 1, self._options.max_record_bytes)
+            with naming(self._path):
+                start = _core.find_record(self._path, broken.offset + 1, self._options.max_record_bytes)
             record = broken.record + 1
             yield error_of(broken, self._path, self._hint(broken, self._head), resumed=start)
 

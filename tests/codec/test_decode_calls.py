@@ -96,6 +96,17 @@ def test_batches_before_a_bad_record_are_delivered():
     assert caught.value.record == 25
 
 
+def test_rows_before_damage_in_the_file_are_delivered(file: Path):
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1  # the checksum of the last record
+    file.write_bytes(data)
+    ids: list[int] = []
+    with pytest.raises(ps.ChecksumError):
+        for batch in Decoder(SCHEMA).decode_batches(ps.RecordReader(file).chunks(), 7):
+            ids += batch["id"].tolist()
+    assert ids == list(range(100))
+
+
 def test_batches_may_be_left_unread(file: Path):
     batches = Decoder(SCHEMA).decode_batches(ps.RecordReader(file).chunks(), 5)
     assert next(batches).num_rows == 5
@@ -106,6 +117,13 @@ def test_batches_may_be_left_unread(file: Path):
 def test_a_batch_has_at_least_one_row(size: int):
     with pytest.raises(ValueError, match=f"at least one row, not {size}"):
         next(Decoder(SCHEMA).decode_batches([], size))
+
+
+def test_columns_too_large_for_any_memory_are_refused():
+    # So large that the bytes of all rows would not even be counted by 64 bits.
+    wide = Decoder(Schema({"a": Feature("int64", (1 << 48,), optional=True)}))
+    with pytest.raises(MemoryError):
+        wide.decode([example()] * (1 << 13))
 
 
 def test_an_error_names_file_record_and_feature(file: Path):

@@ -91,6 +91,14 @@ def test_salvage_brings_back_every_whole_record(damaged, kind):
     assert {damage.kind for damage in reader.damage} == {kind}
 
 
+def test_salvage_counts_what_it_brings_back(tmp_path):
+    large = framing.frame(bytes(64 << 10))
+    path = tmp_path / "large.tfrecord"
+    path.write_bytes(large * 20 + framing.flip(large, 0) + large * 20)
+    reader = ps.RecordReader(path, on_error="salvage")
+    assert reader.count() == len(list(reader)) == 40
+
+
 def test_salvage_tells_the_damaged_range(tmp_path):
     path = tmp_path / "file.tfrecord"
     path.write_bytes(GOOD + BAD_HEADER + b"some bytes that are no record" + GOOD)
