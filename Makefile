@@ -3,7 +3,7 @@
 # make check    formatting, lint, types, layers
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
-# make sanitize  mutated records and files, under AddressSanitizer and UBSan
+# make sanitize mutated records and files under AddressSanitizer and UBSan, threads under ThreadSanitizer
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
@@ -39,24 +39,36 @@ stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
 
 # A million inputs: two processes, each with a seed of its own.
-sanitize: build/sanitize/mutate
+sanitize: build/sanitize/mutate build/sanitize/threads
 	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
+	build/sanitize/threads 50
 
-SANITIZED := $(wildcard cpp/core/*.cc cpp/core/*/*.cc cpp/tests/*.cc)
-SANITIZE := -std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Icpp
+SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
+ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
+THREAD := $(SANITIZE) -fsanitize=thread
+CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
+MUTATE := $(CORE) cpp/tests/memory.cc cpp/tests/mutate.cc
+THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 
-build/sanitize/mutate: $(SANITIZED:cpp/%.cc=build/sanitize/%.o)
-	$(CXX) $(SANITIZE) $^ -o $@
+build/sanitize/mutate: $(MUTATE:cpp/%.cc=build/sanitize/address/%.o)
+	$(CXX) $(ADDRESS) $^ -o $@
 
-build/sanitize/%.o: cpp/%.cc $(shell find cpp -name '*.h' -o -name '*.inl')
+build/sanitize/threads: $(THREADS:cpp/%.cc=build/sanitize/thread/%.o)
+	$(CXX) $(THREAD) $^ -o $@
+
+build/sanitize/address/%.o: cpp/%.cc $(shell find cpp -name '*.h' -o -name '*.inl')
 	@mkdir -p $(@D)
-	$(CXX) $(SANITIZE) -c $< -o $@
+	$(CXX) $(ADDRESS) -c $< -o $@
+
+build/sanitize/thread/%.o: cpp/%.cc $(shell find cpp -name '*.h' -o -name '*.inl')
+	@mkdir -p $(@D)
+	$(CXX) $(THREAD) -c $< -o $@
 
 interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed .venvs/columns/.penstock
 	$(BIN)/python -m pytest interop --ignore interop/columns
 	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
 
-bench: $(VENV)/.native .venvs/tensorflow/.installed .venvs/tfrecord/.installed .venvs/tfrecords/.installed
+bench: $(VENV)/.native $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py
 
 clean:

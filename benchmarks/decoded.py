@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from fingerprint import column_fingerprint
 from workload_columns import COLUMNS, plain
 
@@ -43,15 +42,3 @@ def expected_columns(path: Path | str, workload: str, rows: int | None = None) -
     """The fingerprint of the columns of a file, or of its first rows."""
     batches = read_batches(path, workload, rows or 1024)
     return column_fingerprint(plain_batch(batch, workload) for batch in islice(batches, 1 if rows else None))
-
-
-def in_memory(columns: dict[str, Any]) -> dict[str, Any]:
-    """Columns as a user of Penstock has them."""
-    built: dict[str, Any] = {}
-    for name, values in columns.items():
-        if not isinstance(values, tuple):
-            built[name] = values
-            continue
-        flat, offsets = values
-        built[name] = ps.Ragged(flat, offsets.astype(np.int64))
-    return built

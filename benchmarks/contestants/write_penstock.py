@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from decoded import in_memory, schema_of
-from workload_columns import load_columns, load_rows
+from decoded import read_batches, schema_of
+from workload_columns import load_rows
 
 import penstock as ps
 
@@ -25,8 +25,8 @@ def write_rows(source: str, workload: str, rows: int, output: str) -> None:
 
 # In memory since the check, which is not timed.
 @cache
-def _columns(source: str, workload: str) -> dict[str, Any]:
-    return in_memory(load_columns(source, workload))
+def _columns(source: str, workload: str) -> ps.Batch:
+    return next(read_batches(source, workload, 1 << 30))
 
 
 @cache

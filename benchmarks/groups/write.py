@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from contest import Bench, Entry, Goal
@@ -31,7 +32,7 @@ def run(bench: Bench) -> Iterator[Finding]:
 def write(bench: Bench, workload: Workload) -> Finding:
     rows = _ROWS[workload.name]
     entries = [
-        _entry("penstock, columns", "penstock", "write_columns", workload),
+        _entry("penstock, columns", "penstock", "write_columns", workload, source=workload.plain),
         _entry("penstock, rows", "penstock", "write_rows", workload, rows),
         _entry("TF", "tensorflow", "write_rows", workload, rows),
         _entry("tfrecord", "tfrecord", "write_rows", workload, rows),
@@ -48,8 +49,14 @@ def write(bench: Bench, workload: Workload) -> Finding:
     return bench.contest("Write columns or rows", workload.name, "records/s", entries, goals)
 
 
-def _entry(name: str, contestant: str, task: str, workload: Workload, rows: int | None = None) -> Entry:
-    arguments: dict[str, Any] = {"source": str(workload.columns), "workload": workload.name, "output": str(_OUTPUT)}
+def _entry(
+    name: str, contestant: str, task: str, workload: Workload, rows: int | None = None, source: Path | None = None
+) -> Entry:
+    arguments: dict[str, Any] = {
+        "source": str(source or workload.columns),
+        "workload": workload.name,
+        "output": str(_OUTPUT),
+    }
     if rows is not None:
         arguments["rows"] = rows
     return Entry(
