@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -127,3 +128,11 @@ def test_a_number_of_records_is_positive_or_all(penstock, records: str):
     result = penstock("schema", "good.tfrecord", "--records", records)
     assert result.exit_code == 2
     assert "nor 'all'" in result.stderr
+
+
+def test_the_manifest_of_a_data_set_counts(penstock):
+    ps.write("set", {"image": np.zeros((3, 4, 5), np.uint8), "label": np.arange(3)}, shards=2)
+    result = penstock("schema", "set-*.tfrecord")
+    assert rows(result.stdout)[0][:4] == ["image", "uint8", "(4, 5)", "raw"]
+    assert "read from set.penstock.json" in result.stdout
+    assert penstock("schema", ".", "--schema", "set.penstock.json", "--format", "json").exit_code == 0

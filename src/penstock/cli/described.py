@@ -19,6 +19,8 @@ from penstock.cli.work import expand
 from penstock.errors import SchemaError
 from penstock.files import locate
 from penstock.infer import infer_from
+from penstock.manifest import SUFFIX as MANIFEST
+from penstock.manifest import Manifest
 from penstock.reader import RecordReader
 from penstock.schema import Schema
 from penstock.schema.inference import Inferred
@@ -144,8 +146,8 @@ def schema_options(command: Callable[..., None]) -> Callable[..., None]:
             "--schema",
             "schema_file",
             metavar="FILE",
-            help="The schema: a file of Penstock, a schema.pbtxt, or a features.json of TFDS. By default the one "
-            "beside the files; where there is none it is inferred.",
+            help="The schema: a schema file or manifest of Penstock, a schema.pbtxt, or a features.json of TFDS. "
+            "By default the one beside the files; where there is none it is inferred.",
         ),
     ):
         run = decorate(run)
@@ -158,7 +160,7 @@ def _find_beside(file: str) -> str | None:
         return None
     folder, name = os.path.split(file)
     stem = _SHARD.sub("", name)
-    for candidate in (f"{stem}.schema.json", "features.json", "schema.pbtxt"):
+    for candidate in (f"{stem}{MANIFEST}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
         path = os.path.join(folder, candidate)
         try:
             store, name = locate(path)
@@ -171,6 +173,8 @@ def _find_beside(file: str) -> str | None:
 
 def _load(path: str) -> Schema:
     name = os.path.basename(path)
+    if name.endswith(MANIFEST):
+        return Manifest.load(path).schema
     if not name.endswith(".pbtxt") and name != "features.json":
         return Schema.load(path)
     store, place = locate(path)
