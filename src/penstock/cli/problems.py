@@ -13,9 +13,7 @@ from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtr
 _COPY = "penstock cat FILE --format tfrecord > NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_COPY}"
 
-_KEEP = (
-    "restore the file, or keep the good records with  penstock cat FILE --skip-damaged --format tfrecord > NEW"
-)
+_KEEP = "restore the file, or keep the good records with  penstock cat FILE --skip-damaged --format tfrecord > NEW"
 
 # By the kind of a CorruptDataError: what it means, and what to do.
 MEANINGS = {
