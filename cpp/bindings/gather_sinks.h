@@ -107,6 +107,7 @@ class NumberSink {
     const ElementInfo& info = info_of(dtype);
     bytes_ = info.type.bits / 8;
     exact_ = dtype != "float16" && dtype != "bfloat16";  // Python floats are rounded to these by NumPy
+    as_bits_ = dtype == "bfloat16";                      // a buffer has no such format
     switch (static_cast<Code>(info.type.code)) {
       case Code::Int:
         kind_ = 'i';
@@ -123,14 +124,15 @@ class NumberSink {
   }
 
   bool scalar(PyObject* value) {
-    if (kind_ == 'f') return exact_ && floating(value);
+    if (!exact_) return false;
+    if (kind_ == 'f') return floating(value);
     if (value == Py_True || value == Py_False) return put(std::uint64_t{value == Py_True});
-    return kind_ != 'b' && exact_ && PyLong_CheckExact(value) != 0 && integer(value);
+    return kind_ != 'b' && PyLong_CheckExact(value) != 0 && integer(value);
   }
 
-  // An array of this dtype, in order.
-  bool fits(const Py_buffer& view) const {
-    return static_cast<std::size_t>(view.itemsize) == bytes_ && kind_of(view) == kind_;
+  // An array of this dtype, in order. Bits are taken from `convert` alone: the caller's integers are numbers.
+  bool fits(const Py_buffer& view, bool converted) const {
+    return (converted || !as_bits_) && static_cast<std::size_t>(view.itemsize) == bytes_ && kind_of(view) == kind_;
   }
   void copy(const Py_buffer& view) {
     const auto size = static_cast<std::size_t>(view.len);
@@ -195,6 +197,7 @@ class NumberSink {
   char kind_ = 'i';
   std::size_t bytes_ = 8;
   bool exact_ = true;
+  bool as_bits_ = false;
 };
 
 // Byte strings as views. Small ones are copied together; large bytes objects are looked at where they are.
@@ -224,7 +227,7 @@ class StringSink {
     return true;
   }
 
-  bool fits(const Py_buffer&) const { return false; }
+  bool fits(const Py_buffer&, bool) const { return false; }
   void copy(const Py_buffer&) {}
   void fill(std::size_t count) { views_.resize(views_.size() + count); }
 

@@ -80,7 +80,7 @@ class Gatherer {
       return;
     }
     const nb::object converted = convert_(row_, nb::borrow(value), level);
-    if (array(converted.ptr(), level)) return;
+    if (array(converted.ptr(), level, true)) return;
     if (level == shape_.size() || PyList_Check(converted.ptr()) == 0 ||
         !items(converted.ptr(), level, PyList_Size, PyList_GetItem))
       throw nb::type_error("convert answered what is no array of the column's dtype and shape");
@@ -100,10 +100,11 @@ class Gatherer {
     return true;
   }
 
-  bool array(PyObject* value, std::size_t level) {
+  bool array(PyObject* value, std::size_t level, bool converted = false) {
     const HeldBuffer held(value);
     const std::size_t rank = shape_.size() - level;
-    if (!held.in_order() || static_cast<std::size_t>(held.view.ndim) != rank || !sink_.fits(held.view)) return false;
+    if (!held.in_order() || static_cast<std::size_t>(held.view.ndim) != rank || !sink_.fits(held.view, converted))
+      return false;
     for (std::size_t i = 0; i < rank; ++i)
       if (!accepts(level + i, held.view.shape[i])) return false;
     std::size_t times = 1;
@@ -249,9 +250,21 @@ bool is_constant(PyObject* value) {
          PyFloat_CheckExact(value) != 0 || PyUnicode_CheckExact(value) != 0 || PyBytes_CheckExact(value) != 0;
 }
 
+// Counts with Python's limit on nested calls: a list may hold itself.
+class NestedCall {
+ public:
+  NestedCall() {
+    if (Py_EnterRecursiveCall(" while a row is copied") != 0) throw nb::python_error();
+  }
+  ~NestedCall() { Py_LeaveRecursiveCall(); }
+  NestedCall(const NestedCall&) = delete;
+  NestedCall& operator=(const NestedCall&) = delete;
+};
+
 nb::object hold_value(nb::handle value, nb::handle copy) {
   if (is_constant(value.ptr())) return nb::borrow(value);
   if (PyList_CheckExact(value.ptr()) != 0) {
+    const NestedCall nested;
     const auto list = nb::borrow<nb::list>(value);
     nb::list held;
     for (std::size_t i = 0; i < list.size(); ++i) held.append(hold_value(nb::object(list[i]), copy));
