@@ -1,0 +1,119 @@
+// Everything that has threads, all at once, under ThreadSanitizer: usage  threads ROUNDS
+//
+// A file is written on a thread, read on several, and decoded by a queue while other threads share its decoder. What
+// comes out does not depend on who ran first.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "core/frame_buffer.h"
+#include "io/decode_queue.h"
+#include "io/file_records.h"
+#include "io/file_writer.h"
+#include "io/workers.h"
+#include "tests/columns.h"
+#include "tests/odd_messages.h"
+
+namespace penstock::tests {
+namespace {
+
+constexpr std::size_t kRecords = 400;
+constexpr std::chrono::milliseconds kPatience{10000};
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+struct TemporaryFile {
+  std::string path = "/tmp/penstock-threads-XXXXXX";
+  int descriptor = mkstemp(path.data());
+  TemporaryFile() { require(descriptor >= 0, "no temporary file"); }
+  ~TemporaryFile() {
+    close(descriptor);
+    unlink(path.c_str());
+  }
+};
+
+void write_file(Random& random, const TemporaryFile& file) {
+  FileWriter writer(file.descriptor);
+  FrameBuffer frames;
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    const std::string record = odd_message(random, false);
+    frames.append(std::as_bytes(std::span(record)));
+    if (i % 50 != 49) continue;
+    const std::size_t size = frames.size();
+    require(writer.submit(frames.release(), size, kPatience), "the writer does not take frames");
+  }
+  require(writer.drain(kPatience), "the writer does not write");
+}
+
+std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
+  FileRecordsOptions options;
+  options.threads = 4;
+  options.block_bytes = 4096;
+  FileRecords records(file.path, options);
+  std::vector<Chunk> chunks;
+  while (chunks.size() < most) {
+    const NextEvent event = records.next(kPatience);
+    if (std::holds_alternative<EndOfRecords>(event)) break;
+    require(std::holds_alternative<Chunk>(event), "the file is damaged, or reading takes for ever");
+    chunks.push_back(std::get<Chunk>(event));
+  }
+  return chunks;
+}
+
+void check(Random& random) {
+  const TemporaryFile file;
+  write_file(random, file);
+  read_file(file, 1);  // the other blocks are on their way when the reader goes
+  const std::vector<Chunk> chunks = read_file(file, kRecords);
+  std::size_t rows = 0;
+  for (const Chunk& chunk : chunks) rows += chunk.size();
+  require(rows == kRecords, "records are missing");
+
+  DecodePlan plan = random_plan(random);
+  plan.sequence_example = false;
+  const auto decoder = std::make_shared<BatchDecoder>(plan);
+  Workers workers(3);
+  const auto decode = [&](const Chunk& chunk, std::size_t parts) {
+    return decoder->decode({chunk}, {}, parts, [&](std::size_t n, const auto& task) { workers.run(n, task); });
+  };
+  std::vector<DecodedBatch> expected;
+  for (const Chunk& chunk : chunks) expected.push_back(decode(chunk, 1));
+  const auto same = [&](const DecodedBatch& batch, std::size_t i) {
+    std::string difference;
+    if (batch.fault.fault != ExampleFault::kNone || expected[i].fault.fault != ExampleFault::kNone)
+      return batch.fault.fault == expected[i].fault.fault && batch.fault.row == expected[i].fault.row;
+    return same_batch(plan, batch, expected[i], difference);
+  };
+
+  DecodeQueue queue(decoder, 3);
+  std::vector<std::thread> others;
+  for (int t = 0; t < 2; ++t)
+    others.emplace_back([&] {
+      for (std::size_t i = 0; i < chunks.size(); ++i) require(same(decode(chunks[i], 3), i), "threads differ");
+    });
+  for (const Chunk& chunk : chunks) queue.submit({chunk}, {});
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const std::optional<DecodedBatch> batch = queue.next(kPatience);
+    require(batch.has_value() && same(*batch, i), "the queue differs");
+  }
+  for (std::thread& other : others) other.join();
+  for (const Chunk& chunk : chunks) queue.submit({chunk}, {});  // and nobody takes them
+}
+
+}  // namespace
+}  // namespace penstock::tests
+
+int main(int count, char** arguments) {
+  const int rounds = count > 1 ? std::atoi(arguments[1]) : 1;
+  penstock::tests::Random random(1);
+  for (int round = 0; round < rounds; ++round) penstock::tests::check(random);
+  std::printf("%d rounds of threads\n", rounds);
+  return 0;
+}
