@@ -142,17 +142,33 @@ class Gatherer {
 class ObjectGatherer {
  public:
   explicit ObjectGatherer(nb::object hold) : hold_(std::move(hold)) {}
-  void add(nb::handle value) { values_.append(hold_(value)); }
-  std::size_t bytes() const { return 0; }
+  void add(nb::handle value) {
+    const nb::object held = hold_(value);
+    bytes_ += bytes_of(held);
+    values_.append(held);
+  }
+  std::size_t bytes() const { return bytes_; }
   nb::list take() {
+    bytes_ = 0;
     nb::list taken = std::move(values_);
     values_ = nb::list();
     return taken;
   }
 
  private:
+  static std::size_t bytes_of(nb::handle value) {
+    std::size_t sum = 0;
+    if (PyList_CheckExact(value.ptr()) != 0) {
+      for (const nb::handle item : nb::borrow<nb::list>(value)) sum += bytes_of(item);
+      return sum;
+    }
+    const HeldBuffer memory(value.ptr());
+    return memory.in_order() ? static_cast<std::size_t>(memory.view.len) : sum;
+  }
+
   nb::object hold_;
   nb::list values_;
+  std::size_t bytes_ = 0;
 };
 
 // Rows of several features.

@@ -115,9 +115,9 @@ class Encoder:
         return _rebuild, (self._schema, self._float64)
 
 
-def schema_error(fault: RowFault, first: int = 0) -> SchemaError:
-    """Say which row does not fit; rows are counted from ``first``."""
-    where = f"row {first + fault.row}" + (f', feature "{fault.feature}"' if fault.feature else "")
+def schema_error(fault: RowFault) -> SchemaError:
+    """Say which row does not fit."""
+    where = f"row {fault.row}" + (f', feature "{fault.feature}"' if fault.feature else "")
     return SchemaError(f"{fault.message}: {where}")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Encoder
-from penstock.dataset_writer.order import permutation
+from penstock.dataset_writer.order import check_seed, permutation
 from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek
 from penstock.dataset_writer.table import write_table
@@ -67,6 +67,7 @@ def write(
         The manifest.
     """
     options: dict[str, Any] = {"shards": shards, "compression": compression, "level": level, "replace": replace}
+    check_seed(shuffle)
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar(progress, source.num_rows) as bar:
@@ -74,13 +75,14 @@ def write(
             return write_table(
                 source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
+    order = None
     if shuffle is not None and isinstance(data, list):
-        order = _order(shuffle, len(data))
-        assert order is not None
-        source, shuffle = iter([data[row] for row in order.tolist()]), None
+        order = permutation(shuffle, 0, len(data)).tolist()
+        source, shuffle = iter([data[row] for row in order]), None
     with Writer(
         path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
     ) as writer:
+        writer.row_numbers = order
         _write_stream(writer, source, map, constant=isinstance(data, list | tuple))
     return writer.manifest
 

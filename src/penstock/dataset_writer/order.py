@@ -6,6 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def check_seed(seed: int | None) -> None:
+    """Refuse what is no seed."""
+    if seed is not None and not 0 <= seed < 1 << 64:
+        raise ValueError(f"shuffle is a seed from 0 to 2**64 - 1, not {seed}")
+
+
 def permutation(seed: int, block: int, rows: int) -> NDArray[np.int64]:
     """Answer an order of ``rows`` rows that is the same for the same seed and block, always and everywhere.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -15,7 +16,7 @@ from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Block, Encoder, schema_error
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
-from penstock.dataset_writer.order import deal, permutation
+from penstock.dataset_writer.order import check_seed, deal, permutation
 from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import ColumnTable, Table, as_table
 from penstock.dataset_writer.target import Target
@@ -57,6 +58,8 @@ class Writer:
         sync: Closing waits until the shards are on the disk.
     """
 
+    _closed = True  # until there is something to close
+
     def __init__(
         self,
         path: StrPath,
@@ -71,9 +74,8 @@ class Writer:
         progress: bool | None = None,
         sync: bool = False,
     ) -> None:
-        self._closed = True  # until there is something to close
-        if shuffle is not None and not 0 <= shuffle < 1 << 64:
-            raise ValueError(f"shuffle is a seed from 0 to 2**64 - 1, not {shuffle}")
+        self._path = path
+        check_seed(shuffle)
         self._encoder: Encoder | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
@@ -86,6 +88,8 @@ class Writer:
         self._first_bytes = 0
         self._unweighed = 1  # rows that may come before the size of all is looked at
         self._written = self._blocks = 0
+        self.row_numbers: Sequence[int] | None = None
+        """What errors call the rows, where they do not come in their own order."""
         if schema is not None:
             self._start(schema)
         self._running: list[Future[None]] = []
@@ -186,6 +190,9 @@ class Writer:
     def __del__(self) -> None:
         if not self._closed:
             self._give_up()
+            warnings.warn(
+                f"the Writer for {self._path} was not closed; nothing is left", ResourceWarning, 2, source=self
+            )
 
     def _look_at(self, rows: list[Any]) -> int:
         """Keep rows that a schema will be inferred from; answer how many."""
@@ -236,11 +243,11 @@ class Writer:
         assert self._encoder is not None
         rows = len(self._gatherer)
         columns: Any = self._gatherer.take()
-        numbers: Sequence[int] = range(self._written, self._written + rows)
+        numbers = self._numbers(rows)
         if self._shuffle is not None:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
-            numbers = (self._written + order).tolist()
+            numbers = [numbers[row] for row in order.tolist()]
         self._deal(self._encoder.columns_block(columns, rows, numbers))
 
     def _deal(self, block: Block) -> None:
@@ -264,12 +271,18 @@ class Writer:
     def _failure(self, error: BaseException) -> BaseException:
         """Give up, and answer what to raise: an error about a value says where the schema comes from."""
         if isinstance(error, RowFault):
-            error = schema_error(error, self._written)
+            row = self._numbers(error.row + 1)[error.row]
+            error = schema_error(RowFault(row, error.message, error.feature))
         if isinstance(error, SchemaError) and self._inferred_from and not self._closed:
             hint = f"the schema was inferred from {self._inferred_from}; pass schema=... for another"
             error = SchemaError(f"{error} ({hint})")
         self._give_up()
         return error
+
+    def _numbers(self, count: int) -> Sequence[int]:
+        """Answer what errors call the next rows."""
+        rows = range(self._written, self._written + count)
+        return rows if self.row_numbers is None else self.row_numbers[rows.start : rows.stop]
 
     def _check_open(self) -> None:
         if self._closed:

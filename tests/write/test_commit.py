@@ -1,0 +1,135 @@
+"""The manifest is the commit: a data set is whole, or it is not there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reading import contents, values
+
+import penstock as ps
+from processes import start_python
+
+
+def failing(rows: int = 1000) -> Iterator[dict[str, Any]]:
+    for i in range(rows):
+        yield {"x": i}
+    raise RuntimeError("the source is gone")
+
+
+def test_an_exception_leaves_nothing(tmp_path: Path):
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        ps.write(tmp_path / "data", failing(100_000), shards=3)
+    with pytest.raises(KeyboardInterrupt), ps.Writer(tmp_path / "data") as writer:
+        writer.write({"x": 1})
+        raise KeyboardInterrupt
+    with pytest.raises(ps.SchemaError):
+        ps.write(tmp_path / "data", {"x": np.array([1, 2, None, "a"], object)}, schema=ps.Schema({"x": int}))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_stands_there_is_not_touched_unasked(tmp_path: Path):
+    ps.write(tmp_path / "data", {"x": np.arange(10)}, shards=2)
+    before = contents(tmp_path)
+    for shards in (1, 2):
+        with pytest.raises(FileExistsError, match="replace=True replaces it"):
+            ps.write(tmp_path / "data", {"x": np.arange(5)}, shards=shards)
+    (tmp_path / "data.penstock.json").unlink()
+    with pytest.raises(FileExistsError):  # shards alone stand in the way, too
+        ps.write(tmp_path / "data", {"x": np.arange(5)}, shards=3)
+    del before["data.penstock.json"]
+    assert contents(tmp_path) == before
+
+
+def test_replacing_removes_all_of_the_old(tmp_path: Path):
+    ps.write(tmp_path / "data", {"x": np.arange(10)}, shards=4)
+    ps.write(tmp_path / "data-more", {"x": np.arange(10)})  # another data set
+    (tmp_path / "data-notes.txt").write_text("mine")
+    manifest = ps.write(tmp_path / "data", {"x": np.arange(5)}, shards=2, compression="GZIP", replace=True)
+    assert sorted(os.listdir(tmp_path)) == [
+        "data-00000-of-00002.tfrecord.gz",
+        "data-00001-of-00002.tfrecord.gz",
+        "data-more-00000-of-00001.tfrecord",
+        "data-more.penstock.json",
+        "data-notes.txt",
+        "data.penstock.json",
+    ]
+    assert values(tmp_path, manifest) == list(range(5))
+
+
+def test_replacing_that_fails_leaves_the_old(tmp_path: Path):
+    ps.write(tmp_path / "data", {"x": np.arange(10)}, shards=2)
+    before = contents(tmp_path)
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        ps.write(tmp_path / "data", failing(), shards=2, replace=True)
+    assert contents(tmp_path) == before
+
+
+def test_a_failure_while_shards_get_their_names_leaves_no_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    replace = os.replace
+
+    def full(source: str, target: str) -> None:
+        if target.endswith("00001-of-00003.tfrecord"):
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        ps.write(tmp_path / "data", {"x": np.arange(10)}, shards=3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_no_data_set(tmp_path: Path):
+    process = start_python(
+        """
+        def rows():
+            for i in range(10**9):
+                yield {"x": i}
+                if i == 300_000:
+                    print("on the way")
+        ps.write(sys.argv[1], rows(), shards=2)
+        """,
+        tmp_path / "data",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"on the way\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    visible = [name for name in os.listdir(tmp_path) if not name.startswith(".")]
+    assert visible == []
+    manifest = ps.write(tmp_path / "data", {"x": np.arange(3)})  # and the way is free
+    assert values(tmp_path, manifest) == [0, 1, 2]
+
+
+def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path):
+    writer = ps.Writer(tmp_path / "data")
+    writer.write({"x": 1})
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        del writer
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("shuffle", ["None", "7"])
+def test_memory_is_bounded_whatever_the_size_of_a_stream(tmp_path: Path, shuffle: str):
+    process = start_python(
+        f"""
+        import numpy as np
+        import resource
+        def rows(count):
+            for i in range(count):
+                yield {{"x": np.full(2500, i, np.float32)}}
+        ps.write(sys.argv[1] + "/small", rows(9_000), shards=2, shuffle={shuffle})
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        ps.write(sys.argv[1] + "/large", rows(45_000), shards=2, shuffle={shuffle})
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        """,
+        tmp_path,
+    )
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    assert int(out) < 60_000  # kilobytes, of 450 MB written
