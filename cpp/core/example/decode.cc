@@ -133,15 +133,34 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
   const auto visit = [&](Section section, const Entry& entry) {
     const bool context = section == Section::kContext;
     KeyIndex& index = context ? context_ : sequence_;
-    const int feature = index.find(entry.key, position[static_cast<std::size_t>(section)]++);
+    const std::size_t at = position[static_cast<std::size_t>(section)]++;
+    const int feature = index.find(entry.key, at);
     if (feature == KeyIndex::kNotAsked)
       return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
     for (int f = feature; f != KeyIndex::kNotAsked; f = same_key_[static_cast<std::size_t>(f)])
       if (!found_entry(f, entry, record, row, columns)) return false;
+    if (entry.is_short && states_[static_cast<std::size_t>(feature)] == State::kDecoded) learn_head(at, entry, feature);
     return true;
   };
-  const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit);
+  const auto skim = [&](Section section, wire::Cursor& cursor) {
+    if (section != Section::kContext) return false;
+    const int feature = heads_.read(cursor, position[1], [&](int f) -> std::byte* {
+      const auto i = static_cast<std::size_t>(f);
+      // A key that comes again goes the general way, which checks what it replaces.
+      return states_[i] == State::kAbsent ? columns[i].dense + row * plan_.features[i].value_bytes : nullptr;
+    });
+    if (feature == ScalarHeads::kNone) return false;
+    states_[static_cast<std::size_t>(feature)] = State::kDecoded;
+    ++position[1];
+    return true;
+  };
+  const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit, skim);
   return good || fail(ExampleFault::kMalformed);
+}
+
+void PartDecoder::learn_head(std::size_t position, const Entry& entry, int feature) {
+  const auto f = static_cast<std::size_t>(feature);
+  if (same_key_[f] == KeyIndex::kNotAsked) heads_.learn(position, entry, feature, plan_.features[f].kind);
 }
 
 bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {

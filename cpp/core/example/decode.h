@@ -15,6 +15,7 @@
 #include "core/example/key_index.h"
 #include "core/example/plan.h"
 #include "core/example/row_values.h"
+#include "core/example/scalar_heads.h"
 
 namespace penstock {
 
@@ -62,6 +63,7 @@ class PartDecoder {
 
   bool found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
                    std::span<ColumnPart> columns);
+  void learn_head(std::size_t position, const Entry& entry, int feature);
   bool find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns);
   bool decode_row(std::size_t feature, std::size_t row, ColumnPart& column);
   bool decode_sequence(std::size_t feature, ColumnPart& column);
@@ -73,6 +75,7 @@ class PartDecoder {
   const DecodePlan& plan_;
   KeyIndex context_;
   KeyIndex sequence_;
+  ScalarHeads heads_;
   std::vector<std::uint8_t> scalar_;     // whether a feature is decoded on the walk
   std::vector<int> same_key_;            // the next feature with the same key, or kNotAsked
   std::vector<std::string> step_heads_;  // what stands before the floats of a step, where a step is floats of one size

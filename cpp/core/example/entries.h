@@ -25,7 +25,8 @@ using Joined = SharedBuffer;
 struct Entry {
   wire::Bytes key;
   wire::Bytes value;
-  bool joined = false;  // the value lies in the joined buffer, not in the record
+  bool joined = false;    // the value lies in the joined buffer, not in the record
+  bool is_short = false;  // written with lengths of one byte: 0a E  0a K key  12 V value
 };
 
 enum class Section : std::uint8_t { kContext = 1, kSequence = 2 };
@@ -44,7 +45,7 @@ inline bool read_short_entry(wire::Cursor& cursor, Entry& entry) {
   const std::byte* value = p + 4 + key;
   // Four bytes of tags and lengths, the key, and the value: together they must fill the entry.
   if (at(value) != 0x12 || at(value + 1) + key + 4 != size) return false;
-  entry = {{p + 4, key}, {value + 2, size - key - 4}, false};
+  entry = {{p + 4, key}, {value + 2, size - key - 4}, false, true};
   cursor.p = p + 2 + size;
   return true;
 }
@@ -66,9 +67,10 @@ inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
 }
 
 // Calls visit(section, entry) for each entry; false when the message is malformed or the visitor stopped. A plain
-// Example has no feature lists: its field 2 is unknown and skipped.
-template <typename Visit>
-bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, Visit&& visit) {
+// Example has no feature lists: its field 2 is unknown and skipped. Before each entry, skim(section, cursor) may take
+// it from the cursor itself, and answers whether it did.
+template <typename Visit, typename Skim>
+bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, Visit&& visit, Skim&& skim) {
   wire::Cursor top(message);
   while (!top.done()) {
     wire::Tag tag;
@@ -83,6 +85,7 @@ bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, V
     if (!top.read_bytes(bytes)) return false;
     wire::Cursor map(bytes);
     while (!map.done()) {
+      if (skim(section, map)) continue;
       Entry entry;
       if (read_short_entry(map, entry)) {
         if (!visit(section, entry)) return false;
@@ -97,6 +100,11 @@ bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, V
     }
   }
   return true;
+}
+
+template <typename Visit>
+bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, Visit&& visit) {
+  return visit_entries(message, sequence_example, joined, visit, [](Section, wire::Cursor&) { return false; });
 }
 
 }  // namespace penstock
