@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.text import Text
 
+from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
 from penstock.cli.problems import Problem, advice_on, is_expected, problem_of
@@ -20,6 +21,7 @@ _EXAMPLES = """\b
 Examples:
   penstock verify train.tfrecord
   penstock verify data/ 's3://bucket/train-*.tfrecord'
+  penstock verify data/train.penstock.json
   penstock verify data/ --json | jq '.files[] | select(.problems != [])'
 """
 
@@ -46,13 +48,16 @@ class Report:
 def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: bool) -> None:
     """Read files whole and check every checksum.
 
-    Lists everything that is damaged, and reads on behind it where there is a way.
+    Lists everything that is damaged, and reads on behind it where there is a way. Of a data set, given as its directory
+    or its manifest (NAME.penstock.json), also what is missing, changed or one too many.
     """
-    files = expand(paths)
+    files = expand(with_shards(paths))
+    manifests = find_manifests(paths)
     jobs = jobs_for(len(files), jobs)
     threads = max(1, min(4, (os.cpu_count() or 1) // jobs))
     start = time.perf_counter()
     reports = on_each(files, lambda file, ticker: _verify(file, reading, threads, ticker), jobs=jobs, title="verifying")
+    reports += on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
     seconds = time.perf_counter() - start
     problems = [problem for report in reports for problem in report.problems]
     if as_json:
@@ -61,6 +66,12 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     else:
         _print(reports, problems, seconds)
     click.get_current_context().exit(1 if problems else 0)
+
+
+def _verify_manifest(path: str, ticker: Ticker) -> Report:
+    problems = problems_of_manifest(path)
+    ticker.advance(1)
+    return Report(path, 0, 0, problems)
 
 
 def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker) -> Report:

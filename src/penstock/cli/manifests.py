@@ -1,0 +1,80 @@
+"""Data sets among the paths that were given: their manifests, and the shards that these name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.errors import ManifestError
+from penstock.files import locate
+from penstock.manifest import SUFFIX, Finding, Manifest
+
+_ADVICE = {
+    "missing": "copy the data set again, all of its files",
+    "size": "the file was cut short or written anew; copy the data set again",
+    "checksum": "the file is not the one that was written; copy the data set again",
+    "extra": "it is left from another data set of the same name; remove it, or readers may take it for a part of this",
+}
+
+
+def with_shards(paths: Iterable[str]) -> list[str]:
+    """Answer the paths with the shards of a data set in the place of its manifest."""
+    return [file for path in paths for file in (_shards(path) if path.endswith(SUFFIX) else [path])]
+
+
+def find_manifests(paths: Iterable[str]) -> list[str]:
+    """Answer the manifests that are named, and those in the directories that are."""
+    found: list[str] = []
+    for path in paths:
+        if path.endswith(SUFFIX):
+            found.append(path)
+            continue
+        store, name = locate(path)
+        try:
+            store.stat(name)
+        except IsADirectoryError:
+            found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
+        except OSError:
+            # Object stores have no directories, only names that begin alike; what is not there is reported elsewhere.
+            if "://" in name:
+                found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
+    return found
+
+
+def problems_of_manifest(path: str) -> list[Problem]:
+    """Compare a data set with its manifest."""
+    folder = _folder(path)
+    try:
+        findings = Manifest.load(path).verify(folder or ".")
+    except Exception as error:
+        if not is_expected(path, error):
+            raise
+        return [problem_of(path, error)]
+    return [_problem(folder, finding) for finding in findings]
+
+
+def _shards(path: str) -> list[str]:
+    """Answer the shards that are there; the check of the manifest reports the others, and what is wrong with it."""
+    store, _ = locate(path)
+    try:
+        manifest = Manifest.load(path)
+    except (OSError, ManifestError):
+        return []
+    there = []
+    for shard in manifest.shards:
+        file = _folder(path) + shard.name
+        try:
+            store.stat(file)
+        except OSError:
+            continue
+        there.append(file)
+    return there
+
+
+def _problem(folder: str, finding: Finding) -> Problem:
+    return Problem(folder + finding.shard, f"manifest-{finding.kind}", finding.message, _ADVICE[finding.kind])
+
+
+def _folder(path: str) -> str:
+    """Answer what stands before the name, with its slash."""
+    return path[: len(path) - len(path.replace("\\", "/").rpartition("/")[2])]
