@@ -20,19 +20,19 @@ BLOCKS = -(-int(os.environ.get("PENSTOCK_CASES", BLOCK)) // BLOCK)
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
-def test_random_records_decode_as_tensorflow_parses_them(oracle: Oracle, block: int) -> None:
+def test_random_records_decode_as_tensorflow_parses_them(block: int) -> None:
     made = list(cases(block, BLOCK))
-    theirs = oracle.parse_examples(*((case.description, case.records, case.schema.is_sequence) for case in made))
+    answers = iter(parsed_by_tensorflow([case for case in made if not case.stricter]))
     decoded = refused = 0
-    for number, (case, expected) in enumerate(zip(made, theirs, strict=True)):
+    for number, case in enumerate(made):
         where = f"case {number} of block {block}: {case}"
         batch = decoded_or_refused(case)
+        expected = None if case.stricter else next(answers)
         if isinstance(batch, MalformedExampleError):
-            assert expected is None or case.stricter, f"{where}: {batch}"
+            assert expected is None, f"{where}: {batch}"
             refused += 1
             continue
-        assert expected is not None, f"{where}: TensorFlow refuses"
-        assert case.stricter is None, where
+        assert expected is not None, f"{where}: {case.stricter or 'TensorFlow refuses'}"
         tensors, lengths = expected
         for name, feature in case.schema.items():
             key = name if name in tensors else feature.key
@@ -40,6 +40,18 @@ def test_random_records_decode_as_tensorflow_parses_them(oracle: Oracle, block: 
         decoded += 1
     assert decoded > BLOCK / 2
     assert refused > BLOCK / 10
+
+
+def parsed_by_tensorflow(made: list[Case]) -> list[Any]:
+    """Ask a process of its own. Wrong counts may damage its memory: where it dies, each half is asked for alone."""
+    oracle = Oracle()
+    try:
+        return oracle.parse_examples(*((case.description, case.records, case.schema.is_sequence) for case in made))
+    except RuntimeError:
+        half = len(made) // 2
+        return parsed_by_tensorflow(made[:half]) + parsed_by_tensorflow(made[half:]) if half else [None]
+    finally:
+        oracle.close()
 
 
 def decoded_or_refused(case: Case) -> Batch | MalformedExampleError:
