@@ -25,9 +25,9 @@ def strings(count: int, start: int = 0) -> list[bytes]:
 SCHEMA = Schema({"s": Feature("str"), "b": Feature("bytes", (None,)), "n": Feature("int64")})
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "data.tfrecord"
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("records") / "data.tfrecord"
     with ps.RecordWriter(path) as writer:
         for record in strings(5000):
             writer.write(record)
