@@ -37,12 +37,12 @@ Missing missing_named(const std::string& name) {
 
 constexpr std::uint64_t kLargestItem = std::uint64_t{1} << 48;
 
-BoundFeature make_feature(const std::string& key, const std::string& dtype, const std::vector<std::size_t>& shape,
-                          bool raw, bool ragged, bool sequence, const std::string& missing, nb::bytes default_row,
+BoundFeature make_feature(nb::bytes key, const std::string& dtype, const std::vector<std::size_t>& shape, bool raw,
+                          bool ragged, bool sequence, const std::string& missing, nb::bytes default_row,
                           bool unset_takes_default) {
   BoundFeature bound;
   FeaturePlan& plan = bound.plan;
-  plan.key = key;
+  plan.key.assign(key.c_str(), key.size());
   plan.section = sequence ? Section::kSequence : Section::kContext;
   bound.shape = shape;
   if (dtype == "view") {
@@ -308,9 +308,9 @@ void bind_decoding(nb::module_& m) {
   nb::class_<BoundFeature>(m, "FeaturePlan", "What the decoder needs to know about a feature.")
       .def(
           "__init__",
-          [](BoundFeature* self, const std::string& key, const std::string& dtype,
-             const std::vector<std::size_t>& shape, bool raw, bool ragged, bool sequence, const std::string& missing,
-             nb::bytes default_row, bool unset_takes_default) {
+          [](BoundFeature* self, nb::bytes key, const std::string& dtype, const std::vector<std::size_t>& shape,
+             bool raw, bool ragged, bool sequence, const std::string& missing, nb::bytes default_row,
+             bool unset_takes_default) {
             new (self) BoundFeature(
                 make_feature(key, dtype, shape, raw, ragged, sequence, missing, default_row, unset_takes_default));
           },

@@ -220,13 +220,19 @@ void bind_reading(nb::module_& m) {
 
   m.def(
       "find_record",
-      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t max_record_bytes) {
-        const nb::gil_scoped_release release;
-        return find_record(path, start, max_record_bytes);
+      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t max_record_bytes, std::uint64_t budget) {
+        std::uint64_t found;
+        {
+          const nb::gil_scoped_release release;
+          found = find_record(path, start, max_record_bytes, budget);
+        }
+        return nb::make_tuple(found, budget);
       },
-      nb::arg("path"), nb::arg("start"), nb::arg("max_record_bytes"),
-      nb::sig("def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int) -> int"),
-      "Offset of the first whole frame at or after ``start``, or the file's size.");
+      nb::arg("path"), nb::arg("start"), nb::arg("max_record_bytes"), nb::arg("budget"),
+      nb::sig(
+          "def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int, budget: int) -> tuple[int, "
+          "int]"),
+      "Offset of the first whole frame at or after ``start``, or the file's size; and what is left of the budget.");
 
   m.def(
       "find_header",

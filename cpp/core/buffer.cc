@@ -31,7 +31,8 @@ class Shelf {
     return buffer;
   }
 
-  void put(std::unique_ptr<Buffer> buffer) {
+  // Called where nothing may be thrown: a buffer that finds no place is freed.
+  void put(std::unique_ptr<Buffer> buffer) noexcept try {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || buffer->capacity() > kMostIdleBytes) return;
     // A full shelf is emptied: what lies there longest is of sizes that nobody asks for any more.
@@ -39,8 +40,11 @@ class Shelf {
       idle_.clear();
       idle_bytes_ = 0;
     }
-    idle_bytes_ += buffer->capacity();
-    idle_[buffer->capacity()].push_back(std::move(buffer));
+    std::vector<std::unique_ptr<Buffer>>& shelf = idle_[buffer->capacity()];
+    const std::size_t capacity = buffer->capacity();
+    shelf.push_back(std::move(buffer));
+    idle_bytes_ += capacity;
+  } catch (const std::bad_alloc&) {
   }
 
  private:

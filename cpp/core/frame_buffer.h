@@ -17,20 +17,23 @@ class FrameBuffer {
   void append(std::span<const std::byte> payload) {
     append_written(payload.size(), [&](std::byte* out) {
       if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
+      return true;
     });
   }
 
-  // Frames a payload of `size` bytes that write(out) puts in place. It may scribble on kSlack bytes behind them.
-  static constexpr std::size_t kSlack = 8;
+  // Frames a payload of `size` bytes that write(out) puts in place. It may scribble on kSlack bytes behind them; where
+  // it answers false, there is no frame, and this answers false too.
+  static constexpr std::size_t kSlack = 16;
   template <typename Write>
-  void append_written(std::size_t size, Write&& write) {
+  bool append_written(std::size_t size, Write&& write) {
     reserve(kFrameOverhead + size + kSlack);
     std::byte* frame = buffer_->data() + size_;
     write_header(frame, size);
-    write(frame + kHeaderBytes);
+    if (!write(frame + kHeaderBytes)) return false;
     write_footer(frame, size);
     size_ += kFrameOverhead + size;
     ++count_;
+    return true;
   }
 
   std::span<const std::byte> bytes() const { return {buffer_ ? buffer_->data() : nullptr, size_}; }

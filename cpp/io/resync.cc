@@ -27,11 +27,11 @@ bool payload_matches(const File& file, std::uint64_t offset, std::uint64_t lengt
 
 }  // namespace
 
-std::uint64_t find_record(const std::filesystem::path& path, std::uint64_t start, std::uint64_t max_record_bytes) {
+std::uint64_t find_record(const std::filesystem::path& path, std::uint64_t start, std::uint64_t max_record_bytes,
+                          std::uint64_t& budget) {
   const File file(path);
   const std::uint64_t end = file.size();
   const std::uint64_t limit = std::min(max_record_bytes, kLargestRecord);
-  std::uint64_t budget = start < end ? 8 * (end - start) : 0;
   std::vector<std::byte> block(kBlockBytes), scratch(kBlockBytes);
   while (start < end) {
     const std::size_t size = file.read_at(block.data(), kBlockBytes, start);

@@ -156,9 +156,9 @@ def hop_headers(path: str | os.PathLike[str], start: int = 0, start_record: int 
     Count a file's records by their headers alone, and say what ended the walk.
     """
 
-def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int) -> int:
+def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int, budget: int) -> tuple[int, int]:
     """
-    Offset of the first whole frame at or after ``start``, or the file's size.
+    Offset of the first whole frame at or after ``start``, or the file's size; and what is left of the budget.
     """
 
 def find_header(data: object, start: int = 0) -> int:
@@ -242,7 +242,7 @@ class DecodeFault:
 class FeaturePlan:
     """What the decoder needs to know about a feature."""
 
-    def __init__(self, *, key: str, dtype: str, shape: Sequence[int], raw: bool = False, ragged: bool = False, sequence: bool = False, missing: str = 'error', default_row: bytes = ..., unset_takes_default: bool = True) -> None: ...
+    def __init__(self, *, key: bytes, dtype: str, shape: Sequence[int], raw: bool = False, ragged: bool = False, sequence: bool = False, missing: str = 'error', default_row: bytes = ..., unset_takes_default: bool = True) -> None: ...
 
 class NativeDecoder:
     """Decodes records into columns."""

@@ -42,8 +42,8 @@ class RecordReader:
         on_error: What damage does. ``"raise"``: an exception, after the good records before it. ``"tolerate_tail"``:
             an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip_record"``: records
             with a damaged payload are passed over. ``"skip_file"``: the file ends at the first damage. ``"salvage"``:
-            every record that is whole comes back: behind a damaged header the next one that checks itself is searched
-            (in a local plain file; a compressed or remote one ends there). What was passed over is in :attr:`damage`.
+            damaged payloads are passed over, and behind a damaged header the next frame that checks out is searched (in
+            a local plain file; a compressed or remote one ends there). What was passed over is in :attr:`damage`.
         skip: Records to pass over at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.

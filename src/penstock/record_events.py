@@ -81,27 +81,37 @@ class RecordEvents:
         return detect(self._head) if chosen is None else chosen
 
     def _from_threads(self) -> Iterator[RecordChunk | CorruptDataError]:
+        size = self._size or 0
+        budget = 8 * size
         start, record = 0, 0
         while True:
             broken = yield from self._unbroken(start, record)
             if broken is None:
                 return
-            with naming(self._path):
-                start = _core.find_record(self._path, broken.offset + 1, self._options.max_record_bytes)
+            if broken.kind == "too-large" and broken.offset + 16 + broken.need <= size:
+                # The header checks itself, so this is where the record ends, however long it is.
+                start = broken.offset + 16 + broken.need
+            else:
+                with naming(self._path):
+                    start, budget = _core.find_record(
+                        self._path, broken.offset + 1, self._options.max_record_bytes, budget
+                    )
             record = broken.record + 1
             yield error_of(broken, self._path, self._hint(broken, self._head), resumed=start)
 
     def _unbroken(self, start: int, record: int) -> Generator[RecordChunk | CorruptDataError, None, Fault | None]:
         """Read on from ``start``; end at, and answer, a header that cannot be read, where a way around it is wanted."""
+        # Behind damage there may be more of it, soon: reading far ahead would be for nothing.
+        ahead = {} if start == 0 else {"threads": 1, "block_bytes": 1 << 16}
         options = self._options
         with naming(self._path):
             records = _core.FileRecords(
                 self._path,
                 verify=options.verify,
                 max_record_bytes=options.max_record_bytes,
-                threads=options.threads,
                 start_offset=start,
                 start_record=record,
+                **({"threads": options.threads} | ahead),
             )
             try:
                 while (event := records.next()) is not None:

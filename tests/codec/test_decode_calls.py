@@ -96,13 +96,14 @@ def test_batches_before_a_bad_record_are_delivered():
     assert caught.value.record == 25
 
 
-def test_rows_before_damage_in_the_file_are_delivered(file: Path):
+def test_rows_before_damage_in_the_file_are_delivered(file: Path, tmp_path: Path):
     data = bytearray(file.read_bytes())
     data[-1] ^= 1  # the checksum of the last record
-    file.write_bytes(data)
+    damaged = tmp_path / "damaged.tfrecord"
+    damaged.write_bytes(data)
     ids: list[int] = []
     with pytest.raises(ps.ChecksumError):
-        for batch in Decoder(SCHEMA).decode_batches(ps.RecordReader(file).chunks(), 7):
+        for batch in Decoder(SCHEMA).decode_batches(ps.RecordReader(damaged).chunks(), 7):
             ids += batch["id"].tolist()
     assert ids == list(range(100))
 

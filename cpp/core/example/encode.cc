@@ -65,9 +65,10 @@ std::size_t varints_size(Element element, const std::byte* p, std::uint64_t n) {
   });
 }
 
-std::byte* put_varints(Element element, const std::byte* p, std::uint64_t n, std::byte* out) {
+// Stops at `end`, which it may pass by less than FrameBuffer::kSlack bytes.
+std::byte* put_varints(Element element, const std::byte* p, std::uint64_t n, std::byte* out, const std::byte* end) {
   return with_int_type(element, [&]<typename T>(T) {
-    for (std::uint64_t i = 0; i < n; ++i) out = put_varint_with_slack(out, load_int<T>(p + i * sizeof(T)));
+    for (std::uint64_t i = 0; i < n && out < end; ++i) out = put_varint_with_slack(out, load_int<T>(p + i * sizeof(T)));
     return out;
   });
 }
@@ -135,7 +136,15 @@ class RowEncoder {
   // Bytes of the row's map field; 0 where the feature is absent.
   std::size_t size() const { return size_; }
 
+  // Writes the size() bytes that were measured, and answers their end; nullptr where another thread changed the column
+  // in between. Never writes past them by kSlack bytes or more.
   std::byte* write(std::byte* out) const {
+    std::byte* end = out + size_;
+    return write_field(out) == end ? end : nullptr;
+  }
+
+ private:
+  std::byte* write_field(std::byte* out) const {
     if (!present_) return out;
     if (!head_.empty()) return write_scalar(out);
     out = put_field(out, 0x0A, entry_size_);
@@ -145,11 +154,11 @@ class RowEncoder {
     for (const Step& step : steps_) {
       if (column_.sequence()) out = put_field(out, 0x0A, step.feature);
       out = write_step(out, step);
+      if (out == nullptr) return nullptr;
     }
     return out;
   }
 
- private:
   struct Step {
     Items items{};
     std::size_t content = 0;  // the packed run, or all bytes values with their tags
@@ -232,9 +241,11 @@ class RowEncoder {
       return out + size;
     }
     if (column_.kind == Kind::kBytes) {
+      const std::byte* end = out + step.content;
       for (std::uint64_t i = 0; i < n; ++i) {
         std::span<const std::byte> bytes;
-        static_cast<void>(view_at(p + 16 * i, bytes));  // measured before, so it is sound
+        if (!view_at(p + 16 * i, bytes) || field_size(bytes.size()) > static_cast<std::size_t>(end - out))
+          return nullptr;
         out = put_field(out, 0x0A, bytes.size());
         if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
         out += bytes.size();
@@ -243,11 +254,15 @@ class RowEncoder {
     }
     if (n == 0) return out;
     out = put_field(out, 0x0A, step.content);
-    return write_numbers(out, p, n);
+    return write_numbers(out, p, n, step.content);
   }
 
-  std::byte* write_numbers(std::byte* out, const std::byte* p, std::uint64_t n) const {
-    if (column_.kind == Kind::kInt64) return put_varints(column_.element, p, n, out);
+  std::byte* write_numbers(std::byte* out, const std::byte* p, std::uint64_t n, std::size_t size) const {
+    if (column_.kind == Kind::kInt64) {
+      const std::byte* end = out + size;
+      out = put_varints(column_.element, p, n, out, end);
+      return out == end ? out : nullptr;
+    }
     if (column_.element == Element::kFloat32) {
       std::memcpy(out, p, 4 * n);
       return out + 4 * n;
@@ -288,7 +303,7 @@ class RowEncoder {
     out[size - 5] = static_cast<std::byte>(n + 4);
     out[size - 3] = static_cast<std::byte>(n + 2);
     out[size - 1] = static_cast<std::byte>(n);
-    return write_numbers(out + size, scalar_, 1);
+    return write_numbers(out + size, scalar_, 1, value_size_);
   }
 
   const EncodeColumn& column_;
@@ -314,13 +329,22 @@ EncodeResult encode_rows(std::span<const EncodeColumn> columns, bool sequence_ex
     }
     const std::size_t size = field_size(map_size[1]) + (sequence_example ? field_size(map_size[2]) : 0);
     if (size > kLargestExample) return {EncodeFault::kTooLarge, row, 0};
-    frames.append_written(size, [&](std::byte* out) {
+    std::size_t changed = columns.size();
+    const bool whole = frames.append_written(size, [&](std::byte* out) {
       for (std::size_t section = 1; section <= (sequence_example ? 2u : 1u); ++section) {
         out = put_field(out, section == 1 ? 0x0A : 0x12, map_size[section]);
         for (std::size_t c = 0; c < columns.size(); ++c)
-          if (static_cast<std::size_t>(columns[c].section) == section) out = encoders[c].write(out);
+          if (static_cast<std::size_t>(columns[c].section) == section) {
+            out = encoders[c].write(out);
+            if (out == nullptr) {
+              changed = c;
+              return false;
+            }
+          }
       }
+      return true;
     });
+    if (!whole) return {EncodeFault::kBadColumn, row, changed};
   }
   return {EncodeFault::kNone, rows, 0};
 }

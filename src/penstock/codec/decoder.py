@@ -51,6 +51,8 @@ class Decoder:
         validate: Literal["requested", "all"] = "requested",
         threads: int | None = None,
     ) -> None:
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1, found {threads}")
         if validate not in ("requested", "all"):
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
         self._schema = schema

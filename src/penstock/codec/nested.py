@@ -25,9 +25,11 @@ def nest(
     splits: list[NDArray[np.int64]] = []
     for level, ((lengths, record_offsets, _), expected) in enumerate(zip(partitions, below, strict=True)):
         bounds = np.zeros(len(lengths) + 1, np.int64)
-        # Lengths come from a file: a negative or a very large one must not wrap around.
+        # Lengths come from a file: a negative or a very large one is wrong, whatever their sum wraps around to.
         np.cumsum(np.clip(lengths, -1, 1 << 40), out=bounds[1:])
-        wrong = (np.diff(bounds[record_offsets]) != np.diff(expected)) | _any_negative(lengths, record_offsets)
+        wrong = (np.diff(bounds[record_offsets]) != np.diff(expected)) | _any_outside(
+            lengths, record_offsets, int(expected[-1])
+        )
         if wrong.any():
             row = int(wrong.argmax())
             total = int(bounds[record_offsets[row + 1]] - bounds[record_offsets[row]])
@@ -40,7 +42,8 @@ def nest(
     return Ragged(nested, partitions[0][1])
 
 
-def _any_negative(lengths: NDArray[np.int64], record_offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _any_outside(lengths: NDArray[np.int64], record_offsets: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+    """Whether a record has a length below zero, or above all that there is."""
     count = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths < 0, out=count[1:])
+    np.cumsum((lengths < 0) | (lengths > most), out=count[1:])
     return np.diff(count[record_offsets]) > 0

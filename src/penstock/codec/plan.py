@@ -50,6 +50,8 @@ def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
     for name in wanted:
         if name not in schema:
             raise SchemaError(f"the schema has no feature {name!r}; it has {', '.join(map(repr, schema))}")
+    if len(set(wanted)) != len(wanted):
+        raise ValueError("a feature is asked for twice")
     compiler = _Compiler(schema)
     features = tuple(compiler.add(name) for name in wanted)
     return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
@@ -67,7 +69,7 @@ class _Compiler:
         sequence = name in self._schema.sequence
         values = self._add_values(name, feature, sequence)
         lengths = [
-            self._append(name, key=key, dtype="int64", shape=[], ragged=True, missing="empty")
+            self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
             for key in feature.partitions
         ]
         return PlannedFeature(name, feature, sequence, (values, *lengths), _builder(feature))
@@ -85,7 +87,7 @@ class _Compiler:
             missing = "empty"
         return self._append(
             name,
-            key=name if feature.key is None else feature.key,
+            key=_key_bytes(name if feature.key is None else feature.key),
             dtype="view" if view else feature.dtype,
             shape=[] if whole else [size or 0 for size in feature.inner_shape],
             raw=feature.encoding == "raw",
@@ -115,6 +117,11 @@ class _Compiler:
         offset = len(self.default_bytes)
         self.default_bytes += value
         return size + value[:4] + bytes(4) + offset.to_bytes(4, "little")
+
+
+def _key_bytes(key: str) -> bytes:
+    """A key as it stands in a record; one that is no UTF-8 is a str with surrogate escapes."""
+    return key.encode("utf-8", "surrogateescape")
 
 
 def _flatten(value: Any) -> Iterable[Any]:
