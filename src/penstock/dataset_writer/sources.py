@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
 
@@ -66,7 +67,12 @@ class ArrowTable:
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(self.num_rows)
             return from_arrow(self._table.slice(start, stop - start))
-        return from_arrow(self._table.take(rows))
+        return self._whole.take(rows)
+
+    @cached_property
+    def _whole(self) -> Batch:
+        # pyarrow gathers rows of some types only.
+        return from_arrow(self._table)
 
     def sample(self) -> Columns:
         # Types tell everything but whether values are absent, which the whole column tells.
