@@ -43,6 +43,7 @@ SOURCES: dict[str, Any] = {
     "tuple of rows": lambda: tuple(ROWS),
     "generator of rows": lambda: iter(ROWS),
     "generator of batches": batches,
+    "list of batches": lambda: list(batches()),
     "Arrow table": lambda: TABLE,
     "Arrow table in chunks": lambda: pa.concat_tables([TABLE.slice(0, 7), TABLE.slice(7)]),
     "Arrow batch": lambda: TABLE.to_batches()[0],

@@ -76,19 +76,20 @@ def write(
                 source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     order = None
-    if shuffle is not None and isinstance(data, list):
+    rows_in_memory = isinstance(data, list | tuple) and len(data) > 0 and as_table(data[0]) is None
+    if shuffle is not None and rows_in_memory:
         order = permutation(shuffle, 0, len(data)).tolist()
         source, shuffle = iter([data[row] for row in order]), None
     with Writer(
         path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
     ) as writer:
         writer.row_numbers = order
-        _write_stream(writer, source, map, constant=isinstance(data, list | tuple))
+        _write_stream(writer, source, map, at_once=rows_in_memory)
     return writer.manifest
 
 
 def _write_stream(
-    writer: Writer, source: Table | Iterator[Any], function: Callable[[dict[str, Any]], Row] | None, *, constant: bool
+    writer: Writer, source: Table | Iterator[Any], function: Callable[[dict[str, Any]], Row] | None, *, at_once: bool
 ) -> None:
     if not isinstance(source, Iterator):
         source = _rows_of(source)
@@ -103,7 +104,7 @@ def _write_stream(
         items = (row for table in tables if table is not None for row in _rows_of(table))
     if function is not None:
         items = (function(dict(row)) for row in items)
-    elif constant:
+    elif at_once:
         while rows := list(islice(items, _ROWS_AT_ONCE)):
             writer.write_rows(rows)
         return
