@@ -43,7 +43,7 @@ def test_random_records_decode_as_tensorflow_parses_them(block: int) -> None:
 
 
 def parsed_by_tensorflow(made: list[Case]) -> list[Any]:
-    """Ask a process of its own. Wrong counts may damage its memory: where it dies, each half is asked for alone."""
+    """Ask a process of its own. Now and then its heap is damaged, it is not known by what: each half is asked again."""
     oracle = Oracle()
     try:
         return oracle.parse_examples(*((case.description, case.records, case.schema.is_sequence) for case in made))
