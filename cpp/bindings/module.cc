@@ -10,7 +10,8 @@ namespace nb = nanobind;
 NB_MODULE(_core, m) {
   m.doc() = "The native core of Penstock: frames, checksums, and reading ahead on threads.";
 
-  // At exit, Python drops objects in no order: a writer that a signal handler still holds is no leak to report to users.
+  // At exit, Python drops objects in no order: a writer that a signal handler still holds is no leak to report to
+  // users.
   nb::set_leak_warnings(false);
 
   // Operating-system errors become OSError, so that Python picks the subclass; the path is added by the caller.
