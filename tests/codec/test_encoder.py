@@ -186,6 +186,17 @@ def test_rows_may_be_any_mapping_and_lack_what_is_optional():
     assert ps.Decoder(schema).decode(records).to_list() == [{"a": 1, "b": None, "c": 7}, {"a": 2, "b": "x", "c": 3}]
 
 
+@pytest.mark.parametrize(("dtype", "values"), [("bytes", [b"a", b""]), ("str", ["é", "b"])])
+def test_tensors_of_strings_come_back(dtype: str, values: list):
+    schema = ps.Schema(
+        {"t": ps.Feature(dtype, (2,), encoding="tensor"), "o": ps.Feature(dtype, (None,), encoding="tensor")}
+    )
+    records = ps.Encoder(schema).encode([{"t": values, "o": values[:1]}])
+    batch = ps.Decoder(schema).decode(records)
+    assert batch["t"].tolist() == [values]
+    assert batch["o"][0].tolist() == values[:1]
+
+
 def test_python_floats_are_rounded_to_float32_as_by_tensorflow():
     schema = ps.Schema({"x": float})
     records = ps.Encoder(schema).encode([{"x": 0.1}, {"x": math.nan}, {"x": -math.inf}, {"x": 16777217.0}])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 import penstock as ps
-from penstock.codec.images import decode_image, decode_images, encode_image
+from penstock.codec.images import decode_image, encode_image
 from png_files import GRAY_ALPHA, PALETTE, RGB, RGBA, png
 
 ANY = (None, None, None)
@@ -138,28 +138,32 @@ def test_arrays_that_are_no_images_are_refused(encoding: str, array: np.ndarray)
         encode_image(array, encoding)
 
 
+def column(rows: list[bytes], shape: tuple[int | None, ...]) -> np.ndarray:
+    """Decode a column of images."""
+    records = ps.Encoder(ps.Schema({"image": "bytes"})).encode([{"image": row} for row in rows])
+    decoder = ps.Decoder(ps.Schema({"image": ps.Feature("uint8", shape, encoding="image")}))
+    return decoder.decode(records)["image"]
+
+
 def test_many_images_keep_their_order():
-    rows = [png(1, 1, bytes([number])) for number in range(100)]
-    column = decode_images(rows, dtype="uint8", shape=(1, 1, 1), threads=4)
-    assert isinstance(column, np.ndarray)
-    assert column.ravel().tolist() == list(range(100))
+    images = column([png(1, 1, bytes([number])) for number in range(100)], (1, 1, 1))
+    assert images.ravel().tolist() == list(range(100))
 
 
-def test_images_of_several_sizes_are_a_list():
-    rows = [png(width, 1, bytes(width)) for width in range(1, 9)]
-    column = decode_images(rows, dtype="uint8", shape=(None, None, 3))
-    assert [image.shape for image in column] == [(1, width, 3) for width in range(1, 9)]
+def test_images_of_several_sizes_are_an_array_of_arrays():
+    images = column([png(width, 1, bytes(width)) for width in range(1, 9)], (None, None, 3))
+    assert [image.shape for image in images] == [(1, width, 3) for width in range(1, 9)]
 
 
 def test_no_images_are_an_empty_column():
-    assert np.shape(decode_images([], dtype="uint8", shape=(2, 3, 1))) == (0, 2, 3, 1)
+    assert column([], (2, 3, 1)).shape == (0, 2, 3, 1)
 
 
-def test_the_first_bad_row_is_named():
+def test_the_first_bad_image_is_named():
     rows = [png(1, 1, b"a"), b"no image", png(1, 1, b"b"), b"none either"]
-    with pytest.raises(ps.MalformedExampleError) as caught:
-        decode_images(rows, dtype="uint8", shape=ANY, threads=2)
-    assert caught.value.record == 1
+    with pytest.raises(ps.MalformedExampleError, match="record 1") as caught:
+        column(rows, ANY)
+    assert (caught.value.record, caught.value.feature) == (1, "image")
 
 
 def test_without_pillow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):

@@ -13,6 +13,7 @@ from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn
 from penstock.errors import MissingExtraError, PenstockError
 from penstock.schema import Feature
+from penstock.schema.dtype import TEXT
 
 # Below this many rows starting threads costs more than it saves.
 _WORTH_THREADS = 8
@@ -29,14 +30,15 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
     dense = len(shape) == len(feature.shape)
     decode = _decode_tensor if feature.encoding == "tensor" else _decode_image
     rows = column.to_list()
-    out: NDArray[Any] = np.empty((len(rows), *shape), feature.numpy_dtype) if dense else np.empty(len(rows), object)
+    dtype = _array_dtype(feature)
+    out: NDArray[Any] = np.empty((len(rows), *shape), dtype) if dense else np.empty(len(rows), object)
 
     def fill(i: int) -> None:
         if valid is not None and not valid[i]:
             if feature.has_default:
-                out[i] = np.asarray(feature.default, feature.numpy_dtype)
+                out[i] = np.asarray(feature.default, dtype)
             else:
-                out[i] = 0 if dense else None
+                out[i] = 0 if dense and not dtype.hasobject else None
             return
         try:
             out[i] = decode(feature, rows[i])
@@ -65,9 +67,18 @@ def _decode_tensor(feature: Feature, data: bytes) -> NDArray[Any]:
     from penstock.codec.tensor_proto import parse_tensor
 
     array = parse_tensor(data)
-    if array.dtype != feature.numpy_dtype:
-        raise ValueError(f"expected a {feature.dtype} tensor, found {array.dtype}")
+    if array.dtype != _array_dtype(feature):
+        raise ValueError(
+            f"expected a {feature.dtype} tensor, found {'bytes' if array.dtype == object else array.dtype}"
+        )
+    if feature.dtype == "str":
+        array = np.array([value.decode() for value in array.flat], object).reshape(array.shape)
     return _fitting(feature, array)
+
+
+def _array_dtype(feature: Feature) -> np.dtype[Any]:
+    """The dtype of one row: strings in a tensor are Python objects."""
+    return np.dtype(object) if feature.dtype in TEXT else feature.numpy_dtype
 
 
 def _fitting(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:

@@ -14,9 +14,6 @@ from __future__ import annotations
 
 import functools
 import io
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -66,33 +63,6 @@ def decode_image(data: Buffer, *, dtype: str, shape: ImageShape) -> NDArray[Any]
         raise MalformedExampleError(f"an image of {len(data)} bytes cannot be decoded: {reason}") from error
     _check_size(pixels.shape[:2], shape)
     return pixels
-
-
-def decode_images(
-    rows: Sequence[Buffer], *, dtype: str, shape: ImageShape, threads: int | None = None
-) -> NDArray[Any] | list[NDArray[Any]]:
-    """Decode many images on several threads: an array ``[n, *shape]`` where the shape is known, a list where it is not.
-
-    An error has the row's position as its ``record``.
-    """
-
-    column: Any = [None] * len(rows) if None in shape else np.empty((len(rows), *shape), dtype)
-
-    def decode(position: int) -> None:
-        try:
-            column[position] = decode_image(rows[position], dtype=dtype, shape=shape)
-        except MalformedExampleError as error:
-            error.record = position
-            raise
-
-    _pillow("decoding")  # where it is missing, no thread need start
-    pool = ThreadPoolExecutor(threads or os.cpu_count())  # Pillow decodes without holding the interpreter
-    try:
-        for _ in pool.map(decode, range(len(rows))):
-            pass
-    finally:
-        pool.shutdown(cancel_futures=True)
-    return column  # type: ignore[no-any-return]
 
 
 def encode_image(array: ArrayLike, encoding: str, *, quality: int = 95) -> bytes:
