@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from schema_examples import example, field, sequence_example, varint
 
 import penstock as ps
 from penstock import Feature, Schema
+from schema_examples import example, field, sequence_example, varint
 
 
 def write(path: Path, payloads: Iterable[bytes]) -> Path:

@@ -7,10 +7,10 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_examples import example, feature, field, sequence_example, varint
 
 from penstock import MalformedExampleError
 from penstock.schema.inference.wire import Found, Values, read_features
+from schema_examples import example, feature, field, sequence_example, varint
 
 
 def read(payload: bytes) -> dict[str, tuple[Values, ...]]:
