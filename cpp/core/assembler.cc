@@ -18,7 +18,9 @@ void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t e
       start_long_record();
     } else {
       begin -= tail_.size;
-      if (tail_.size != 0) std::memcpy(buffer->data() + begin, tail_.buffer->data() + tail_.begin, tail_.size);
+      // A block that goes on where the last one ended, in the same buffer, has its head before it already.
+      if (tail_.size != 0 && tail_.buffer != buffer)
+        std::memcpy(buffer->data() + begin, tail_.buffer->data() + tail_.begin, tail_.size);
       tail_ = {};
       return walk(buffer, begin, end, events);
     }

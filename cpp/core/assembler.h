@@ -32,8 +32,8 @@ class Assembler {
   explicit Assembler(const AssemblerOptions& options)
       : options_(options), offset_(options.start_offset), record_(options.start_record) {}
 
-  // Takes the block [begin, end) of `buffer`; buffer bytes before `begin` are head room. Appends what is complete to
-  // `events`. After a fault, blocks are ignored.
+  // Takes the block [begin, end) of `buffer`; buffer bytes before `begin` are head room, or the last block. Appends
+  // what is complete to `events`. After a fault, blocks are ignored.
   void add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
 
   // The input is over: a record that is still incomplete is a fault.

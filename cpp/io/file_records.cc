@@ -18,6 +18,9 @@
 namespace penstock {
 namespace {
 
+// What the second-level cache of most CPUs holds.
+constexpr std::size_t kSliceBytes = std::size_t{256} << 10;
+
 AssemblerOptions assembler_options(const std::filesystem::path& path, const FileRecordsOptions& options,
                                    std::uint64_t file_size) {
   return {options.max_record_bytes, file_size, options.start_offset, options.start_record,
@@ -38,6 +41,10 @@ struct FileRecords::State {
 
   void work();
   void process(std::uint64_t block);
+  void read(std::byte* out, std::size_t size, std::uint64_t offset) const;
+  void scan(std::uint64_t block, const SharedBuffer& buffer, std::size_t begin, std::size_t end, bool ends_block,
+            std::vector<Event>& found);
+  void check(std::vector<Event>& found, std::vector<Event>& checked) const;
 
   const FileRecordsOptions options;
   const File file;
@@ -97,34 +104,57 @@ void FileRecords::State::process(std::uint64_t block) {
   const std::uint64_t offset = options.start_offset + block * options.block_bytes;
   const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(options.block_bytes, file_size - offset));
   const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
-  if (file.read_at(buffer->data() + head_room, size, offset) != size)
-    throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");
-
-  std::vector<Event> whole;
-  {
-    std::unique_lock lock(mutex);
-    turn.wait(lock, [&] { return stop || next_turn == block || error_block < block; });
-    if (stop || error_block < block) return;
-  }
-  assembler.add(buffer, head_room, head_room + size, whole);
-  if (block + 1 == blocks) assembler.finish(whole);
-  {
-    const std::lock_guard lock(mutex);
-    ++next_turn;
-  }
-  turn.notify_all();
-
   std::vector<Event> checked;
-  if (options.verify) {
-    for (const Event& event : whole) verify(event, checked);
+  if (options.threads == 1) {
+    // Alone, there is nobody to wait for: a slice is scanned and verified while it is in the nearest cache.
+    for (std::size_t at = 0; at < size; at += kSliceBytes) {
+      const std::size_t slice = std::min(kSliceBytes, size - at);
+      read(buffer->data() + head_room + at, slice, offset + at);
+      std::vector<Event> found;
+      scan(block, buffer, head_room + at, head_room + at + slice, at + slice == size, found);
+      check(found, checked);
+    }
   } else {
-    checked = std::move(whole);
+    read(buffer->data() + head_room, size, offset);
+    {
+      std::unique_lock lock(mutex);
+      turn.wait(lock, [&] { return stop || next_turn == block || error_block < block; });
+      if (stop || error_block < block) return;
+    }
+    std::vector<Event> found;
+    scan(block, buffer, head_room, head_room + size, true, found);
+    {
+      const std::lock_guard lock(mutex);
+      ++next_turn;
+    }
+    turn.notify_all();
+    check(found, checked);
   }
   {
     const std::lock_guard lock(mutex);
     results.emplace(block, std::move(checked));
   }
   arrival.notify_all();
+}
+
+void FileRecords::State::read(std::byte* out, std::size_t size, std::uint64_t offset) const {
+  if (file.read_at(out, size, offset) != size)
+    throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");
+}
+
+void FileRecords::State::scan(std::uint64_t block, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
+                              bool ends_block, std::vector<Event>& found) {
+  assembler.add(buffer, begin, end, found);
+  if (ends_block && block + 1 == blocks) assembler.finish(found);
+}
+
+void FileRecords::State::check(std::vector<Event>& found, std::vector<Event>& checked) const {
+  for (Event& event : found) {
+    if (options.verify)
+      verify(event, checked);
+    else
+      checked.push_back(std::move(event));
+  }
 }
 
 FileRecords::FileRecords(const std::filesystem::path& path, const FileRecordsOptions& options)

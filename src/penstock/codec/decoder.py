@@ -20,9 +20,6 @@ from penstock.schema import Schema
 
 Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
 
-# Batches of large records are not decoded far ahead: they hold the memory that their records were read to.
-_MOST_AHEAD = 32 << 20
-
 Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Makes the memory of a dense column: called with its name, shape and dtype."""
 
@@ -94,21 +91,19 @@ class Decoder:
         if size < 1:
             raise ValueError(f"a batch has at least one row, not {size}")
         failure: list[Exception] = []
+        # One batch for each thread, and no more: what is decoded further ahead has left the caches when it is used.
+        most_ahead = max(1, self._threads - 1)
         queue = _core.DecodeQueue(self._native, self._threads)
         try:
-            ahead: deque[tuple[list[RecordChunk], int]] = deque()
-            ahead_bytes = 0
+            ahead: deque[list[RecordChunk]] = deque()
             for part in rebatch(_until_failure(chunks, failure), size):
-                payload = sum(int(chunk.spans[:, 1].sum()) for chunk in part)
                 queue.submit(part, self._outputs(part, {}, allocate))
-                ahead.append((part, payload))
-                ahead_bytes += payload
-                while len(ahead) > self._threads + 1 or (ahead_bytes > _MOST_AHEAD and len(ahead) > 1):
-                    part, payload = ahead.popleft()
-                    ahead_bytes -= payload
-                    yield self._batch(part, queue.next())
-            for part, _ in ahead:
-                yield self._batch(part, queue.next())
+                ahead.append(part)
+                del part  # or its memory could not be used again while the consumer works
+                if len(ahead) > most_ahead:
+                    yield self._batch(ahead.popleft(), queue.next())
+            while ahead:
+                yield self._batch(ahead.popleft(), queue.next())
         finally:
             queue.close()
         if failure:
