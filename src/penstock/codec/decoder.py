@@ -119,11 +119,14 @@ class Decoder:
             raise self._error(chunks, fault)
         built = {}
         for planned in self._plan.features:
+            if planned.build is None:
+                built[planned.name] = columns[planned.native[0]]
+                continue
             try:
                 built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
             except RowFault as found:
                 raise _error_at(chunks, found.row, planned.name, found.message) from None
-        return Batch(built, num_rows=rows)
+        return Batch.of_equal_columns(built, rows)
 
     def _outputs(
         self, chunks: list[RecordChunk], out: Mapping[str, NDArray[Any]], allocate: Allocate | None
@@ -174,10 +177,7 @@ class Decoder:
 
 def _takes_memory(planned: PlannedFeature) -> bool:
     """Whether the caller may provide a column's memory: dense numbers, which the native decoder stores as they are."""
-    feature = planned.feature
-    raw_bool = feature.dtype == "bool" and feature.encoding == "raw"
-    numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
-    return feature.is_dense and numbers and not raw_bool and not planned.sequence and not feature.optional
+    return planned.build is None
 
 
 def _dense_shape(planned: PlannedFeature) -> tuple[int, ...]:

@@ -20,6 +20,9 @@ Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
 """What the views of a batch point into."""
 
 
+Build: TypeAlias = Callable[[Sequence[Any], Buffers], AnyColumn]
+
+
 @dataclass(frozen=True)
 class PlannedFeature:
     """A feature, what the native decoder does about it, and what its native columns become."""
@@ -29,7 +32,8 @@ class PlannedFeature:
     sequence: bool
     native: tuple[int, ...]
     """Indices of its native columns: the values, then the row lengths of inner levels."""
-    build: Callable[[Sequence[Any], Buffers], AnyColumn]
+    build: Build | None
+    """Turns its native columns into its column; None where the native column is it."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,8 @@ class _Compiler:
             self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
             for key in feature.partitions
         ]
-        return PlannedFeature(name, feature, sequence, (values, *lengths), _builder(feature))
+        build = None if _is_plain(feature, sequence) else _builder(feature)
+        return PlannedFeature(name, feature, sequence, (values, *lengths), build)
 
     def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
         whole = is_blob(feature)
@@ -132,7 +137,14 @@ def _flatten(value: Any) -> Iterable[Any]:
         yield value
 
 
-def _builder(feature: Feature) -> Callable[[Sequence[Any], Buffers], AnyColumn]:
+def _is_plain(feature: Feature, sequence: bool) -> bool:
+    """Whether the native decoder makes the very array that a user sees."""
+    numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
+    raw_bool = feature.dtype == "bool" and feature.encoding == "raw"
+    return numbers and not raw_bool and feature.is_dense and not feature.optional and not sequence
+
+
+def _builder(feature: Feature) -> Build:
     """Answer the function that turns a feature's native columns into its column."""
     finish = _finisher(feature)
     masked = feature.optional or (feature.has_default and is_blob(feature))
