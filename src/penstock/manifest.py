@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from penstock import _core
 from penstock.errors import ManifestError, SchemaError
-from penstock.files import FileStore, StrPath, locate
+from penstock.files import FileStore, StrPath, locate, read_whole, write_whole
 from penstock.schema import Schema
 
 FORMAT = "penstock.manifest"
@@ -109,28 +109,18 @@ class Manifest:
 
     def save(self, path: StrPath) -> None:
         """Write a manifest file: whole, or not at all."""
-        store, name = locate(path)
-        upload = store.put(name, atomic=True)
-        try:
-            upload.write(self.to_json().encode("ascii"))
-            upload.commit(sync=False)
-        except BaseException:
-            upload.abort()
-            raise
+        write_whole(path, self.to_json().encode("ascii"))
 
     @classmethod
     def load(cls, path: StrPath) -> Manifest:
         """Read a manifest file."""
-        store, name = locate(path)
-        text = bytearray()
-        for piece in store.stream(name):
-            text += piece
-            if len(text) > _MAX_BYTES:
-                raise ManifestError(f"{name}: no manifest: larger than {_MAX_BYTES} bytes")
+        text = read_whole(path, _MAX_BYTES)
+        if len(text) > _MAX_BYTES:
+            raise ManifestError(f"{path}: no manifest: larger than {_MAX_BYTES} bytes")
         try:
-            return cls.from_json(bytes(text))
+            return cls.from_json(text)
         except ManifestError as error:
-            raise ManifestError(f"{name}: {error}") from None
+            raise ManifestError(f"{path}: {error}") from None
 
     def verify(self, folder: StrPath) -> list[Finding]:
         """Compare the shards in a folder with the manifest: answer what is missing, changed, or one too many."""

@@ -31,7 +31,9 @@ class Histogram:
             self._width = self._first_width(low, high)
             self._first = self._bin(low)
         self._make_room(low, high)
-        bins = np.clip(np.floor(values / self._width) - self._first, 0, _BINS - 1).astype(np.int64)
+        numbers = np.floor(values / self._width)
+        numbers[(values < 0) & (numbers == 0)] = -1  # so small that the quotient lost its sign
+        bins = np.clip(numbers - self._first, 0, _BINS - 1).astype(np.int64)
         self._counts += np.bincount(bins, minlength=_BINS)
 
     def as_json(self) -> dict[str, Any] | None:
@@ -60,8 +62,9 @@ class Histogram:
         return max(2.0 ** (math.frexp(span)[1] - 4), np.finfo(np.float64).tiny)
 
     def _bin(self, value: float) -> int:
-        # A quotient beyond all floats would be infinite; there, only its being far away counts.
-        return math.floor(min(max(value / self._width, -1e300), 1e300))
+        # A quotient beyond all floats would be infinite; there, only its being far away counts. One below them is zero.
+        number = math.floor(min(max(value / self._width, -1e300), 1e300))
+        return -1 if value < 0 and number == 0 else number
 
     def _make_room(self, low: float, high: float) -> None:
         used = np.flatnonzero(self._counts)

@@ -9,5 +9,6 @@ from __future__ import annotations
 from penstock.files.locate import StrPath, locate
 from penstock.files.patterns import find_files
 from penstock.files.protocol import FileInfo, FileStore, Upload
+from penstock.files.whole import read_whole, write_whole
 
-__all__ = ["FileInfo", "FileStore", "StrPath", "Upload", "find_files", "locate"]
+__all__ = ["FileInfo", "FileStore", "StrPath", "Upload", "find_files", "locate", "read_whole", "write_whole"]

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.errors import SchemaError
-from penstock.files import StrPath, locate
+from penstock.files import StrPath, read_whole, write_whole
 from penstock.schema import json_format
 from penstock.schema.feature import Feature
 from penstock.schema.interchange import arrow, pbtxt, tf_io, tfds
@@ -117,28 +117,16 @@ class Schema(Mapping[str, Feature]):
 
     def save(self, path: StrPath) -> None:
         """Write a schema file: whole, or not at all."""
-        store, name = locate(path)
-        upload = store.put(name, atomic=True)
-        try:
-            upload.write(self.to_json().encode("ascii"))
-            upload.commit(sync=False)
-        except BaseException:
-            upload.abort()
-            raise
+        write_whole(path, self.to_json().encode("ascii"))
 
     @classmethod
     def load(cls, path: StrPath) -> Schema:
         """Read a schema file."""
-        store, name = locate(path)
-        text = bytearray()
-        for piece in store.stream(name):
-            text += piece
-            if len(text) > json_format.MAX_BYTES:
-                break  # from_json says what is wrong with it
+        text = read_whole(path, json_format.MAX_BYTES)  # of a longer one, from_json says what is wrong
         try:
-            return cls.from_json(bytes(text))
+            return cls.from_json(text)
         except SchemaError as error:
-            raise SchemaError(f"{name}: {error}") from None
+            raise SchemaError(f"{path}: {error}") from None
 
     def to_tf(self) -> Any:
         """Answer a ``tf.io`` feature description; for SequenceExamples a pair (context, sequence)."""
