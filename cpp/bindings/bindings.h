@@ -20,6 +20,7 @@ void bind_decoding(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_gathering(nb::module_& m);
 void bind_inspecting(nb::module_& m);
+void bind_ordering(nb::module_& m);
 void bind_reading(nb::module_& m);
 void bind_writing(nb::module_& m);
 

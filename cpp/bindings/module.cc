@@ -33,4 +33,5 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_encoding(m);
   penstock::bindings::bind_gathering(m);
   penstock::bindings::bind_inspecting(m);
+  penstock::bindings::bind_ordering(m);
 }

@@ -21,7 +21,7 @@ LAYERS = [
     ["record_events"],
     ["reader", "writer"],
     ["index", "infer", "integrity", "manifest"],
-    ["dataset_writer"],
+    ["beside", "dataset_writer"],
     ["dataset"],
     ["frameworks", "convert", "tf"],
     ["engines"],

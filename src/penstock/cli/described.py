@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,21 +10,15 @@ from typing import Any
 import click
 
 from penstock._core import RecordChunk
+from penstock.beside import find_beside, load_schema
 from penstock.cli.options import Reading
 from penstock.cli.output import complain, plural
 from penstock.cli.problems import Problem
 from penstock.cli.work import expand
-from penstock.errors import SchemaError
-from penstock.files import locate
 from penstock.infer import infer_from
-from penstock.manifest import SUFFIX as MANIFEST
-from penstock.manifest import Manifest
 from penstock.reader import RecordReader
 from penstock.schema import Schema
 from penstock.schema.inference import Inferred
-
-# Behind the name of a data set: "train-00000-of-00008.tfrecord.gz" is of "train".
-_SHARD = re.compile(r"(-\d{5,}-of-\d{5,})?(\.tfrecords?|\.tfrec|\.record)?(-\d{5,}-of-\d{5,})?(\.gz|\.zlib|\.snappy)?$")
 
 
 @dataclass(frozen=True)
@@ -58,11 +50,11 @@ class SchemaChoice:
     def find(self, readers: Sequence[RecordReader]) -> Described:
         """Answer the schema that was named, else the one that lies beside all files, else what their records show."""
         if self.file is not None:
-            return Described(_load(self.file), f"read from {self.file}")
+            return Described(load_schema(self.file), f"read from {self.file}")
         if not self.infer and readers:
-            beside = {_find_beside(reader.path) for reader in readers}
+            beside = {find_beside(reader.path) for reader in readers}
             if len(beside) == 1 and (found := beside.pop()) is not None:
-                return Described(_load(found), f"read from {found}")
+                return Described(load_schema(found), f"read from {found}")
         return self.look(readers)
 
     def look(self, readers: Sequence[RecordReader]) -> Described:
@@ -152,36 +144,3 @@ def schema_options(command: Callable[..., None]) -> Callable[..., None]:
     ):
         run = decorate(run)
     return run
-
-
-def _find_beside(file: str) -> str | None:
-    """Answer the file that describes a data file, where there is one in the same folder."""
-    if file == "-":
-        return None
-    folder, name = os.path.split(file)
-    stem = _SHARD.sub("", name)
-    for candidate in (f"{stem}{MANIFEST}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
-        path = os.path.join(folder, candidate)
-        try:
-            store, name = locate(path)
-            store.stat(name)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            continue  # stores that hide what is not there deny permission
-        return path
-    return None
-
-
-def _load(path: str) -> Schema:
-    name = os.path.basename(path)
-    if name.endswith(MANIFEST):
-        return Manifest.load(path).schema
-    if not name.endswith(".pbtxt") and name != "features.json":
-        return Schema.load(path)
-    store, place = locate(path)
-    try:
-        text = b"".join(store.stream(place)).decode()
-        return Schema.from_pbtxt(text) if name.endswith(".pbtxt") else Schema.from_tfds(text)
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: this is no text") from None
-    except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from None

@@ -1,0 +1,68 @@
+#include "core/permutation.h"
+
+#include <bit>
+#include <numeric>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+// The finalizer of SplitMix64: every bit of the input changes every bit of the output with a chance of one half.
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+class Generator {
+ public:
+  explicit Generator(const PermutationKey& key)
+      : state_(mix(mix(mix(key.seed + kStep) + key.epoch + kStep) + key.stream + kStep)) {}
+
+  std::uint64_t next() { return mix(state_ += kStep); }
+
+  // Below `bound`, which is small: the bias of the remainder is below 2^-48.
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+
+ private:
+  static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15u;
+  std::uint64_t state_;
+};
+
+}  // namespace
+
+Permutation::Permutation(std::uint64_t n, const PermutationKey& key) : n_(n) {
+  Generator random(key);
+  if (n <= kSmall) {
+    table_.resize(n);
+    std::iota(table_.begin(), table_.end(), std::uint16_t{0});
+    for (std::uint64_t i = n; i > 1; --i) std::swap(table_[i - 1], table_[random.below(i)]);
+    return;
+  }
+  for (std::uint64_t& round_key : keys_) round_key = random.next();
+  const int bits = std::bit_width(n - 1);
+  left_bits_ = bits / 2;
+  right_bits_ = bits - left_bits_;
+}
+
+// A Feistel network on the smallest number of bits that holds n; the halves change places in each round.
+std::uint64_t Permutation::encrypt(std::uint64_t x) const {
+  int left = left_bits_, right = right_bits_;
+  for (const std::uint64_t key : keys_) {
+    const std::uint64_t low = x & ((std::uint64_t{1} << right) - 1);
+    const std::uint64_t high = (x >> right) ^ (mix(low ^ key) >> (64 - left));
+    x = (low << left) | high;
+    std::swap(left, right);
+  }
+  return x;
+}
+
+std::uint64_t Permutation::operator()(std::uint64_t position) const {
+  if (!table_.empty()) return table_[position];
+  // What falls outside is encrypted again: on the cycle that leads through `position` the next one inside follows.
+  do position = encrypt(position);
+  while (position >= n_);
+  return position;
+}
+
+}  // namespace penstock

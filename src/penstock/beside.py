@@ -1,0 +1,57 @@
+"""Finds what describes data files: the manifest or schema that lies beside them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from penstock.errors import SchemaError
+from penstock.files import locate, read_whole
+from penstock.manifest import SUFFIX, Manifest
+from penstock.schema import Schema
+
+# Behind the name of a data set: "train-00000-of-00008.tfrecord.gz" is of "train".
+_SHARD = re.compile(r"(-\d{5,}-of-\d{5,})?(\.tfrecords?|\.tfrec|\.record)?(-\d{5,}-of-\d{5,})?(\.gz|\.zlib|\.snappy)?$")
+
+_MAX_BYTES = 64 << 20
+
+
+def find_beside(file: str) -> str | None:
+    """Answer the file that describes a data file, where there is one in the same folder."""
+    if file == "-":
+        return None
+    folder, name = os.path.split(file)
+    stem = _SHARD.sub("", name)
+    for candidate in (f"{stem}{SUFFIX}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
+        path = os.path.join(folder, candidate)
+        if is_file(path):
+            return path
+    return None
+
+
+def is_file(path: str) -> bool:
+    """Whether a file stands there that can be looked at."""
+    try:
+        store, name = locate(path)
+        store.stat(name)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+        return False  # stores that hide what is not there deny permission
+    return True
+
+
+def load_schema(path: str) -> Schema:
+    """Read the schema out of any file that holds one, told by its name."""
+    name = os.path.basename(path)
+    if name.endswith(SUFFIX):
+        return Manifest.load(path).schema
+    if not name.endswith(".pbtxt") and name != "features.json":
+        return Schema.load(path)
+    text = read_whole(path, _MAX_BYTES)
+    if len(text) > _MAX_BYTES:
+        raise SchemaError(f"{path}: no schema: larger than {_MAX_BYTES} bytes")
+    try:
+        return Schema.from_pbtxt(text.decode()) if name.endswith(".pbtxt") else Schema.from_tfds(text.decode())
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: this is no text") from None
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from None

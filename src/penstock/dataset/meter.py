@@ -1,0 +1,40 @@
+"""Where the time of a pass goes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from penstock.errors import PenstockError
+
+Work: TypeAlias = Literal["reading", "function", "waiting"]
+
+
+class Meter:
+    """Counts what a pass has done: elements, seconds by kind of work, and what was passed over."""
+
+    def __init__(self) -> None:
+        self.elements = 0
+        self.seconds: Counter[Work] = Counter()
+        self.skipped: Counter[str] = Counter()
+        """Records that were passed over, by cause."""
+        self.errors: list[PenstockError] = []
+        """The first of them."""
+
+    @contextmanager
+    def timed(self, work: Work) -> Iterator[None]:
+        """Add the time that the block takes."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[work] += time.perf_counter() - start
+
+    def skip(self, error: PenstockError) -> None:
+        """Note a record that is passed over."""
+        self.skipped[getattr(error, "kind", "schema")] += 1
+        if len(self.errors) < 100:
+            self.errors.append(error)

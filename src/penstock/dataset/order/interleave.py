@@ -1,0 +1,64 @@
+"""Rows of several files by turns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from penstock.dataset.order.base import Ints, Keys, Order, Pass
+
+
+class Interleaved(Order):
+    """A row of each file in turn, ``cycle`` files at a time; files that have ended are passed over."""
+
+    def __init__(self, files: tuple[int, ...], cycle: int) -> None:
+        self._files, self._cycle = files, cycle
+        self._group = lru_cache(maxsize=8)(self._plan_group)
+        totals = [sum(files[start : start + cycle]) for start in range(0, len(files), cycle)]
+        self._starts = np.concatenate([[0], np.cumsum(totals, dtype=np.int64)]).astype(np.int64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._files, self._cycle)
+
+    def length(self, which: Pass) -> int:
+        return int(self._starts[-1])
+
+    def at(self, positions: Ints, which: Pass) -> Keys:
+        groups = np.searchsorted(self._starts, positions, side="right") - 1
+        rows = np.empty_like(positions)
+        for group in np.unique(groups):
+            mine = groups == group
+            rows[mine] = self._group(int(group)).rows(positions[mine] - self._starts[group])
+        return Keys(rows, np.full(len(positions), which.epoch, np.int64))
+
+    def _plan_group(self, group: int) -> _Group:
+        begin = group * self._cycle
+        return _Group(np.array(self._files[begin : begin + self._cycle], np.int64), sum(self._files[:begin]))
+
+    def describe(self) -> list[Any]:
+        return [["interleave", self._cycle]]
+
+
+class _Group:
+    """Files that take turns. Between the ends of two files, every round has the same files in it."""
+
+    def __init__(self, counts: Ints, first_row: int) -> None:
+        self._counts = counts
+        self._firsts = np.cumsum(counts) - counts + first_row
+        self._rounds = np.unique(np.concatenate([[0], counts]))
+        """The rounds in which a file is missing for the first time."""
+        alive = np.array([np.count_nonzero(counts > begin) for begin in self._rounds], np.int64)
+        lengths = alive[:-1] * np.diff(self._rounds)
+        self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    def rows(self, positions: Ints) -> Ints:
+        stretch = np.searchsorted(self._starts, positions, side="right") - 1
+        rows = np.empty_like(positions)
+        for number in np.unique(stretch):
+            mine = stretch == number
+            alive = np.flatnonzero(self._counts > self._rounds[number])
+            turn, which = np.divmod(positions[mine] - self._starts[number], len(alive))
+            rows[mine] = self._firsts[alive[which]] + self._rounds[number] + turn
+        return rows
