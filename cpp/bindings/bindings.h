@@ -19,6 +19,7 @@ void bind_columns(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_gathering(nb::module_& m);
+void bind_indexing(nb::module_& m);
 void bind_inspecting(nb::module_& m);
 void bind_ordering(nb::module_& m);
 void bind_reading(nb::module_& m);

@@ -32,6 +32,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_decoding(m);
   penstock::bindings::bind_encoding(m);
   penstock::bindings::bind_gathering(m);
+  penstock::bindings::bind_indexing(m);
   penstock::bindings::bind_inspecting(m);
   penstock::bindings::bind_ordering(m);
 }

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from penstock.errors import ChecksumError as ChecksumError
     from penstock.errors import CompressionError as CompressionError
     from penstock.errors import CorruptDataError as CorruptDataError
+    from penstock.errors import IndexFileError as IndexFileError
     from penstock.errors import MalformedExampleError as MalformedExampleError
     from penstock.errors import ManifestError as ManifestError
     from penstock.errors import MissingExtraError as MissingExtraError
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import RecordTooLargeError as RecordTooLargeError
     from penstock.errors import SchemaError as SchemaError
+    from penstock.errors import StaleIndexError as StaleIndexError
     from penstock.errors import TruncatedError as TruncatedError
     from penstock.infer import infer_schema as infer_schema
     from penstock.manifest import Manifest as Manifest
@@ -56,6 +58,7 @@ _HOMES = {
     "Decoder": "codec.decoder",
     "Encoder": "codec.encoder",
     "Feature": "schema",
+    "IndexFileError": "errors",
     "Inferred": "schema.inference",
     "MalformedExampleError": "errors",
     "Manifest": "manifest",
@@ -70,6 +73,7 @@ _HOMES = {
     "RecordWriter": "writer",
     "Schema": "schema",
     "SchemaError": "errors",
+    "StaleIndexError": "errors",
     "TruncatedError": "errors",
     "Writer": "dataset_writer",
     "image": "",

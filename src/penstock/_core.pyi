@@ -333,6 +333,36 @@ def hold_row(row: Any, copy: Callable[[Any], Any]) -> Any:
     A copy of a row that stays as it is when the row changes; ``copy`` makes that of what is no plain Python object.
     """
 
+class FrameWalk:
+    """Walks a local plain file from header to header, on native threads."""
+
+    def __init__(self, path: str | os.PathLike[str], *, max_record_bytes: int = 1073741824, threads: int = 1, piece_bytes: int = 4194304, keep_lengths: bool = False) -> None: ...
+
+    def advance(self, bytes: int) -> bool:
+        """
+        Walk over the frames that start in the next bytes; False when the end or a fault was reached.
+        """
+
+    def take_lengths(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """
+        The lengths of the payloads since they were last taken, where they are kept.
+        """
+
+    @property
+    def file_size(self) -> int: ...
+
+    @property
+    def position(self) -> int:
+        """Where the next frame starts."""
+
+    @property
+    def records(self) -> int:
+        """Whole records so far."""
+
+    @property
+    def fault(self) -> Fault:
+        """What ended the walk early; its kind may be none."""
+
 def read_example(data: object, sequence_example: bool = False) -> tuple[dict[bytes, tuple[str, list[Any]]], dict[bytes, list[tuple[str, list[Any]]]]] | None:
     """
     Read a whole Example as protobuf does: (context, feature lists), or None where the bytes are malformed.

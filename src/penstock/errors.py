@@ -11,6 +11,8 @@
     ├── MalformedExampleError     path, record, feature: a record that is no Example, or does not fit its schema
     ├── SchemaError               also a ValueError: a schema that cannot be, or does not fit its use
     ├── ManifestError             also a ValueError: a manifest that is none, or that is not understood
+    ├── IndexFileError            also a ValueError: an index file that is none, or that is not understood
+    │   └── StaleIndexError       an index that belongs to other data
     └── MissingExtraError         also an ImportError: an optional dependency is not installed
 
 Errors of the operating system (``FileNotFoundError``, ``PermissionError``, a full disk) pass through unchanged.
@@ -106,6 +108,14 @@ class SchemaError(PenstockError, ValueError):
 
 class ManifestError(PenstockError, ValueError):
     """A manifest that is none, or that asks for what this version does not know."""
+
+
+class IndexFileError(PenstockError, ValueError):
+    """An index file that is none, or that asks for what this version does not know."""
+
+
+class StaleIndexError(IndexFileError):
+    """An index that belongs to other data: the file that it stands for changed, or is another."""
 
 
 class MissingExtraError(PenstockError, ImportError):

@@ -16,6 +16,7 @@ import struct
 import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -24,7 +25,7 @@ from isal.igzip_lib import IsalError
 _HEADER = struct.Struct("<10sH2sHII")
 _PREFIX = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\x03"
 _TRAILER = struct.Struct("<II")
-_EMPTY_FILE = bytes.fromhex("1f8b080000000000000303000000000000000000")
+EMPTY_FILE = bytes.fromhex("1f8b080000000000000303000000000000000000")
 
 HEADER_BYTES = _HEADER.size
 
@@ -36,14 +37,29 @@ DEFLATE_ERRORS: tuple[type[Exception], ...] = (IsalError, zlib.error)  # type: i
 THREADS = min(4, os.cpu_count() or 1)
 
 
-def member_size(head: bytes) -> int | None:
-    """Compressed size of the member that starts with ``head``, where it tells and is small enough to take whole."""
+class SizedMember(NamedTuple):
+    """What the header of a member tells."""
+
+    size: int
+    """Bytes of the whole member, compressed."""
+    records: int
+
+
+def sized_member(head: bytes) -> SizedMember | None:
+    """What the member that starts with ``head`` tells of itself, where it does and is small enough to take whole."""
     if len(head) < _HEADER.size:
         return None
-    prefix, extra, name, length, size, _ = _HEADER.unpack_from(head)
+    prefix, extra, name, length, size, records = _HEADER.unpack_from(head)
     if prefix != _PREFIX or (extra, name, length) != (12, b"PS", 8):
         return None
-    return size if _HEADER.size + _TRAILER.size <= size <= _MOST_AT_ONCE else None
+    whole = _HEADER.size + _TRAILER.size <= size <= _MOST_AT_ONCE
+    return SizedMember(size, records) if whole else None
+
+
+def member_size(head: bytes) -> int | None:
+    """Compressed size of the member that starts with ``head``, where it tells and is small enough to take whole."""
+    told = sized_member(head)
+    return told and told.size
 
 
 def inflate_member(member: bytes) -> bytes | None:
@@ -83,7 +99,7 @@ class GzipEncoder:
         members = self.flush()
         if self._pool is not None:
             self._pool.shutdown()
-        return [_EMPTY_FILE] if self._empty else members
+        return [EMPTY_FILE] if self._empty else members
 
 
 def _deflate_member(framed: bytes, records: int, level: int) -> bytes:

@@ -17,6 +17,8 @@ class FileInfo:
     """Bytes, or None for a stream whose end is not known."""
     seekable: bool = True
     """Whether ranges can be read; a pipe can only be read from its start."""
+    tag: str = ""
+    """A name for the content that changes with it (an ETag), where the store has one."""
 
 
 class Upload(Protocol):

@@ -1,0 +1,136 @@
+"""The format of index files: one line of JSON, and the packed numbers that it names, in its order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from penstock.compression import KINDS
+from penstock.errors import IndexFileError, StaleIndexError
+from penstock.index.identity import Identity
+from penstock.index.lengths import FRAME_OVERHEAD, Lengths, Uint64s
+from penstock.index.members import cumulated
+from penstock.index.packed import number, pack, unpack
+from penstock.index.shard_index import Members, ShardIndex
+
+FORMAT = "penstock.index"
+VERSION = 1
+REQUIREMENTS: frozenset[str] = frozenset()
+"""The extensions of the format that this version understands."""
+
+_KEYS = ("format", "version", "requires", "identity", "compression", "records", "numbers")
+_MEMBER_KEYS = ("member_sizes", "member_stream_sizes", "member_records")
+
+# Deflate shrinks by less than this.
+_MOST_DEFLATED = 1032
+
+
+def to_bytes(index: ShardIndex) -> bytes:
+    """Answer the content of an index file."""
+    numbers, bodies = {}, []
+    for key, values in _numbers_of(index):
+        numbers[key], body = pack(values)
+        bodies.append(body)
+    head = {"format": FORMAT, "version": VERSION, "requires": []} | index.unknown
+    head |= {
+        "identity": index.identity.to_json(),
+        "compression": index.compression,
+        "records": index.records,
+        "numbers": numbers,
+    }
+    return b"".join([json.dumps(head).encode("ascii"), b"\n", *bodies])
+
+
+def _numbers_of(index: ShardIndex) -> Iterator[tuple[str, Uint64s]]:
+    if index.lengths is not None:
+        yield "lengths", index.lengths.values()
+    if index.members is not None:
+        starts = (index.members.file_offset, index.members.stream_offset, index.members.first_record)
+        for key, values in zip(_MEMBER_KEYS, starts, strict=True):
+            yield key, np.diff(values)
+
+
+def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
+    """Answer the index of the file with this identity; what was written for another is refused."""
+    line, _, rest = data.partition(b"\n")
+    try:
+        head = json.loads(line)
+    # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+    except (ValueError, RecursionError) as error:
+        raise IndexFileError(f"no index: its first line is not JSON ({type(error).__name__})") from None
+    _check_head(head)
+    if head.get("identity") != identity.to_json():
+        raise StaleIndexError("it was made for other data, or the data changed since")
+    kind = head.get("compression")
+    if kind not in KINDS:
+        raise IndexFileError(f"the compression {str(kind)[:80]!r} is not known")
+    most = identity.size * (_MOST_DEFLATED if kind else 1) // FRAME_OVERHEAD
+    numbers = _unpack_all(head.get("numbers"), rest, most)
+    index = ShardIndex(
+        identity=identity,
+        compression=kind,
+        records=number(head, "records"),
+        lengths=Lengths.of([numbers["lengths"]]) if "lengths" in numbers else None,
+        members=_members(numbers),
+        unknown={key: value for key, value in head.items() if key not in _KEYS},
+    )
+    _check_sums(index)
+    return index
+
+
+def _check_head(head: object) -> None:
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise IndexFileError(f'no index: expected "format": "{FORMAT}"')
+    version = number(head, "version")
+    if not 1 <= version <= VERSION:
+        raise IndexFileError(f"the index has version {version}; this Penstock reads version {VERSION}")
+    requires = head.get("requires", [])
+    if not isinstance(requires, list):
+        raise IndexFileError('"requires" is an array in JSON')
+    for requirement in requires:
+        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
+            raise IndexFileError(f"the index requires {str(requirement)[:80]!r}, which this Penstock does not know")
+
+
+def _unpack_all(entries: Any, data: bytes, most: int) -> dict[str, Uint64s]:
+    if not isinstance(entries, dict):
+        raise IndexFileError('"numbers" is an object in JSON')
+    numbers = {}
+    start = 0
+    for key, entry in entries.items():
+        stop = start + number(entry, "bytes")
+        if stop > len(data):
+            raise IndexFileError("it is cut short")
+        numbers[key] = unpack(entry, data[start:stop], most)
+        start = stop
+    if start != len(data):
+        raise IndexFileError("something follows its numbers")
+    return numbers
+
+
+def _members(numbers: dict[str, Uint64s]) -> Members | None:
+    if _MEMBER_KEYS[0] not in numbers:
+        return None
+    parts = [numbers.get(key) for key in _MEMBER_KEYS]
+    sizes, stream_sizes, records = (part if part is not None else np.empty(0, np.uint64) for part in parts)
+    if not len(sizes) == len(stream_sizes) == len(records):
+        raise IndexFileError("its members are not as many as it says")
+    return Members(cumulated(sizes), cumulated(stream_sizes), cumulated(records))
+
+
+def _check_sums(index: ShardIndex) -> None:
+    """The parts must fit each other and the file: lengths that add up to its size leave little room for lies."""
+    lengths, members = index.lengths, index.members
+    right = lengths is not None or members is not None
+    if lengths is not None:
+        right = right and lengths.count == index.records
+        right = right and (index.compression != "" or lengths.stream_bytes == index.identity.size)
+    if members is not None:
+        right = right and index.compression == "GZIP" and int(members.file_offset[-1]) == index.identity.size
+        right = right and int(members.first_record[-1]) == index.records
+        right = right and (lengths is None or int(members.stream_offset[-1]) == lengths.stream_bytes)
+    if not right:
+        raise IndexFileError("its numbers do not add up to the file")
