@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from penstock.errors import PenstockError
 
@@ -18,7 +18,7 @@ class Meter:
 
     def __init__(self) -> None:
         self.elements = 0
-        self.seconds: Counter[Work] = Counter()
+        self.seconds: dict[Work, float] = dict.fromkeys(get_args(Work), 0.0)
         self.skipped: Counter[str] = Counter()
         """Records that were passed over, by cause."""
         self.errors: list[PenstockError] = []

@@ -4,12 +4,6 @@
 having been walked from its start, so a position is all the state that a pass has.
 """
 
-from penstock.dataset.order.base import Ints as Ints
-from penstock.dataset.order.base import Keys as Keys
-from penstock.dataset.order.base import Order as Order
-from penstock.dataset.order.base import Pass as Pass
-from penstock.dataset.order.base import Sequential as Sequential
-from penstock.dataset.order.base import finite as finite
 from penstock.dataset.order.choice import Joined as Joined
 from penstock.dataset.order.choice import Picked as Picked
 from penstock.dataset.order.choice import Range as Range
@@ -17,5 +11,11 @@ from penstock.dataset.order.choice import Ranked as Ranked
 from penstock.dataset.order.choice import Remainder as Remainder
 from penstock.dataset.order.choice import Repeated as Repeated
 from penstock.dataset.order.interleave import Interleaved as Interleaved
+from penstock.dataset.order.order import Ints as Ints
+from penstock.dataset.order.order import Keys as Keys
+from penstock.dataset.order.order import Order as Order
+from penstock.dataset.order.order import Pass as Pass
+from penstock.dataset.order.order import Sequential as Sequential
+from penstock.dataset.order.order import finite as finite
 from penstock.dataset.order.shuffle import Shuffled as Shuffled
 from penstock.dataset.order.shuffle import Windowed as Windowed

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from penstock import _core
-from penstock.dataset.order.base import Ints, Keys, Order, Pass, finite
+from penstock.dataset.order.order import Ints, Keys, Order, Pass, finite
 
 Remainder: TypeAlias = Literal["keep", "drop", "repeat"]
 
@@ -54,6 +54,12 @@ class Ranked(Order):
     """The share of one rank: every ``world``-th position, so that all ranks together walk the order from its start."""
 
     def __init__(self, inner: Order, rank: int, world: int, remainder: Remainder) -> None:
+        self.inner: Order
+        self.rank: int
+        self.world: int
+        self.remainder: Remainder
+        self._group: int
+        """Where a remainder is not kept, shares of a multiple of this are dealt out."""
         group = world
         if isinstance(inner, Ranked):
             # Ranks of ranks, such as the workers of a rank, are ranks of the whole.
@@ -64,7 +70,6 @@ class Ranked(Order):
             inner = inner.inner
         self.inner, self.rank, self.world, self.remainder = inner, rank, world, remainder
         self._group = group
-        """Where a remainder is not kept, shares of a multiple of this are dealt out."""
 
     def length(self, which: Pass) -> int | None:
         total = self.inner.length(which)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.dataset.order.base import Ints, Keys, Order, Pass
+from penstock.dataset.order.order import Ints, Keys, Order, Pass
 
 
 class Interleaved(Order):

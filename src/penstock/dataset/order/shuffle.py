@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock import _core
-from penstock.dataset.order.base import Ints, Keys, Order, Pass, Sequential, finite
+from penstock.dataset.order.order import Ints, Keys, Order, Pass, Sequential, finite
 
 # A window is mixed from this many runs of rows that are read whole, from all over the data.
 _RUNS_IN_WINDOW = 16
