@@ -30,9 +30,9 @@ void bind_indexing(nb::module_& m) {
             new (self) FrameWalk(path, FrameWalkOptions{max_record_bytes, threads, piece_bytes, keep_lengths});
           },
           nb::arg("path"), nb::kw_only(), nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("threads") = 1,
-          nb::arg("piece_bytes") = std::size_t{4} << 20, nb::arg("keep_lengths") = false,
+          nb::arg("piece_bytes") = std::size_t{2} << 20, nb::arg("keep_lengths") = false,
           nb::sig("def __init__(self, path: str | os.PathLike[str], *, max_record_bytes: int = 1073741824, threads: "
-                  "int = 1, piece_bytes: int = 4194304, keep_lengths: bool = False) -> None"))
+                  "int = 1, piece_bytes: int = 2097152, keep_lengths: bool = False) -> None"))
       .def("advance", &FrameWalk::advance, nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
            "Walk over the frames that start in the next bytes; False when the end or a fault was reached.")
       .def("take_lengths", &take_lengths, nb::rv_policy::automatic,

@@ -11,7 +11,6 @@
 #include "core/stream_records.h"
 #include "io/file.h"
 #include "io/file_records.h"
-#include "io/header_hop.h"
 #include "io/resync.h"
 
 namespace penstock::bindings {
@@ -198,25 +197,6 @@ void bind_reading(nb::module_& m) {
           nb::arg("data"), "Copy more of the stream in; answer what it completes.")
       .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.")
       .def_prop_ro("record", &StreamRecords::record, "Number of the record that comes next.");
-
-  m.def(
-      "hop_headers",
-      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t start_record,
-         std::uint64_t max_record_bytes) {
-        HopResult result;
-        {
-          const nb::gil_scoped_release release;
-          result = hop_headers(path, start, start_record, max_record_bytes);
-        }
-        return nb::make_tuple(result.count, result.fault);
-      },
-      nb::arg("path"), nb::arg("start") = 0, nb::arg("start_record") = 0,
-      nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
-      nb::sig("def hop_headers(path: str | os.PathLike[str], start: int = 0, start_record: int = 0, max_record_bytes: "
-              "int = "
-              "1073741824) "
-              "-> tuple[int, Fault]"),
-      "Count a file's records by their headers alone, and say what ended the walk.");
 
   m.def(
       "find_record",

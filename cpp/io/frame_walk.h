@@ -22,7 +22,7 @@ namespace penstock {
 struct FrameWalkOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
   std::size_t threads = 1;
-  std::size_t piece_bytes = std::size_t{4} << 20;
+  std::size_t piece_bytes = std::size_t{2} << 20;
   bool keep_lengths = false;  // or count alone
 };
 

@@ -151,11 +151,6 @@ class StreamRecords:
     def record(self) -> int:
         """Number of the record that comes next."""
 
-def hop_headers(path: str | os.PathLike[str], start: int = 0, start_record: int = 0, max_record_bytes: int = 1073741824) -> tuple[int, Fault]:
-    """
-    Count a file's records by their headers alone, and say what ended the walk.
-    """
-
 def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int, budget: int) -> tuple[int, int]:
     """
     Offset of the first whole frame at or after ``start``, or the file's size; and what is left of the budget.
@@ -336,7 +331,7 @@ def hold_row(row: Any, copy: Callable[[Any], Any]) -> Any:
 class FrameWalk:
     """Walks a local plain file from header to header, on native threads."""
 
-    def __init__(self, path: str | os.PathLike[str], *, max_record_bytes: int = 1073741824, threads: int = 1, piece_bytes: int = 4194304, keep_lengths: bool = False) -> None: ...
+    def __init__(self, path: str | os.PathLike[str], *, max_record_bytes: int = 1073741824, threads: int = 1, piece_bytes: int = 2097152, keep_lengths: bool = False) -> None: ...
 
     def advance(self, bytes: int) -> bool:
         """

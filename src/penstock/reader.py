@@ -9,19 +9,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-from penstock import _core
 from penstock._core import RecordChunk
 from penstock.compression import Trailing, check
-from penstock.damage import error_of
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
-from penstock.files.local import naming
 from penstock.record_events import ReadOptions, RecordEvents
 
 OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file", "salvage"]
-
-# Payloads of this size and more are hopped over when only the count is asked for.
-_WORTH_HOPPING = 32 << 10
 
 # What a writer that was killed leaves behind.
 _TAIL = ("truncated-header", "truncated-record", "truncated-stream")
@@ -115,25 +109,14 @@ class RecordReader:
     def count(self) -> int:
         """Count the records by their headers; payloads are not checked, and not even read where they are large."""
         events = RecordEvents(self._store, self._path, replace(self._options, verify=False))
-        total = 0
-        with closing(self._undamaged(events)) as chunks:
-            for chunk in chunks:
-                total += len(chunk)
-                lengths = chunk.spans[:, 1]
-                # Not to salvage: a hop ends where a header is broken.
-                hops = events.native and not self._options.salvage
-                if hops and lengths.sum() >= _WORTH_HOPPING * len(chunk):
-                    end = chunk.frame_offset(len(chunk) - 1) + int(lengths[-1]) + 16
-                    total += self._hop(end, total)
-                    break
+        if events.native and not self._options.salvage:
+            self._damage = []
+            total, error = events.count()
+            if error:
+                self._pass_over_or_raise(error)
+        else:
+            total = sum(map(len, self._undamaged(events)))
         return max(0, total - self._skip)
-
-    def _hop(self, start: int, record: int) -> int:
-        with naming(self._path):
-            count, fault = _core.hop_headers(self._path, start, record, self._options.max_record_bytes)
-        if fault.kind != "none":
-            self._pass_over_or_raise(error_of(fault, self._path))
-        return count
 
     def _undamaged(self, events: RecordEvents) -> Generator[RecordChunk, None, None]:
         """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""

@@ -20,6 +20,9 @@ from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
 
+# Bytes that are walked in one native call.
+_STRIDE = 64 << 20
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -60,10 +63,23 @@ class RecordEvents:
             self._head = _gather_head(self._stream)
             self._pieces = itertools.chain([self._head], self._stream)
 
+    def count(self) -> tuple[int, CorruptDataError | None]:
+        """Count the records by headers alone, where the file is ``native``; answer also the fault that ended it."""
+        if self._lacks_content():
+            return 0, self._empty()
+        options = self._options
+        with naming(self._path):
+            walk = _core.FrameWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
+            while walk.advance(_STRIDE):
+                pass  # between two strides, Ctrl-C is heard
+        fault = walk.fault
+        error = None if fault.kind == "none" else error_of(fault, self._path, self._hint(fault, self._head))
+        return walk.records, error
+
     def __iter__(self) -> Generator[RecordChunk | CorruptDataError, None, None]:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
-        if self._options.require_nonempty and not self._head:
-            yield TruncatedError(f"the file is empty: {self._path}", path=self._path, offset=0, kind="empty")
+        if self._lacks_content():
+            yield self._empty()
         try:
             for event in self._from_threads() if self.native else self._from_pieces():
                 yield event
@@ -75,6 +91,12 @@ class RecordEvents:
         finally:
             if self._stream is not None:
                 self._stream.close()
+
+    def _lacks_content(self) -> bool:
+        return self._options.require_nonempty and not self._head
+
+    def _empty(self) -> CorruptDataError:
+        return TruncatedError(f"the file is empty: {self._path}", path=self._path, offset=0, kind="empty")
 
     def _compression(self) -> Compression:
         chosen = self._options.compression

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +48,14 @@ def count(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: b
     """
 
     def work(file: str | Problem, ticker: Ticker) -> Count:
-        counted = _count(file, reading)
+        counted = _count(file, reading, threads)
         ticker.advance(1, counted.records or 0)
         return counted
 
     files = expand(paths)
-    counts = on_each(files, work, jobs=jobs_for(len(files), jobs), title="counting")
+    at_once = jobs_for(len(files), jobs)
+    threads = max(1, (os.cpu_count() or 1) // at_once)
+    counts = on_each(files, work, jobs=at_once, title="counting")
     problems = [entry.problem for entry in counts if entry.problem]
     total = sum(entry.records or 0 for entry in counts)
     if as_json:
@@ -64,11 +67,11 @@ def count(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: b
     click.get_current_context().exit(1 if problems else 0)
 
 
-def _count(file: str | Problem, reading: Reading) -> Count:
+def _count(file: str | Problem, reading: Reading, threads: int) -> Count:
     if isinstance(file, Problem):
         return Count(file.path, problem=file)
     try:
-        return Count(file, reading.open(file).count())
+        return Count(file, reading.open(file, threads=threads).count())
     except Exception as error:
         if not is_expected(file, error):
             raise

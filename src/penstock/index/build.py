@@ -23,7 +23,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the bytes that are done and those that there are."""
 
 # Bytes that are walked between two looks at Ctrl-C and the progress.
-_STRIDE = 256 << 20
+_STRIDE = 64 << 20
 
 
 @dataclass(frozen=True)
