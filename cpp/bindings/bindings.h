@@ -70,9 +70,11 @@ class Closable {
     if (!open_) throw nb::value_error("used after it was closed");
     return open_;
   }
+  // Answers what was open, or nullptr; the caller is to end it without the GIL.
+  std::shared_ptr<T> take() { return std::exchange(open_, nullptr); }
   void close() {
-    if (!open_) return;
-    std::shared_ptr<T> last = std::move(open_);
+    std::shared_ptr<T> last = take();
+    if (!last) return;
     const nb::gil_scoped_release release;
     last.reset();
   }

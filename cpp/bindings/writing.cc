@@ -84,6 +84,15 @@ void sync(OpenFileWriter& self) {
   writer->sync();
 }
 
+void close_writer(OpenFileWriter& self) {
+  std::shared_ptr<FileWriter> writer = self.take();
+  if (!writer) return;
+  const bool alone = writer.use_count() == 1;  // else the call that is under way ends it when it is done
+  const nb::gil_scoped_release release;
+  if (alone) writer->close();
+  writer.reset();
+}
+
 }  // namespace
 
 void bind_writing(nb::module_& m) {
@@ -154,8 +163,9 @@ void bind_writing(nb::module_& m) {
           nb::arg("data"), "Copy a bytes-like object and write it.")
       .def("drain", &drain, "Wait until everything is with the operating system.")
       .def("sync", &sync, "Wait until everything is on the disk.")
-      .def("close", &OpenFileWriter::close,
-           "End the thread, or let go of it where it is stuck in a write; the descriptor stays open.");
+      .def("close", &close_writer,
+           "End the thread, or let go of it where it is stuck in a write; raise what a write, or the end, came to. The "
+           "descriptor stays open.");
 }
 
 }  // namespace penstock::bindings

@@ -18,9 +18,17 @@ namespace {
 // Linux transfers at most this many bytes in one call.
 constexpr std::size_t kMostPerCall = 0x7ffff000;
 
+// A signal may interrupt the opening of a file that a server far away holds.
+int open_to_read(const std::filesystem::path& path) {
+  int descriptor;
+  do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
 }  // namespace
 
-File::File(const std::filesystem::path& path) : handle_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+File::File(const std::filesystem::path& path) : handle_(open_to_read(path)) {
   if (handle_ < 0) raise_errno();
 #ifdef POSIX_FADV_SEQUENTIAL
   ::posix_fadvise(handle_, 0, 0, POSIX_FADV_SEQUENTIAL);

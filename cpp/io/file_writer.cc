@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "io/process.h"
 
@@ -53,7 +54,9 @@ int sync_to_disk(int descriptor) {
   // On macOS fsync() leaves the bytes in the drive's cache. Not every file system knows this call.
   if (::fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
 #endif
-  return ::fsync(descriptor) == 0 ? 0 : errno;
+  while (::fsync(descriptor) != 0)
+    if (errno != EINTR) return errno;
+  return 0;
 #endif
 }
 
@@ -67,12 +70,14 @@ int copy_of(int descriptor) {
   return copy;
 }
 
-void close_copy(int descriptor) {
+// Answers an errno, or 0. On some file systems this is where a full disk is first told of, and to whoever closes first.
+int close_copy(int descriptor) {
 #ifdef _WIN32
-  ::_close(descriptor);
+  const int result = ::_close(descriptor);
 #else
-  ::close(descriptor);
+  const int result = ::close(descriptor);
 #endif
+  return result == 0 || errno == EINTR ? 0 : errno;  // closed it is, interrupted or not
 }
 
 struct Pending {
@@ -89,7 +94,9 @@ constexpr std::chrono::milliseconds kLastPatience{500};
 
 struct FileWriter::State {
   explicit State(int fd) : descriptor(copy_of(fd)) {}
-  ~State() { close_copy(descriptor); }
+  ~State() {
+    if (descriptor >= 0) close_copy(descriptor);
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
@@ -124,7 +131,7 @@ struct FileWriter::State {
     if (owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
   }
 
-  const int descriptor;
+  int descriptor;  // the thread's alone while it runs
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable changed;
@@ -133,19 +140,24 @@ struct FileWriter::State {
   bool stop = false;
   bool ended = false;
   int error = 0;
+  bool stuck = false;  // the thread was let go of in the middle of a write
   std::thread thread;
 };
 
 FileWriter::FileWriter(int descriptor) : state_(std::make_shared<State>(descriptor)) {}
 
 FileWriter::~FileWriter() {
-  State& s = *state_;
-  if (s.owner != current_process()) {
+  if (state_->owner == current_process()) {
+    end_thread();
+  } else {
     // In a forked child the thread is gone and the lock may be held forever; the parent writes the file.
     static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
-    return;
   }
-  if (!s.thread.joinable()) return;
+}
+
+bool FileWriter::end_thread() {
+  State& s = *state_;
+  if (!s.thread.joinable()) return !s.stuck;
   bool ended = false;
   {
     std::unique_lock lock(s.mutex);
@@ -154,6 +166,17 @@ FileWriter::~FileWriter() {
     ended = s.changed.wait_for(lock, kLastPatience, [&] { return s.ended; });
   }
   ended ? s.thread.join() : s.thread.detach();
+  s.stuck = !ended;
+  return ended;
+}
+
+void FileWriter::close() {
+  State& s = *state_;
+  if (s.owner != current_process() || !end_thread() || s.descriptor < 0) return;
+  const int failed = close_copy(std::exchange(s.descriptor, -1));
+  const std::lock_guard lock(s.mutex);
+  if (failed != 0 && s.error == 0) s.error = failed;
+  s.raise_if_failed();
 }
 
 bool FileWriter::submit(const SharedBuffer& buffer, std::size_t size, std::chrono::milliseconds patience) {

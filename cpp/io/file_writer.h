@@ -17,7 +17,7 @@ namespace penstock {
 class FileWriter {
  public:
   explicit FileWriter(int descriptor);
-  // Waits a moment for what was submitted; an error that nobody asked about is lost, so call drain() before.
+  // Waits a moment for what was submitted; an error that nobody asked about is lost, so call close() before.
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
@@ -31,8 +31,14 @@ class FileWriter {
   // Asks the operating system to put what was drained on the disk.
   void sync();
 
+  // Ends the thread and closes the copy of the descriptor; throws what that, or a write before it, came to. A thread
+  // that is stuck in a write is let go of after a moment. No other call may follow.
+  void close();
+
  private:
   struct State;
+  bool end_thread();
+
   std::shared_ptr<State> state_;
 };
 

@@ -206,7 +206,7 @@ class FileWriter:
 
     def close(self) -> None:
         """
-        End the thread, or let go of it where it is stuck in a write; the descriptor stays open.
+        End the thread, or let go of it where it is stuck in a write; raise what a write, or the end, came to. The descriptor stays open.
         """
 
 class DecodeFault:

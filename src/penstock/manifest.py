@@ -107,9 +107,9 @@ class Manifest:
             raise ManifestError("two shards of the manifest have the same name")
         return cls(schema, shards, {key: value for key, value in found.items() if key not in _FILE_KEYS})
 
-    def save(self, path: StrPath) -> None:
-        """Write a manifest file: whole, or not at all."""
-        write_whole(path, self.to_json().encode("ascii"))
+    def save(self, path: StrPath, *, sync: bool = False) -> None:
+        """Write a manifest file: whole, or not at all. With ``sync``, it is on the disk when this returns."""
+        write_whole(path, self.to_json().encode("ascii"), sync=sync)
 
     @classmethod
     def load(cls, path: StrPath) -> Manifest:

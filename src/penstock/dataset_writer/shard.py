@@ -47,14 +47,16 @@ class ShardWriter:
                 self._write(data)
         self._records += count
 
-    def finish(self) -> Shard:
-        """Hand everything on, and answer what the manifest says about it."""
+    def finish(self, *, sync: bool) -> Shard:
+        """Hand everything to the operating system, or put it on the disk; answer what the manifest says about it."""
         self.send(self._frames)
         if self._encoder is not None:
             for data in self._encoder.finish():
                 self._write(data)
             self._encoder = None  # its threads end with it
         self._frames = _core.FrameBuffer()  # lets go of memory while other shards are written
+        # A full disk must show now, while a data set that is to be replaced still stands.
+        self._upload.sync() if sync else self._upload.flush()
         return Shard(os.path.basename(self._path), self._records, self._bytes, self._crc)
 
     def commit(self, *, sync: bool) -> None:
@@ -65,11 +67,10 @@ class ShardWriter:
     def abort(self) -> None:
         """Remove the file, whatever became of it."""
         self._encoder = None
-        if not self._committed:
-            self._upload.abort()
-            return
+        left = self._path if self._committed else self._upload.abort()
         try:
-            self._store.remove(self._path)
+            if left is not None:
+                self._store.remove(left)
         except OSError:
             pass  # without a manifest it belongs to no data set; the error that led here is on its way to the user
 

@@ -50,7 +50,7 @@ class Target:
 
     def commit(self, schema: Schema) -> Manifest:
         """Give all shards their names, and write the manifest."""
-        shards = tuple(shard.finish() for shard in self.shards)
+        shards = tuple(shard.finish(sync=self._sync) for shard in self.shards)
         manifest = Manifest(schema, shards)
         # The manifest goes first: from here on, a reader knows that the data set is not whole.
         if self._manifest_path in self._old:
@@ -60,13 +60,24 @@ class Target:
                 self._store.remove(path)
         for shard in self.shards:
             shard.commit(sync=self._sync)
-        manifest.save(self._manifest_path)
+        try:
+            manifest.save(self._manifest_path, sync=self._sync)
+        except BaseException:
+            # It may stand there, and only its sync have failed; but its shards are about to be removed.
+            self._remove_manifest()
+            raise
         return manifest
 
     def abort(self) -> None:
         """Remove what was begun."""
         for shard in self.shards:
             shard.abort()
+
+    def _remove_manifest(self) -> None:
+        try:
+            self._store.remove(self._manifest_path)
+        except OSError:
+            pass  # mostly, there is none; the error that led here is on its way to the user
 
     @property
     def _manifest_path(self) -> str:

@@ -76,7 +76,13 @@ class LocalUpload:
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else os.O_TRUNC)
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self._target, flags, 0o666)
-        self._writer = _core.FileWriter(self._descriptor)
+        try:
+            self._writer = _core.FileWriter(self._descriptor)
+        except BaseException:
+            os.close(self._descriptor)
+            if atomic:
+                os.unlink(self._target)
+            raise
         self._open = True
 
     @property
@@ -131,8 +137,10 @@ class LocalUpload:
     def _close(self) -> None:
         if self._open:
             self._open = False
-            self._writer.close()
-            os.close(self._descriptor)
+            try:
+                self._writer.close()
+            finally:
+                os.close(self._descriptor)
 
 
 class naming:

@@ -19,13 +19,13 @@ def read_whole(path: StrPath, most: int) -> bytes:
     return bytes(data)
 
 
-def write_whole(path: StrPath, data: bytes) -> None:
-    """Write a file: whole, or not at all."""
+def write_whole(path: StrPath, data: bytes, *, sync: bool = False) -> None:
+    """Write a file: whole, or not at all. With ``sync``, it is on the disk when this returns."""
     store, name = locate(path)
     upload = store.put(name, atomic=True)
     try:
         upload.write(data)
-        upload.commit(sync=False)
+        upload.commit(sync=sync)
     except BaseException:
         upload.abort()
         raise
