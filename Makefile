@@ -27,13 +27,13 @@ check: $(VENV)/.native $(VENV)/.with-check $(VENV)/.with-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format --dry-run --Werror
+	find cpp reliability -name '*.c' -o -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/python -m pytest tests/codebase
 
 format: $(VENV)/.with-check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	find cpp -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format -i
+	find cpp reliability -name '*.c' -o -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format -i
 
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi

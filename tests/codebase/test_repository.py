@@ -49,7 +49,7 @@ def test_the_version_is_the_same_everywhere():
 
 
 def texts() -> list[Path]:
-    folders = ("src", "cpp", "tests", "interop", "benchmarks", "examples")
+    folders = ("src", "cpp", "tests", "interop", "benchmarks", "examples", "reliability")
     return [
         path
         for folder in folders

@@ -1,0 +1,71 @@
+"""Kills writers at random points, with SIGKILL, and looks what is left.
+
+Half of the kills come from inside, at a call to the operating system: before it, behind it, or when half of a write is
+done. The others come from outside when the writer has told of a random number of flushes, wherever it is by then.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from reliability.sandbox import Sandbox
+from reliability.survivors import examine, prepare
+from reliability.trial import KILL_AFTER, KILL_BEFORE, KILL_HALFWAY
+
+WRITERS = (
+    "write",
+    "write_gzip",
+    "write_in_place",
+    "write_in_place_gzip",
+    "write_data_set",
+    "write_data_set_gzip",
+    "save_schema",
+    "save_manifest",
+)
+
+
+@dataclass
+class Kills:
+    """What killing came to."""
+
+    kills: int = 0
+    safe: int = 0
+    lost: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def kill_writers(sandbox: Sandbox, trials: int, *, works: Iterable[str] = WRITERS, seed: int = 1) -> Kills:
+    """Kill each kind of writer so many times."""
+    result = Kills()
+    for work in works:
+        chance = random.Random(f"{work} {seed}")
+        folder = sandbox.empty_folder()
+        prepare(work, folder)
+        told = len(sandbox.run(work, folder, seed).told)
+        calls = len(sandbox.calls())
+        for _ in range(trials):
+            _kill_one(sandbox, work, chance, calls, told, result)
+    return result
+
+
+def _kill_one(sandbox: Sandbox, work: str, chance: random.Random, calls: int, told: int, result: Kills) -> None:
+    folder = sandbox.empty_folder()
+    prepare(work, folder)
+    seed = chance.randrange(1 << 20)
+    if chance.random() < 0.5:
+        action = chance.choice([KILL_BEFORE, KILL_HALFWAY, KILL_AFTER])
+        ended = sandbox.run(work, folder, seed, at=chance.randrange(calls), action=action)
+    else:
+        ended = sandbox.run(work, folder, seed, kill_after=chance.randrange(told))
+    if ended.status != -signal.SIGKILL:
+        if ended.status != 0:
+            result.problems.append(f"{work}: ended with status {ended.status}")
+        return  # it was done before its call, or its kill, came
+    verdict = examine(work, folder, seed, ended.told, tail="tolerate_tail")
+    result.kills += 1
+    result.safe += verdict.safe
+    result.lost += verdict.lost
+    result.problems += verdict.problems

@@ -1,0 +1,124 @@
+"""What is left after the end of a process, and whether it is what was promised."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import penstock as ps
+from reliability import work
+
+OLD_SEED = 7_000
+"""Of what stands in the folder before the work begins."""
+
+IN_PLACE = frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"})
+DATA_SETS = frozenset({"write_data_set", "write_data_set_gzip", "write_data_set_synced"})
+SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
+
+
+@dataclass
+class Verdict:
+    """How many records were safe, how many of them are gone, and what else is not as promised."""
+
+    safe: int = 0
+    lost: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def prepare(name: str, folder: Path) -> None:
+    """Put something older where the work will write: it must not be lost before the new is whole."""
+    if name in DATA_SETS | SMALL_FILES.keys():
+        getattr(work, name)(str(folder), _nothing, OLD_SEED)
+    elif name not in IN_PLACE:
+        with ps.RecordWriter(folder / _file_of(name)) as writer:
+            writer.write_many(_old_records())
+
+
+def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.reader.OnError) -> Verdict:
+    """Look at a folder after the end; ``tail`` is the policy for what was not safe yet."""
+    closed = any("closed" in line for line in told)
+    if name in DATA_SETS:
+        return _examine_data_set(name, folder, seed, closed)
+    if name in SMALL_FILES:
+        return _examine_small_file(name, folder, seed, closed)
+    safe = max((line["safe"] for line in told if "safe" in line), default=0)
+    return _examine_records(name, folder, seed, safe, closed, tail)
+
+
+def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: ps.reader.OnError) -> Verdict:
+    expected = work.records(seed)
+    verdict = Verdict(len(expected) if closed else safe)
+    path = folder / _file_of(name)
+    if name in IN_PLACE:
+        found = _read(path, tail, verdict) if path.exists() else []
+    else:
+        found = _read(path, "raise", verdict)
+        if found == _old_records():
+            if closed:
+                verdict.problems.append(f"{name}: the old file stands there after close()")
+            partial = [_read(file, tail, verdict) for file in folder.glob(".*.partial")]
+            found = max(partial, key=len, default=[])
+        elif found != expected:
+            verdict.problems.append(f"{name}: the final name holds neither the old file nor the new one")
+    if found != expected[: len(found)]:
+        verdict.problems.append(f"{name}: records that were never written")
+    verdict.lost = max(0, verdict.safe - len(found))
+    return verdict
+
+
+def _examine_data_set(name: str, folder: Path, seed: int, closed: bool) -> Verdict:
+    path = folder / "data.penstock.json"
+    verdict = Verdict(500 if closed else 0)
+    if not path.exists():
+        verdict.lost = verdict.safe
+        return verdict
+    try:
+        manifest = ps.Manifest.load(path)
+    except ps.PenstockError as error:
+        verdict.problems.append(f"{name}: half a manifest: {error}")
+        return verdict
+    verdict.problems += [f"{name}: {finding}" for finding in manifest.verify(folder)]
+    if manifest.to_json() != _written(name, seed) and (closed or manifest.to_json() != _written(name, OLD_SEED)):
+        verdict.problems.append(f"{name}: the manifest is of another data set")
+    return verdict
+
+
+def _examine_small_file(name: str, folder: Path, seed: int, closed: bool) -> Verdict:
+    found = (folder / SMALL_FILES[name]).read_text()
+    if found == _written(name, seed) or (not closed and found == _written(name, OLD_SEED)):
+        return Verdict()
+    return Verdict(problems=[f"{name}: neither the old file nor the new one"])
+
+
+def _read(path: Path, policy: ps.reader.OnError, verdict: Verdict) -> list[bytes]:
+    records: list[bytes] = []
+    try:
+        for record in ps.RecordReader(path, on_error=policy, threads=1):
+            records.append(record)
+    except ps.CorruptDataError as error:
+        verdict.problems.append(str(error))
+    return records
+
+
+@functools.cache
+def _written(name: str, seed: int) -> str:
+    """The manifest or schema that undisturbed work writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        getattr(work, name)(folder, _nothing, seed)
+        return (Path(folder) / SMALL_FILES.get(name, "data.penstock.json")).read_text()
+
+
+def _file_of(name: str) -> str:
+    return work.NAME + (".gz" if name.endswith("gzip") else "")
+
+
+@functools.cache
+def _old_records() -> list[bytes]:
+    return work.records(OLD_SEED, 5)
+
+
+def _nothing(**_: object) -> None:
+    pass

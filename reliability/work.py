@@ -1,0 +1,131 @@
+"""The work that is interrupted: every way in which Penstock reads and writes files.
+
+Each function takes a folder, ``tell`` and a seed, and answers something that JSON knows and that only depends on the
+seed. What is safe from now on, it tells.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import penstock as ps
+import penstock.cli
+import penstock.dataset_writer
+import penstock.infer
+
+Tell = Callable[..., None]
+
+NAME = "some.tfrecord"
+ROWS = 40
+
+
+def record(seed: int, number: int) -> bytes:
+    """A record that is known by its seed and number: mostly small, now and then larger than a buffer."""
+    chance = random.Random(seed << 20 | number)
+    size = chance.choice([0, 1, 20, 300, 3000, 3000, 40_000]) if number % 13 else 400_000
+    return chance.randbytes(size)
+
+
+def records(seed: int, count: int = ROWS) -> list[bytes]:
+    return [record(seed, number) for number in range(count)]
+
+
+def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, first: int = 0, sync: bool = False) -> None:
+    chance = random.Random(seed)
+    for number in range(first, first + ROWS):
+        writer.write(record(seed, number))
+        if chance.random() < 0.2:
+            writer.sync() if sync else writer.flush()
+            tell(safe=number + 1)
+
+
+def _writing(**options: Any) -> Callable[[str, Tell, int], None]:
+    sync = options.get("sync", False)
+    name = NAME + (".gz" if options.get("compression") == "GZIP" else "")
+
+    def work(folder: str, tell: Tell, seed: int) -> None:
+        with ps.RecordWriter(Path(folder) / name, **options) as writer:
+            _write(writer, tell, seed, sync=sync)
+        tell(closed=True)
+
+    return work
+
+
+write = _writing()
+write_gzip = _writing(compression="GZIP", level=1)
+write_in_place = _writing(atomic=False)
+write_in_place_gzip = _writing(atomic=False, compression="GZIP", level=1)
+write_synced = _writing(sync=True)
+write_synced_gzip = _writing(sync=True, compression="GZIP", level=1)
+write_synced_in_place = _writing(sync=True, atomic=False)
+
+
+def columns(seed: int) -> dict[str, Any]:
+    return {"x": np.arange(seed, seed + 500), "name": [b"row %d" % i for i in range(500)]}
+
+
+def write_data_set(folder: str, tell: Tell, seed: int) -> None:
+    ps.write(f"{folder}/data", columns(seed), shards=3, replace=True)
+    tell(closed=True)
+
+
+def write_data_set_gzip(folder: str, tell: Tell, seed: int) -> None:
+    ps.write(f"{folder}/data", columns(seed), shards=2, compression="GZIP", replace=True)
+    tell(closed=True)
+
+
+def write_data_set_synced(folder: str, tell: Tell, seed: int) -> None:
+    ps.write(f"{folder}/data", columns(seed), shards=3, replace=True, sync=True)
+    tell(closed=True)
+
+
+def save_schema(folder: str, tell: Tell, seed: int) -> None:
+    ps.Schema({f"feature {seed}": ps.Feature("int64")}).save(f"{folder}/schema.json")
+    tell(closed=True)
+
+
+def save_manifest(folder: str, tell: Tell, seed: int) -> None:
+    manifest = ps.Manifest(ps.Schema({f"feature {seed}": ps.Feature("int64")}), ())
+    manifest.save(f"{folder}/data.penstock.json")
+    tell(closed=True)
+
+
+# Reading: what is read was written by the functions above.
+
+
+def _digest(found: Iterator[bytes]) -> list[int]:
+    crc = count = 0
+    for record in found:
+        crc = ps._core.crc32c(record, crc)
+        count += 1
+    return [count, crc]
+
+
+def read(folder: str, tell: Tell, seed: int) -> list[int]:
+    return _digest(iter(ps.RecordReader(f"{folder}/{NAME}", threads=1)))
+
+
+def read_gzip(folder: str, tell: Tell, seed: int) -> list[int]:
+    return _digest(iter(ps.RecordReader(f"{folder}/{NAME}.gz")))
+
+
+def count(folder: str, tell: Tell, seed: int) -> int:
+    return ps.RecordReader(f"{folder}/{NAME}").count()
+
+
+def load_manifest(folder: str, tell: Tell, seed: int) -> str:
+    return ps.Manifest.load(f"{folder}/data.penstock.json").to_json()
+
+
+def load_schema(folder: str, tell: Tell, seed: int) -> str:
+    return ps.Schema.load(f"{folder}/schema.json").to_json()
+
+
+def verify_manifest(folder: str, tell: Tell, seed: int) -> list[str]:
+    manifest = ps.Manifest.load(f"{folder}/data.penstock.json")
+    return [str(finding) for finding in manifest.verify(folder)]
