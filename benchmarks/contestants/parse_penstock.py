@@ -1,4 +1,4 @@
-"""Penstock: a decoder that fills columns, ahead of the consumer."""
+"""Penstock: native threads that read, check and decode, ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import penstock as ps
 
 
 def parse(path: str, workload: str) -> Iterator[ps.Batch]:
-    return ps.Decoder(schema_of(workload)).decode_batches(ps.RecordReader(path).chunks(), BATCH[workload])
+    return ps.Decoder(schema_of(workload)).decode_files([path], BATCH[workload])
 
 
 def parse_label(path: str, workload: str, verify: bool) -> Iterator[ps.Batch]:
     decoder = ps.Decoder(schema_of(workload), features=["label"])
-    return decoder.decode_batches(ps.RecordReader(path, verify=verify).chunks(), BATCH[workload])
+    return decoder.decode_files([path], BATCH[workload], verify=verify)
 
 
 def pass_over(path: str, workload: str, verify: bool) -> int:

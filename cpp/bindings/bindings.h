@@ -18,6 +18,7 @@ void bind_checksums(nb::module_& m);
 void bind_columns(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_encoding(nb::module_& m);
+void bind_file_batches(nb::module_& m);
 void bind_gathering(nb::module_& m);
 void bind_indexing(nb::module_& m);
 void bind_inspecting(nb::module_& m);

@@ -1,4 +1,3 @@
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,21 +10,12 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/decoder.h"
 #include "bindings/elements.h"
 #include "io/decode_queue.h"
-#include "io/workers.h"
 
 namespace penstock::bindings {
 namespace {
-
-using Array = nb::ndarray<nb::numpy>;
-
-// A feature of the plan, and the shape and type of the array that its column becomes.
-struct BoundFeature {
-  FeaturePlan plan;
-  std::vector<std::size_t> shape;  // of one item
-  nb::dlpack::dtype type;
-};
 
 Missing missing_named(const std::string& name) {
   if (name == "error") return Missing::kError;
@@ -72,118 +62,6 @@ BoundFeature make_feature(nb::bytes key, const std::string& dtype, const std::ve
   return bound;
 }
 
-nb::capsule owner_of(SharedBuffer buffer) {
-  return nb::capsule(new SharedBuffer(std::move(buffer)),
-                     [](void* p) noexcept { delete static_cast<SharedBuffer*>(p); });
-}
-
-nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
-  return nb::cast(Array(buffer->data(), ndim, shape, owner_of(buffer), nullptr, type), nb::rv_policy::automatic);
-}
-
-nb::object int64_array(const SharedBuffer& buffer, std::size_t size) {
-  return array_of(buffer, 1, &size, type_of(Code::Int, 64));
-}
-
-class Decoder {
- public:
-  Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example, bool validate_all,
-          std::size_t threads)
-      : features_(features), workers_(threads) {
-    DecodePlan plan;
-    for (const BoundFeature& feature : features) {
-      plan.features.push_back(feature.plan);
-      has_views_ = has_views_ || feature.plan.element == Element::kView;
-    }
-    plan.sequence_example = sequence_example;
-    plan.validate_all = validate_all;
-    if (default_bytes.size() != 0) {
-      plan.default_bytes = std::make_shared<Buffer>(default_bytes.size());
-      std::memcpy(plan.default_bytes->data(), default_bytes.c_str(), default_bytes.size());
-    }
-    decoder_ = std::make_shared<BatchDecoder>(std::move(plan));
-  }
-
-  nb::tuple decode(const std::vector<Chunk>& chunks, nb::list outputs) {
-    const Outputs pointers = pointers_of(chunks, outputs);
-    DecodedBatch batch;
-    {
-      const nb::gil_scoped_release release;
-      batch = decoder_->decode(chunks, pointers, workers_.threads(),
-                               [this](std::size_t n, const auto& task) { workers_.run(n, task); });
-    }
-    return to_python(batch, outputs);
-  }
-
-  // (rows, columns, buffers, fault): a column is an array, or a tuple (values, offsets, step offsets) where rows differ
-  // in size; with a mask, that and the mask in a tuple of two.
-  nb::tuple to_python(const DecodedBatch& batch, const nb::list& outputs) const {
-    if (batch.fault.fault != ExampleFault::kNone)
-      return nb::make_tuple(batch.rows, nb::list(), nb::list(), batch.fault);
-    nb::list columns;
-    for (std::size_t f = 0; f < features_.size(); ++f)
-      columns.append(column(batch.columns[f], features_[f], batch.rows,
-                            outputs.size() == 0 ? nb::none() : nb::object(outputs[f])));
-    nb::list buffers;
-    if (has_views_) {
-      for (const SharedBuffer& buffer : batch.buffers) {
-        const std::size_t size = buffer->capacity();
-        buffers.append(array_of(buffer, 1, &size, type_of(Code::UInt, 8)));
-      }
-    }
-    return nb::make_tuple(batch.rows, columns, buffers, nb::none());
-  }
-
-  Outputs pointers_of(const std::vector<Chunk>& chunks, const nb::list& outputs) const {
-    Outputs pointers;
-    if (outputs.size() == 0) return pointers;
-    if (outputs.size() != features_.size()) throw nb::value_error("outputs need an entry per feature");
-    std::size_t rows = 0;
-    for (const Chunk& chunk : chunks) rows += chunk.size();
-    for (std::size_t f = 0; f < features_.size(); ++f) {
-      const nb::object output = outputs[f];
-      if (output.is_none()) {
-        pointers.push_back(nullptr);
-        continue;
-      }
-      const BoundFeature& feature = features_[f];
-      // Never converted: a copy would be gone before the decoder writes to it.
-      const auto array = nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(output, false);
-      if (feature.plan.ragged || feature.plan.sequence() || feature.plan.element == Element::kView ||
-          array.nbytes() != rows * feature.plan.item_bytes())
-        throw nb::value_error(("the memory given for " + feature.plan.key + " does not fit").c_str());
-      pointers.push_back(static_cast<std::byte*>(array.data()));
-    }
-    return pointers;
-  }
-
-  std::shared_ptr<BatchDecoder> native() const { return decoder_; }
-
- private:
-  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
-                    nb::object output) const {
-    nb::object values = output;
-    if (values.is_none()) {
-      std::vector<std::size_t> shape{column.items};
-      shape.insert(shape.end(), feature.shape.begin(), feature.shape.end());
-      if (feature.plan.element == Element::kView) shape = {column.items, feature.plan.count, 4};
-      values = array_of(column.values, shape.size(), shape.data(), feature.type);
-    }
-    if (column.offsets) {
-      nb::object steps = nb::none();
-      if (column.step_offsets) steps = int64_array(column.step_offsets, column.steps + 1);
-      values = nb::make_tuple(values, int64_array(column.offsets, rows + 1), steps);
-    }
-    if (!column.valid) return values;
-    return nb::make_tuple(values, array_of(column.valid, 1, &rows, type_of(Code::Bool, 8)));
-  }
-
-  std::vector<BoundFeature> features_;
-  bool has_views_ = false;
-  std::shared_ptr<BatchDecoder> decoder_;
-  Workers workers_;
-};
-
 class Queue {
  public:
   Queue(const Decoder& decoder, std::size_t threads)
@@ -191,7 +69,7 @@ class Queue {
   ~Queue() { close(); }
 
   void submit(std::vector<Chunk> chunks, nb::list outputs) {
-    Outputs pointers = decoder_.pointers_of(chunks, outputs);
+    Outputs pointers = decoder_.pointers_of(rows_of(chunks), outputs);
     get().submit(std::move(chunks), std::move(pointers));
     outputs_.push_back(std::move(outputs));
   }
@@ -323,9 +201,11 @@ void bind_decoding(nb::module_& m) {
            nb::kw_only(), nb::arg("default_bytes"), nb::arg("sequence_example"), nb::arg("validate_all"),
            nb::arg("threads"))
       .def("decode", &Decoder::decode, nb::arg("chunks"), nb::arg("outputs"),
-           nb::sig("def decode(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> tuple[int, "
-                   "list[typing.Any], list[NDArray[numpy.uint8]], DecodeFault | None]"),
-           "Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).");
+           nb::sig("def decode(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> " PENSTOCK_DECODED),
+           "Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).")
+      .def_prop_ro(
+          "dense_row_bytes", [](const Decoder& self) { return self.native()->dense_row_bytes(); },
+          "Memory of a row in the columns whose rows are of one size.");
 
   nb::class_<Queue>(m, "DecodeQueue", "Decodes batches ahead, side by side; they come out in order.")
       .def(nb::init<const Decoder&, std::size_t>(), nb::arg("decoder"), nb::arg("threads"), nb::keep_alive<1, 2>())
@@ -333,9 +213,7 @@ void bind_decoding(nb::module_& m) {
            nb::sig("def submit(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> None"),
            "Start to decode a batch; ``outputs`` as in NativeDecoder.decode.")
       .def_prop_ro("pending", &Queue::pending, "Batches submitted and not taken.")
-      .def("next", &Queue::next,
-           nb::sig("def next(self) -> tuple[int, list[typing.Any], list[NDArray[numpy.uint8]], DecodeFault | None]"),
-           "The oldest batch.")
+      .def("next", &Queue::next, nb::sig("def next(self) -> " PENSTOCK_DECODED), "The oldest batch.")
       .def("close", &Queue::close, "End the threads.");
 
   m.def("chunk_from_records", &chunk_from_records, nb::arg("records"), nb::arg("source") = "",

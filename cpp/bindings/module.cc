@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "bindings/bindings.h"
+#include "io/block_reader.h"
 
 namespace nb = nanobind;
 
@@ -14,10 +15,15 @@ NB_MODULE(_core, m) {
   // users.
   nb::set_leak_warnings(false);
 
-  // Operating-system errors become OSError, so that Python picks the subclass; the path is added by the caller.
+  // Operating-system errors become OSError, so that Python picks the subclass; where the path is not known here, the
+  // caller adds it.
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
+    } catch (const penstock::FileError& e) {
+      const nb::object path = nb::steal(PyUnicode_DecodeFSDefault(e.path().c_str()));
+      const nb::object error = nb::borrow(PyExc_OSError)(e.code().value(), e.what(), path);
+      PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
     } catch (const std::system_error& e) {
       const nb::object error = nb::borrow(PyExc_OSError)(e.code().value(), e.what());
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
@@ -30,6 +36,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_reading(m);
   penstock::bindings::bind_writing(m);
   penstock::bindings::bind_decoding(m);
+  penstock::bindings::bind_file_batches(m);
   penstock::bindings::bind_encoding(m);
   penstock::bindings::bind_gathering(m);
   penstock::bindings::bind_indexing(m);

@@ -158,7 +158,8 @@ void bind_reading(nb::module_& m) {
              std::size_t threads, std::size_t block_bytes, std::uint64_t start_offset, std::uint64_t start_record) {
             if (threads == 0 || block_bytes < 64) throw nb::value_error("threads and block_bytes must be positive");
             new (self) OpenFileRecords(std::make_shared<FileRecords>(
-                path, FileRecordsOptions{verify, max_record_bytes, threads, block_bytes, start_offset, start_record}));
+                path,
+                BlockReaderOptions{verify, max_record_bytes, threads, block_bytes, {0, start_offset, start_record}}));
           },
           nb::arg("path"), nb::kw_only(), nb::arg("verify") = true,
           nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("threads") = 1,
@@ -169,7 +170,6 @@ void bind_reading(nb::module_& m) {
       .def(
           "next", [](OpenFileRecords& self) { return next_event(*self.get()); },
           nb::sig("def next(self) -> RecordChunk | Fault | None"), "The next chunk or fault, or None at the end.")
-      .def_prop_ro("file_size", [](OpenFileRecords& self) { return self.get()->file_size(); })
       .def("close", &OpenFileRecords::close, "End the threads and close the file.");
 
   nb::class_<StreamRecords>(m, "StreamRecords", "Finds records in a stream that is pushed in pieces of any size.")

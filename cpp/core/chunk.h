@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,11 @@ struct Chunk {
     return part;
   }
 };
+
+inline std::size_t rows_of(std::span<const Chunk> chunks) {
+  std::size_t rows = 0;
+  for (const Chunk& chunk : chunks) rows += chunk.size();
+  return rows;
+}
 
 }  // namespace penstock

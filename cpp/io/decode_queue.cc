@@ -20,10 +20,6 @@ struct Job {
   bool done = false;
 };
 
-void run_here(std::size_t n, const std::function<void(std::size_t)>& task) {
-  for (std::size_t i = 0; i < n; ++i) task(i);
-}
-
 }  // namespace
 
 struct DecodeQueue::State {

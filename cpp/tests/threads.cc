@@ -53,7 +53,7 @@ void write_file(Random& random, const TemporaryFile& file) {
 }
 
 std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
-  FileRecordsOptions options;
+  BlockReaderOptions options;
   options.threads = 4;
   options.block_bytes = 4096;
   FileRecords records(file.path, options);

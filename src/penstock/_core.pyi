@@ -130,9 +130,6 @@ class FileRecords:
     def next(self) -> RecordChunk | Fault | None:
         """The next chunk or fault, or None at the end."""
 
-    @property
-    def file_size(self) -> int: ...
-
     def close(self) -> None:
         """End the threads and close the file."""
 
@@ -249,6 +246,10 @@ class NativeDecoder:
         Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).
         """
 
+    @property
+    def dense_row_bytes(self) -> int:
+        """Memory of a row in the columns whose rows are of one size."""
+
 class DecodeQueue:
     """Decodes batches ahead, side by side; they come out in order."""
 
@@ -269,6 +270,36 @@ class DecodeQueue:
 
 def chunk_from_records(records: list[Any], source: str = "") -> RecordChunk:
     """Copy records into a chunk."""
+
+class FaultInFile:
+    """What is wrong with a frame of one of several files."""
+
+    @property
+    def file(self) -> int:
+        """Index of the file."""
+
+    @property
+    def fault(self) -> Fault: ...
+
+class FileBatches:
+    """Reads, checks and decodes local files on native threads."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], decoder: NativeDecoder, batch_rows: int, *, verify: bool = True, max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 262144, start: tuple[int, int, int] = (0, 0, 0), rows: int | None = None) -> None: ...
+
+    def next(self) -> tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | FaultInFile | None:
+        """The next batch, the damage that ends the stream, or None at its end."""
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """
+        (file, offset, record) of the first row that was not given out in a good batch.
+        """
+
+    def place_of(self, row: int) -> tuple[int, int]:
+        """(file, record) of a row of the batch that was given last."""
+
+    def close(self) -> None:
+        """End the threads and close the files."""
 
 class EncodeColumn:
     """A column to write; it keeps its arrays alive."""

@@ -8,41 +8,13 @@
 namespace penstock {
 namespace {
 
-// Where the records of many chunks lie, and the buffers that they lie in.
-struct Records {
-  std::vector<RecordRef> refs;
-  std::vector<SharedBuffer> buffers;
-};
-
 // A view counts its offset with 31 bits: of a larger buffer, what lies behind them is copied for it.
 constexpr std::uint64_t kLargestViewed = 0x7FFFFFFF;
 
-RecordRef copied(wire::Bytes payload, std::vector<SharedBuffer>& buffers) {
+RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
   const auto buffer = std::make_shared<Buffer>(payload.size);
   std::memcpy(buffer->data(), payload.data, payload.size);
-  buffers.push_back(buffer);
-  return {{buffer->data(), payload.size}, {buffer->data(), static_cast<std::int32_t>(buffers.size() - 1)}};
-}
-
-Records gather(const std::vector<Chunk>& chunks, bool views) {
-  Records records;
-  std::size_t total = 0;
-  for (const Chunk& chunk : chunks) total += chunk.size();
-  records.refs.reserve(total);
-  for (const Chunk& chunk : chunks) {
-    if (records.buffers.empty() || records.buffers.back() != chunk.buffer) records.buffers.push_back(chunk.buffer);
-    const std::byte* base = chunk.buffer->data();
-    const ViewSource source{base, static_cast<std::int32_t>(records.buffers.size() - 1)};
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      const Span span = chunk.span(i);
-      const wire::Bytes payload{base + span.offset, static_cast<std::size_t>(span.length)};
-      if (views && span.offset + span.length > kLargestViewed && payload.size - 1 < kLargestExample)
-        records.refs.push_back(copied(payload, records.buffers));
-      else
-        records.refs.push_back({payload, source});
-    }
-  }
-  return records;
+  return {{buffer->data(), payload.size}, {buffer->data(), buffers.add(buffer)}};
 }
 
 // A shape is the schema's and may be of any size: what no memory can hold must not wrap around to something small.
@@ -53,16 +25,39 @@ std::size_t dense_bytes(std::size_t rows, std::uint64_t item_bytes) {
 
 std::int64_t* as_int64(const SharedBuffer& buffer) { return reinterpret_cast<std::int64_t*>(buffer->data()); }
 
+bool is_dense(const FeaturePlan& plan) { return !plan.ragged && !plan.sequence(); }
+
+bool any_views(const DecodePlan& plan) {
+  return std::any_of(plan.features.begin(), plan.features.end(),
+                     [](const FeaturePlan& feature) { return feature.element == Element::kView; });
+}
+
+// The chunks that hold the records [begin, end) of `chunks`.
+std::vector<Chunk> slice(std::span<const Chunk> chunks, std::size_t begin, std::size_t end) {
+  std::vector<Chunk> part;
+  std::size_t first = 0;
+  for (const Chunk& chunk : chunks) {
+    const std::size_t from = std::max(begin, first), to = std::min(end, first + chunk.size());
+    if (from < to) part.push_back(chunk.slice(from - first, to - first));
+    first += chunk.size();
+  }
+  return part;
+}
+
 }  // namespace
+
+void run_here(std::size_t n, const std::function<void(std::size_t)>& task) {
+  for (std::size_t i = 0; i < n; ++i) task(i);
+}
 
 struct BatchDecoder::Worker {
   explicit Worker(const DecodePlan& plan) : decoder(plan), columns(plan.features.size()) {}
   PartDecoder decoder;
+  std::vector<RecordRef> records;
   std::vector<ColumnPart> columns;
-  DecodeFault fault;
 };
 
-BatchDecoder::BatchDecoder(DecodePlan plan) : plan_(std::move(plan)) {}
+BatchDecoder::BatchDecoder(DecodePlan plan) : plan_(std::move(plan)), has_views_(any_views(plan_)) {}
 BatchDecoder::~BatchDecoder() = default;
 
 std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
@@ -78,101 +73,167 @@ void BatchDecoder::return_worker(std::unique_ptr<Worker> worker) {
   idle_.push_back(std::move(worker));
 }
 
+std::uint64_t BatchDecoder::dense_row_bytes() const {
+  std::uint64_t sum = 0;
+  for (const FeaturePlan& plan : plan_.features)
+    if (is_dense(plan)) sum += plan.item_bytes();
+  return sum;
+}
+
 DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
                                   const Runner& run) {
-  const auto is_view = [](const FeaturePlan& plan) { return plan.element == Element::kView; };
-  Records records = gather(chunks, std::any_of(plan_.features.begin(), plan_.features.end(), is_view));
-  DecodedBatch batch;
-  batch.rows = records.refs.size();
-  batch.columns.resize(plan_.features.size());
-  const std::size_t rows = batch.rows;
-
-  for (std::size_t f = 0; f < plan_.features.size(); ++f) {
-    const FeaturePlan& plan = plan_.features[f];
-    DecodedColumn& column = batch.columns[f];
-    if (plan.has_mask()) column.valid = acquire_buffer(rows);
-    if (plan.ragged || plan.sequence()) continue;
-    column.items = rows;
-    if (outputs.empty() || outputs[f] == nullptr) column.values = acquire_buffer(dense_bytes(rows, plan.item_bytes()));
-  }
-
-  // Defaults of bytes features are views into a buffer that stands behind those of the records.
-  const auto default_number = static_cast<std::int32_t>(records.buffers.size());
-  if (plan_.default_bytes) records.buffers.push_back(plan_.default_bytes);
-  ExtraBuffers extra(static_cast<std::int32_t>(records.buffers.size()));
-
+  const std::size_t rows = rows_of(chunks);
+  BatchBuilder builder(*this, rows, outputs);
   parts = std::max<std::size_t>(1, std::min(parts, rows));
-  std::vector<std::unique_ptr<Worker>> workers(parts);
-  const auto first_row = [&](std::size_t part) { return rows * part / parts; };
   run(parts, [&](std::size_t part) {
-    workers[part] = borrow_worker();
-    Worker& worker = *workers[part];
-    const std::size_t begin = first_row(part), end = first_row(part + 1);
-    for (std::size_t f = 0; f < plan_.features.size(); ++f) {
-      ColumnPart& column = worker.columns[f];
-      const DecodedColumn& target = batch.columns[f];
-      column.dense = !outputs.empty() && outputs[f] != nullptr ? outputs[f]
-                     : target.values                           ? target.values->data()
-                                                               : nullptr;
-      column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
-      column.lengths.clear();
-      column.step_lengths.clear();
-    }
-    worker.fault =
-        worker.decoder.decode({records.refs.data() + begin, end - begin}, begin, worker.columns, extra, default_number);
+    const std::size_t begin = rows * part / parts;
+    builder.decode(slice(chunks, begin, rows * (part + 1) / parts), begin);
   });
+  return builder.finish(rows, run);
+}
 
-  for (auto& worker : workers)
-    if (worker->fault.fault != ExampleFault::kNone && batch.fault.fault == ExampleFault::kNone)
-      batch.fault = worker->fault;
-  if (batch.fault.fault == ExampleFault::kNone) {
-    join_ragged(workers, batch, parts, run);
-    batch.buffers = std::move(records.buffers);
-    batch.buffers.insert(batch.buffers.end(), extra.buffers().begin(), extra.buffers().end());
+struct BatchBuilder::Part {
+  struct Ragged {
+    SharedBuffer values;
+    std::size_t bytes = 0;
+    std::vector<std::int64_t> lengths, step_lengths;
+  };
+  std::size_t first_row = 0;
+  DecodeFault fault;
+  std::vector<Ragged> columns;  // one per feature; empty for a dense one
+};
+
+BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs)
+    : decoder_(decoder), outputs_(outputs), columns_(decoder.plan().features.size()) {
+  const DecodePlan& plan = decoder.plan();
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    const FeaturePlan& feature = plan.features[f];
+    if (feature.has_mask()) columns_[f].valid = acquire_buffer(rows);
+    if (is_dense(feature) && (outputs.empty() || outputs[f] == nullptr))
+      columns_[f].values = acquire_buffer(dense_bytes(rows, feature.item_bytes()));
   }
-  for (auto& worker : workers) {
-    for (ColumnPart& column : worker->columns) column.values.reset();
-    return_worker(std::move(worker));
+  if (plan.default_bytes) default_number_ = buffers_.add(plan.default_bytes);
+}
+
+BatchBuilder::~BatchBuilder() = default;
+
+void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) {
+  auto worker = decoder_.borrow_worker();
+  auto part = std::make_unique<Part>();
+  part->first_row = first_row;
+  part->columns.resize(columns_.size());
+
+  worker->records.clear();
+  std::size_t held = 0;
+  for (const Chunk& chunk : chunks) {
+    const std::byte* base = chunk.buffer->data();
+    const bool views = decoder_.has_views_ && chunk.size() != 0;
+    const ViewSource source{base, views ? buffers_.number_of(chunk.buffer) : 0};
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      const Span span = chunk.span(i);
+      const wire::Bytes payload{base + span.offset, static_cast<std::size_t>(span.length)};
+      if (views) held += payload.size;
+      if (views && span.offset + span.length > kLargestViewed && payload.size - 1 < kLargestExample)
+        worker->records.push_back(copied(payload, buffers_));
+      else
+        worker->records.push_back({payload, source});
+    }
   }
+
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    ColumnPart& column = worker->columns[f];
+    const DecodedColumn& target = columns_[f];
+    const bool given = !outputs_.empty() && outputs_[f] != nullptr;
+    column.dense = given ? outputs_[f] : target.values ? target.values->data() : nullptr;
+    column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
+    column.values.reset();
+    column.lengths.clear();
+    column.step_lengths.clear();
+  }
+  part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
+
+  if (part->fault.fault == ExampleFault::kNone) {
+    for (std::size_t f = 0; f < columns_.size(); ++f) {
+      if (is_dense(decoder_.plan_.features[f])) continue;
+      ColumnPart& column = worker->columns[f];
+      Part::Ragged& ragged = part->columns[f];
+      ragged.bytes = column.values.size();
+      column.values.expect(ragged.bytes);
+      ragged.values = column.values.release();
+      ragged.lengths.swap(column.lengths);
+      column.lengths.reserve(ragged.lengths.size());
+      ragged.step_lengths.swap(column.step_lengths);
+      column.step_lengths.reserve(ragged.step_lengths.size());
+      held += ragged.bytes + 8 * (ragged.lengths.size() + ragged.step_lengths.size());
+    }
+  }
+  decoder_.return_worker(std::move(worker));
+  const std::lock_guard lock(mutex_);
+  parts_.push_back(std::move(part));
+  held_bytes_ += held;
+}
+
+std::size_t BatchBuilder::held_bytes() {
+  const std::lock_guard lock(mutex_);
+  return held_bytes_;
+}
+
+DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
+  std::vector<std::unique_ptr<Part>> parts;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto row_of = [](const std::unique_ptr<Part>& part) { return part->first_row; };
+    std::ranges::sort(parts_, {}, row_of);
+    const auto end = std::ranges::lower_bound(parts_, std::max<std::size_t>(rows, 1), {}, row_of);
+    parts.assign(std::make_move_iterator(parts_.begin()), std::make_move_iterator(end));
+    parts_.erase(parts_.begin(), end);
+  }
+  DecodedBatch batch;
+  batch.rows = rows;
+  for (const auto& part : parts) {
+    if (part->fault.fault == ExampleFault::kNone) continue;
+    batch.fault = part->fault;
+    return batch;
+  }
+  batch.columns = columns_;
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    if (is_dense(decoder_.plan_.features[f]))
+      batch.columns[f].items = rows;
+    else
+      join(f, parts, batch.columns[f], run);
+  }
+  batch.buffers = buffers_.all();
   return batch;
 }
 
-// Puts the parts of ragged columns behind one another: a part alone is taken as it is, several are copied together.
-void BatchDecoder::join_ragged(std::vector<std::unique_ptr<Worker>>& workers, DecodedBatch& batch, std::size_t parts,
-                               const Runner& run) {
-  for (std::size_t f = 0; f < plan_.features.size(); ++f) {
-    const FeaturePlan& plan = plan_.features[f];
-    if (!plan.ragged && !plan.sequence()) continue;
-    DecodedColumn& column = batch.columns[f];
-    const auto join = [&](std::vector<std::int64_t> ColumnPart::* lengths, SharedBuffer& offsets) {
-      std::size_t count = 0;
-      for (const auto& worker : workers) count += (worker->columns[f].*lengths).size();
-      offsets = acquire_buffer(8 * (count + 1));
-      std::int64_t* out = as_int64(offsets);
-      std::int64_t sum = 0;
-      *out = 0;
-      for (const auto& worker : workers)
-        for (const std::int64_t length : worker->columns[f].*lengths) *++out = sum += length;
-      return count;
-    };
-    join(&ColumnPart::lengths, column.offsets);
-    if (plan.sequence() && plan.ragged) column.steps = join(&ColumnPart::step_lengths, column.step_offsets);
-    std::vector<std::size_t> starts(parts + 1, 0);
-    for (std::size_t part = 0; part < parts; ++part)
-      starts[part + 1] = starts[part] + workers[part]->columns[f].values.size();
-    column.items = starts[parts] / plan.item_bytes();
-    for (auto& worker : workers) worker->columns[f].values.expect(starts[parts] / parts);
-    if (parts == 1) {
-      column.values = workers[0]->columns[f].values.release();
-      if (!column.values) column.values = acquire_buffer(0);
-      continue;
-    }
-    column.values = acquire_buffer(starts[parts]);
-    run(parts, [&](std::size_t part) {
-      GrowingBytes& values = workers[part]->columns[f].values;
-      if (values.size() != 0) std::memcpy(column.values->data() + starts[part], values.data(), values.size());
-    });
-  }
+// Puts the parts of a ragged column behind one another: a part alone is taken as it is, several are copied together.
+void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
+                        const Runner& run) const {
+  const FeaturePlan& plan = decoder_.plan_.features[feature];
+  const auto join_lengths = [&](std::vector<std::int64_t> Part::Ragged::* lengths, SharedBuffer& offsets) {
+    std::size_t count = 0;
+    for (const auto& part : parts) count += (part->columns[feature].*lengths).size();
+    offsets = acquire_buffer(8 * (count + 1));
+    std::int64_t* out = as_int64(offsets);
+    std::int64_t sum = 0;
+    *out = 0;
+    for (const auto& part : parts)
+      for (const std::int64_t length : part->columns[feature].*lengths) *++out = sum += length;
+    return count;
+  };
+  join_lengths(&Part::Ragged::lengths, column.offsets);
+  if (plan.sequence() && plan.ragged) column.steps = join_lengths(&Part::Ragged::step_lengths, column.step_offsets);
+
+  std::vector<std::size_t> starts{0};
+  for (const auto& part : parts) starts.push_back(starts.back() + part->columns[feature].bytes);
+  column.items = starts.back() / plan.item_bytes();
+  if (parts.size() == 1) column.values = std::move(parts[0]->columns[feature].values);
+  if (column.values) return;
+  column.values = acquire_buffer(starts.back());
+  run(parts.size(), [&](std::size_t i) {
+    const Part::Ragged& ragged = parts[i]->columns[feature];
+    if (ragged.bytes != 0) std::memcpy(column.values->data() + starts[i], ragged.values->data(), ragged.bytes);
+  });
 }
 
 }  // namespace penstock

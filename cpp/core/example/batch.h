@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/chunk.h"
@@ -34,6 +35,8 @@ using Outputs = std::vector<std::byte*>;
 // Runs task(0) ... task(n - 1), on whatever threads it has, and returns when all are done.
 using Runner = std::function<void(std::size_t n, const std::function<void(std::size_t)>& task)>;
 
+void run_here(std::size_t n, const std::function<void(std::size_t)>& task);
+
 // Thread-safe: decode() may run on several threads at once.
 class BatchDecoder {
  public:
@@ -44,18 +47,55 @@ class BatchDecoder {
   DecodedBatch decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts, const Runner& run);
 
   const DecodePlan& plan() const { return plan_; }
+  bool has_views() const { return has_views_; }
+
+  // Memory of a row in the columns whose rows are of one size.
+  std::uint64_t dense_row_bytes() const;
 
  private:
-  struct Worker;  // a PartDecoder and what it learned about sizes
+  friend class BatchBuilder;
+  struct Worker;  // a PartDecoder and what it learned about the records and their sizes
 
-  void join_ragged(std::vector<std::unique_ptr<Worker>>& workers, DecodedBatch& batch, std::size_t parts,
-                   const Runner& run);
   std::unique_ptr<Worker> borrow_worker();
   void return_worker(std::unique_ptr<Worker> worker);
 
   const DecodePlan plan_;
+  const bool has_views_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
+};
+
+// A batch while it is decoded, a run of rows at a time: runs may come in any order and from several threads. Dense rows
+// go straight to their place; parts of ragged columns are kept until finish() joins them.
+class BatchBuilder {
+ public:
+  BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs);
+  ~BatchBuilder();
+
+  // Decodes the records of `chunks`, whose first is row `first_row`. Thread-safe, for runs that do not overlap.
+  void decode(std::span<const Chunk> chunks, std::size_t first_row);
+
+  // The batch of the first `rows` rows, all of which are decoded. What was decoded behind them does not count, and
+  // other threads may still be at it.
+  DecodedBatch finish(std::size_t rows, const Runner& run);
+
+  // Memory that the runs decoded so far hold, besides what all rows were given at the start.
+  std::size_t held_bytes();
+
+ private:
+  struct Part;  // the ragged values of a run of rows, or what is wrong with it
+
+  void join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
+            const Runner& run) const;
+
+  BatchDecoder& decoder_;
+  const Outputs outputs_;
+  std::vector<DecodedColumn> columns_;
+  std::int32_t default_number_ = 0;
+  ViewBuffers buffers_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::size_t held_bytes_ = 0;
 };
 
 }  // namespace penstock

@@ -86,7 +86,7 @@ bool PartDecoder::fail(ExampleFault fault, std::uint64_t expected, std::uint64_t
 }
 
 DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t first_row,
-                                std::span<ColumnPart> columns, ExtraBuffers& extra, std::int32_t default_buffer) {
+                                std::span<ColumnPart> columns, ViewBuffers& buffers, std::int32_t default_buffer) {
   default_buffer_ = default_buffer;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::size_t row = first_row + i;
@@ -98,7 +98,7 @@ DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t 
       if (states_[f] == State::kDecoded) continue;
       Found& found = found_[f];
       if (states_[f] == State::kFound && found.joined && plan_.features[f].element == Element::kView)
-        found.source = {found.joined->data(), extra.add(found.joined)};
+        found.source = {found.joined->data(), buffers.add(found.joined)};
       fault_.feature = static_cast<std::uint32_t>(f);
       fault_.in_feature = true;
       const bool good = plan_.features[f].sequence() ? decode_sequence(f, columns[f]) : decode_row(f, row, columns[f]);

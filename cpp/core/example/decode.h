@@ -27,19 +27,31 @@ struct RecordRef {
   ViewSource source;  // the buffer of the batch that the payload lies in
 };
 
-// Buffers that a batch needs besides those of its records: values that had to be put together. Thread-safe.
-class ExtraBuffers {
+// The buffers that the views of a batch point into, by number. Thread-safe.
+class ViewBuffers {
  public:
-  explicit ExtraBuffers(std::int32_t first_number) : first_number_(first_number) {}
   std::int32_t add(SharedBuffer buffer) {
     const std::lock_guard lock(mutex_);
-    buffers_.push_back(std::move(buffer));
-    return first_number_ + static_cast<std::int32_t>(buffers_.size()) - 1;
+    return append(std::move(buffer));
   }
-  const std::vector<SharedBuffer>& buffers() const { return buffers_; }
+  // For a buffer that may be there already.
+  std::int32_t number_of(const SharedBuffer& buffer) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = buffers_.size(); i-- > 0;)
+      if (buffers_[i] == buffer) return static_cast<std::int32_t>(i);
+    return append(buffer);
+  }
+  std::vector<SharedBuffer> all() {
+    const std::lock_guard lock(mutex_);
+    return buffers_;
+  }
 
  private:
-  std::int32_t first_number_;
+  std::int32_t append(SharedBuffer buffer) {
+    buffers_.push_back(std::move(buffer));
+    return static_cast<std::int32_t>(buffers_.size()) - 1;
+  }
+
   std::mutex mutex_;
   std::vector<SharedBuffer> buffers_;
 };
@@ -51,7 +63,7 @@ class PartDecoder {
   // Decodes `records`, whose first is row `first_row` of the batch, into `columns` (one per feature of the plan). Stops
   // at the first record that does not fit. `default_buffer` is the number of the plan's default_bytes in the batch.
   DecodeFault decode(std::span<const RecordRef> records, std::size_t first_row, std::span<ColumnPart> columns,
-                     ExtraBuffers& extra, std::int32_t default_buffer);
+                     ViewBuffers& buffers, std::int32_t default_buffer);
 
  private:
   enum class State : std::uint8_t { kAbsent, kFound, kDecoded };

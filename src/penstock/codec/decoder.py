@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._core import DecodeFault, RecordChunk
+from penstock.codec.file_batches import Decoded, FileBatches, Locate, Place, file_chunks, local_paths
 from penstock.codec.plan import PlannedFeature, compile_plan
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.errors import MalformedExampleError
+from penstock.files import StrPath
 from penstock.schema import Schema
 
 Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
@@ -23,7 +25,8 @@ Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
 Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Makes the memory of a dense column: called with its name, shape and dtype."""
 
-_Native: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
+# Above this, columns get their memory when the rows that are really there are counted.
+_LARGEST_BATCH_BYTES = 256 << 20
 
 
 class Decoder:
@@ -79,7 +82,7 @@ class Decoder:
         makes such an array for every dense column that ``out`` does not give: in pinned or shared memory, say.
         """
         chunks = _as_chunks(records)
-        return self._batch(chunks, self._native.decode(chunks, self._outputs(chunks, out or {}, allocate)))
+        return self._batch(self._native.decode(chunks, self._outputs(chunks, out or {}, allocate)), _locator(chunks))
 
     def decode_batches(
         self, chunks: Iterable[RecordChunk], size: int, *, allocate: Allocate | None = None
@@ -88,8 +91,7 @@ class Decoder:
 
         Where the stream raises, the rows before come first, and then the error.
         """
-        if size < 1:
-            raise ValueError(f"a batch has at least one row, not {size}")
+        _check_size(size)
         failure: list[Exception] = []
         # One batch for each thread, and no more: what is decoded further ahead has left the caches when it is used.
         most_ahead = max(1, self._threads - 1)
@@ -101,22 +103,66 @@ class Decoder:
                 ahead.append(part)
                 del part  # or its memory could not be used again while the consumer works
                 if len(ahead) > most_ahead:
-                    yield self._batch(ahead.popleft(), queue.next())
+                    yield self._batch(queue.next(), _locator(ahead.popleft()))
             while ahead:
-                yield self._batch(ahead.popleft(), queue.next())
+                yield self._batch(queue.next(), _locator(ahead.popleft()))
         finally:
             queue.close()
         if failure:
             raise failure[0]
 
+    def decode_files(
+        self,
+        paths: Sequence[StrPath],
+        size: int,
+        *,
+        verify: bool = True,
+        max_record_bytes: int = 1 << 30,
+        allocate: Allocate | None = None,
+    ) -> Iterator[Batch]:
+        """Decode local uncompressed files, one after another, in batches of ``size`` rows, ahead of the consumer.
+
+        Each native thread decodes what it has just read and checked: the fastest way from files to columns. Batches go
+        on from one file into the next; the last may be smaller. Damage raises, after the rows before it.
+        """
+        _check_size(size)
+        files = local_paths(paths)
+        if allocate is None and size * self._native.dense_row_bytes <= _LARGEST_BATCH_BYTES:
+            return self.open_files(files, size, verify=verify, max_record_bytes=max_record_bytes)
+        chunks = file_chunks(files, verify=verify, max_record_bytes=max_record_bytes, threads=self._threads)
+        return self.decode_batches(chunks, size, allocate=allocate)
+
+    def open_files(
+        self,
+        paths: Sequence[str],
+        size: int,
+        *,
+        verify: bool = True,
+        max_record_bytes: int = 1 << 30,
+        start: Place = (0, 0, 0),
+        rows: int | None = None,
+    ) -> FileBatches:
+        """Do what :meth:`decode_files` does, from ``start`` on and for ``rows`` rows, and tell where it stands."""
+        native = _core.FileBatches(
+            paths,
+            self._native,
+            size,
+            verify=verify,
+            max_record_bytes=max_record_bytes,
+            threads=self._threads,
+            start=start,
+            rows=rows,
+        )
+        return FileBatches(native, paths, self._batch)
+
     def __reduce__(self) -> tuple[Any, ...]:
         names = [planned.name for planned in self._plan.features]
         return _rebuild, (self._schema, names, self._validate, self._threads)
 
-    def _batch(self, chunks: list[RecordChunk], native: _Native) -> Batch:
-        rows, columns, buffers, fault = native
+    def _batch(self, decoded: Decoded, locate: Locate) -> Batch:
+        rows, columns, buffers, fault = decoded
         if fault is not None:
-            raise self._error(chunks, fault)
+            raise self._error(fault, locate)
         built = {}
         for planned in self._plan.features:
             if planned.build is None:
@@ -125,7 +171,7 @@ class Decoder:
             try:
                 built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
             except RowFault as found:
-                raise _error_at(chunks, found.row, planned.name, found.message) from None
+                raise _error_at(locate(found.row), planned.name, found.message) from None
         return Batch.of_equal_columns(built, rows)
 
     def _outputs(
@@ -147,9 +193,9 @@ class Decoder:
                 outputs[planned.native[0]] = _checked_memory(planned, array, rows)
         return outputs
 
-    def _error(self, chunks: list[RecordChunk], fault: DecodeFault) -> MalformedExampleError:
+    def _error(self, fault: DecodeFault, locate: Locate) -> MalformedExampleError:
         name = None if fault.feature is None else self._plan.owners[fault.feature]
-        return _error_at(chunks, fault.row, name, self._describe(fault, name))
+        return _error_at(locate(fault.row), name, self._describe(fault, name))
 
     def _describe(self, fault: DecodeFault, name: str | None) -> str:
         kind = "a SequenceExample" if self._schema.is_sequence else "an Example"
@@ -173,6 +219,11 @@ class Decoder:
                 return f"expected {kind} below 2 GiB, found {fault.found} bytes"
             case _:
                 return f"expected {kind}, found malformed bytes"
+
+
+def _check_size(size: int) -> None:
+    if size < 1:
+        raise ValueError(f"a batch has at least one row, not {size}")
 
 
 def _takes_memory(planned: PlannedFeature) -> bool:
@@ -232,13 +283,20 @@ def _as_chunks(records: Records) -> list[RecordChunk]:
     return [_core.chunk_from_records(items)]
 
 
-def _error_at(chunks: list[RecordChunk], row: int, name: str | None, message: str) -> MalformedExampleError:
-    path, record = None, row
-    for chunk in chunks:
-        if row < len(chunk):
-            path, record = chunk.source or None, chunk.first_record + row
-            break
-        row -= len(chunk)
+def _locator(chunks: list[RecordChunk]) -> Locate:
+    def locate(row: int) -> tuple[str | None, int]:
+        left = row
+        for chunk in chunks:
+            if left < len(chunk):
+                return chunk.source or None, chunk.first_record + left
+            left -= len(chunk)
+        return None, row
+
+    return locate
+
+
+def _error_at(place: tuple[str | None, int], name: str | None, message: str) -> MalformedExampleError:
+    path, record = place
     parts = [path, f"record {record}", None if name is None else f'feature "{name}"']
     where = ", ".join(part for part in parts if part is not None)
     return MalformedExampleError(f"{message}: {where}", path=path, record=record, feature=name)

@@ -1,0 +1,51 @@
+// The decoder as Python sees it, for the bindings that decode: at once, ahead, or straight from files.
+#pragma once
+
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "core/example/batch.h"
+#include "io/workers.h"
+
+namespace penstock::bindings {
+
+// A feature of the plan, and the shape and type of the array that its column becomes.
+struct BoundFeature {
+  FeaturePlan plan;
+  std::vector<std::size_t> shape;  // of one item
+  nb::dlpack::dtype type;
+};
+
+// What a decoded batch is to Python, in stubs.
+#define PENSTOCK_DECODED "tuple[int, list[typing.Any], list[NDArray[numpy.uint8]], DecodeFault | None]"
+
+class Decoder {
+ public:
+  Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example, bool validate_all,
+          std::size_t threads);
+
+  nb::tuple decode(const std::vector<Chunk>& chunks, nb::list outputs);
+
+  // (rows, columns, buffers, fault): a column is an array, or a tuple (values, offsets, step offsets) where rows differ
+  // in size; with a mask, that and the mask in a tuple of two.
+  nb::tuple to_python(const DecodedBatch& batch, const nb::list& outputs) const;
+
+  // The memory that `outputs` gives for the columns of `rows` rows; it is checked, and must be kept.
+  Outputs pointers_of(std::size_t rows, const nb::list& outputs) const;
+
+  std::shared_ptr<BatchDecoder> native() const { return decoder_; }
+
+ private:
+  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
+                    nb::object output) const;
+
+  std::vector<BoundFeature> features_;
+  std::shared_ptr<BatchDecoder> decoder_;
+  Workers workers_;
+};
+
+}  // namespace penstock::bindings

@@ -1,0 +1,256 @@
+#include "io/block_reader.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "io/file.h"
+
+namespace penstock {
+namespace {
+
+// What the second-level cache of most CPUs holds.
+constexpr std::size_t kSliceBytes = std::size_t{256} << 10;
+
+constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
+
+struct OpenFile {
+  OpenFile(const std::filesystem::path& path, std::size_t number, Place start)
+      : file(path),
+        index(number),
+        start_offset(number == start.file ? start.offset : 0),
+        start_record(number == start.file ? start.record : 0),
+        size(std::max(file.size(), start_offset)),
+        name(std::make_shared<const std::string>(text_of(path))) {}
+
+  const File file;
+  const std::size_t index;
+  const std::uint64_t start_offset, start_record;
+  const std::uint64_t size;
+  const std::shared_ptr<const std::string> name;
+};
+
+// A block that a thread is to read.
+struct Task {
+  std::uint64_t number;
+  std::shared_ptr<const OpenFile> file;
+  std::uint64_t offset;
+  std::size_t size;
+
+  bool begins_file() const { return offset == file->start_offset; }
+  bool ends_file() const { return offset + size == file->size; }
+};
+
+// Lets the threads through in the order of their blocks.
+class Turnstile {
+ public:
+  // Waits for the turn of `number`; false where it will never come.
+  bool enter(std::uint64_t number) {
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock, [&] { return next_ == number || number >= end_; });
+    return number < end_;
+  }
+  void leave() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++next_;
+    }
+    turn_.notify_all();
+  }
+  // Nobody enters with `number` or more.
+  void close_at(std::uint64_t number) {
+    {
+      const std::lock_guard lock(mutex_);
+      end_ = std::min(end_, number);
+    }
+    turn_.notify_all();
+  }
+  bool open_for(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    return number < end_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable turn_;
+  std::uint64_t next_ = 0;
+  std::uint64_t end_ = kNoEnd;
+};
+
+}  // namespace
+
+struct BlockReader::State {
+  State(std::vector<std::filesystem::path> files, const BlockReaderOptions& chosen, BlockConsumer& user)
+      : paths(std::move(files)), options(chosen), consumer(user), head_room(options.block_bytes / 4) {
+    next_file = options.start.file;
+    if (options.rows != 0) open_next();
+  }
+
+  void work();
+  std::optional<Task> claim();
+  bool open_next();
+  bool process(const Task& task);
+  void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
+  void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
+            std::vector<Event>& found);
+  void check(std::vector<Event>& found, std::vector<Event>& checked) const;
+  void end_at(std::uint64_t blocks, const std::exception_ptr& error) {
+    turnstile.close_at(blocks);
+    consumer.end(blocks, error);
+  }
+
+  const std::vector<std::filesystem::path> paths;
+  const BlockReaderOptions options;
+  BlockConsumer& consumer;
+  const std::size_t head_room;
+  std::vector<std::thread> threads;
+
+  std::mutex claim_mutex;  // guards what follows
+  std::size_t next_file;
+  std::shared_ptr<const OpenFile> file;  // that the next block is in, if any
+  std::uint64_t next_offset = 0;
+  std::uint64_t next_block = 0;
+
+  Turnstile turnstile;  // and what follows is for those who are inside
+  std::optional<Assembler> assembler;
+  std::uint64_t rows = 0;
+  bool over = false;  // nothing behind this block counts
+};
+
+// Moves on to the next file that has bytes; false where there is none.
+bool BlockReader::State::open_next() {
+  for (file.reset(); next_file < paths.size(); ++next_file) {
+    try {
+      file = std::make_shared<const OpenFile>(paths[next_file], next_file, options.start);
+    } catch (const std::system_error& error) {
+      throw FileError(error, text_of(paths[next_file]));
+    }
+    next_offset = file->start_offset;
+    if (next_offset == file->size) continue;
+    ++next_file;
+    return true;
+  }
+  file.reset();
+  return false;
+}
+
+std::optional<Task> BlockReader::State::claim() {
+  const std::lock_guard lock(claim_mutex);
+  if (!turnstile.open_for(next_block)) return std::nullopt;
+  try {
+    if (!file || (next_offset == file->size && !open_next())) {
+      end_at(next_block, nullptr);
+      return std::nullopt;
+    }
+  } catch (...) {
+    end_at(next_block, std::current_exception());
+    return std::nullopt;
+  }
+  const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(options.block_bytes, file->size - next_offset));
+  const Task task{next_block++, file, next_offset, size};
+  next_offset += size;
+  return task;
+}
+
+void BlockReader::State::work() {
+  while (const std::optional<Task> task = claim()) {
+    try {
+      if (!process(*task)) end_at(task->number + 1, nullptr);
+    } catch (...) {
+      end_at(task->number, std::current_exception());
+    }
+  }
+}
+
+// Answers whether the stream goes on behind this block.
+bool BlockReader::State::process(const Task& task) {
+  const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
+  Block block{task.number, task.file->index, 0, {}};
+  bool last = false;
+  if (options.threads == 1) {
+    // Alone, there is nobody to wait for: a slice is scanned and verified while it is in the nearest cache.
+    block.first_row = rows;
+    for (std::size_t at = 0; at < task.size && !over; at += kSliceBytes) {
+      const std::size_t size = std::min(kSliceBytes, task.size - at);
+      read(task, buffer->data() + head_room + at, size, task.offset + at);
+      std::vector<Event> found;
+      scan(task, buffer, head_room + at, head_room + at + size, found);
+      check(found, block.events);
+    }
+    last = over;
+  } else {
+    read(task, buffer->data() + head_room, task.size, task.offset);
+    if (!turnstile.enter(task.number)) return true;
+    block.first_row = rows;
+    std::vector<Event> found;
+    scan(task, buffer, head_room, head_room + task.size, found);
+    last = over;
+    if (last) turnstile.close_at(task.number + 1);
+    turnstile.leave();
+    check(found, block.events);
+  }
+  return consumer.take(std::move(block)) && !last;
+}
+
+void BlockReader::State::read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const {
+  try {
+    if (task.file->file.read_at(out, size, offset) != size)
+      throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");
+  } catch (const std::system_error& error) {
+    throw FileError(error, *task.file->name);
+  }
+}
+
+void BlockReader::State::scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
+                              std::vector<Event>& found) {
+  const bool first = task.begins_file() && begin == head_room, last = task.ends_file() && end == head_room + task.size;
+  if (first)
+    assembler.emplace(AssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
+                                       task.file->start_record, task.file->name});
+  assembler->add(buffer, begin, end, found);
+  if (last) assembler->finish(found);
+  for (std::size_t i = 0; i < found.size() && !over; ++i) {
+    if (auto* chunk = std::get_if<Chunk>(&found[i])) {
+      if (chunk->size() >= options.rows - rows) {
+        *chunk = chunk->slice(0, static_cast<std::size_t>(options.rows - rows));
+        found.resize(i + 1);
+        over = true;
+      }
+      rows += chunk->size();
+    }
+  }
+  over = over || assembler->failed();
+}
+
+void BlockReader::State::check(std::vector<Event>& found, std::vector<Event>& checked) const {
+  for (Event& event : found) {
+    if (options.verify)
+      verify(event, checked);
+    else
+      checked.push_back(std::move(event));
+  }
+}
+
+BlockReader::BlockReader(std::vector<std::filesystem::path> paths, const BlockReaderOptions& options,
+                         BlockConsumer& consumer)
+    : state_(std::make_unique<State>(std::move(paths), options, consumer)) {}
+
+BlockReader::~BlockReader() {
+  state_->turnstile.close_at(0);
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+void BlockReader::start() {
+  State& s = *state_;
+  std::uint64_t count = s.options.threads;
+  // Small files are many: the last one gets no more threads than it has blocks.
+  if (s.next_file == s.paths.size() && s.file)
+    count = std::min(count, (s.file->size - s.next_offset - 1) / s.options.block_bytes + 1);
+  for (std::uint64_t i = 0; i < count; ++i) s.threads.emplace_back([&s] { s.work(); });
+}
+
+bool BlockReader::started() const { return !state_->threads.empty(); }
+
+}  // namespace penstock

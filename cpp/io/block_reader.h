@@ -1,0 +1,88 @@
+// Reads the records of local files, one file after another, in blocks and on several threads.
+//
+// Threads read blocks in parallel, pass through the assembler one after another in the order of the stream (cheap: it
+// looks at headers), verify payloads in parallel again, and hand what they found to the consumer, on the same thread,
+// while the bytes are in its cache. Each thread has one block at a time: a consumer that makes take() wait holds memory
+// still. Files are opened when their first block is due and closed behind their last.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "core/assembler.h"
+
+namespace penstock {
+
+// A frame in a list of files.
+struct Place {
+  std::size_t file = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t record = 0;
+};
+
+struct BlockReaderOptions {
+  bool verify = true;
+  std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
+  std::size_t threads = 1;
+  std::size_t block_bytes = std::size_t{1} << 20;
+  Place start;                                                     // must be where a frame starts, or a file ends
+  std::uint64_t rows = std::numeric_limits<std::uint64_t>::max();  // where to end
+};
+
+struct Block {
+  std::uint64_t number = 0;     // in the stream, from 0
+  std::size_t file = 0;         // that the events are about
+  std::uint64_t first_row = 0;  // number, in the stream, of the first record in the events
+  std::vector<Event> events;
+};
+
+// What the operating system said about one of the files.
+class FileError : public std::system_error {
+ public:
+  FileError(const std::system_error& error, std::string path) : std::system_error(error), path_(std::move(path)) {}
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Called by the reading threads, side by side.
+class BlockConsumer {
+ public:
+  virtual ~BlockConsumer() = default;
+
+  // Blocks come in any order, but a block that waits here never keeps an earlier one from coming. Answers whether the
+  // stream goes on behind this block.
+  virtual bool take(Block block) = 0;
+
+  // The stream has this many blocks, and then there is `error`, if it is one. Called at least once, unless the reader
+  // goes before; of several calls the lowest number counts.
+  virtual void end(std::uint64_t blocks, std::exception_ptr error) = 0;
+};
+
+// Threads start with start() and end with the object. In a forked child, where they do not exist, an object must be
+// leaked, not destroyed.
+class BlockReader {
+ public:
+  // Opens the first file. `consumer` must outlive the reader.
+  BlockReader(std::vector<std::filesystem::path> paths, const BlockReaderOptions& options, BlockConsumer& consumer);
+  // Whoever waits in take() must have been told to return.
+  ~BlockReader();
+  BlockReader(const BlockReader&) = delete;
+  BlockReader& operator=(const BlockReader&) = delete;
+
+  void start();
+  bool started() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,243 @@
+#include "io/file_batches.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "io/process.h"
+
+namespace penstock {
+namespace {
+
+constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
+
+// A run of rows of a batch, as they stand in a file.
+struct Run {
+  std::size_t first_row = 0;  // in the batch
+  Place begin, end;
+};
+
+// A batch while its rows arrive.
+struct Filling {
+  Filling(BatchDecoder& decoder, std::size_t size) : builder(decoder, size, {}) {}
+
+  BatchBuilder builder;
+  // Guarded by the mutex of those who fill it.
+  std::size_t rows = 0;  // decoded so far
+  std::vector<Run> runs;
+  std::size_t held_bytes = 0;
+  std::optional<DecodedBatch> whole;
+};
+
+}  // namespace
+
+struct FileBatches::State : BlockConsumer {
+  State(std::vector<std::filesystem::path> paths, std::shared_ptr<BatchDecoder> chosen, std::size_t rows,
+        const BlockReaderOptions& options)
+      : decoder(std::move(chosen)),
+        batch_rows(rows),
+        // Decoded values may take several times the bytes that they were read from.
+        most_held_bytes(4 * (options.threads + 1) * options.block_bytes),
+        next_place(options.start),
+        reader(std::move(paths), options, *this) {}
+
+  bool take(Block block) override;
+  void end(std::uint64_t number, std::exception_ptr found) override;
+  bool decode(const Block& block, const Chunk& chunk, std::uint64_t first_row);
+  std::shared_ptr<Filling> admit(std::uint64_t batch);
+  void complete(const std::shared_ptr<Filling>& filling);
+  void count_done(std::uint64_t block, std::uint64_t end_row);
+
+  // Under the mutex.
+  bool is_over() const { return done_blocks == blocks; }
+  bool is_whole(std::uint64_t batch) const {
+    const auto found = batches.find(batch);
+    return found != batches.end() && found->second && found->second->whole;
+  }
+
+  const std::shared_ptr<BatchDecoder> decoder;
+  const std::size_t batch_rows;
+  const std::size_t most_held_bytes;
+  const ProcessId owner = current_process();
+
+  mutable std::mutex mutex;
+  std::condition_variable room;     // a batch was consumed
+  std::condition_variable arrival;  // a batch is whole, or the end is known
+
+  // Guarded by the mutex.
+  std::map<std::uint64_t, std::shared_ptr<Filling>> batches;  // begun and not given out
+  std::uint64_t next_batch = 0;                               // to be given out
+  std::size_t held_bytes = 0;                                 // by the batches
+  std::map<std::uint64_t, std::uint64_t> done;                // blocks that came early, and the row behind each
+  std::uint64_t done_blocks = 0, done_rows = 0;               // of the blocks without a gap
+  std::uint64_t blocks = kNoEnd;                              // in the stream
+  std::exception_ptr error;                                   // what comes behind them
+  std::optional<FaultInFile> fault;                           // or this
+  bool stop = false;
+
+  // Used by the consumer.
+  Place next_place;
+  std::vector<Run> last_runs;
+
+  BlockReader reader;  // last: its threads end before what they use
+};
+
+bool FileBatches::State::take(Block block) {
+  std::uint64_t row = block.first_row;
+  for (const Event& event : block.events) {
+    if (const auto* chunk = std::get_if<Chunk>(&event)) {
+      if (!decode(block, *chunk, row)) return false;
+      row += chunk->size();
+      continue;
+    }
+    const std::lock_guard lock(mutex);
+    if (block.number >= blocks) return false;
+    blocks = block.number + 1;
+    error = nullptr;
+    fault = {block.file, std::get<Fault>(event)};
+    count_done(block.number, row);
+    return false;
+  }
+  const std::lock_guard lock(mutex);
+  count_done(block.number, row);
+  return true;
+}
+
+void FileBatches::State::end(std::uint64_t number, std::exception_ptr found) {
+  const std::lock_guard lock(mutex);
+  if (number >= blocks) return;
+  blocks = number;
+  error = found;
+  fault.reset();
+  arrival.notify_one();
+}
+
+void FileBatches::State::count_done(std::uint64_t block, std::uint64_t end_row) {
+  done.emplace(block, end_row);
+  for (auto it = done.begin(); it != done.end() && it->first == done_blocks && !is_over(); it = done.erase(it)) {
+    ++done_blocks;
+    done_rows = it->second;
+  }
+  if (is_over()) arrival.notify_one();
+}
+
+// Decodes the rows of a chunk, batch by batch; false where nobody wants them any more.
+bool FileBatches::State::decode(const Block& block, const Chunk& chunk, std::uint64_t first_row) {
+  for (std::size_t from = 0; from < chunk.size();) {
+    const std::uint64_t row = first_row + from;
+    const auto row_in_batch = static_cast<std::size_t>(row % batch_rows);
+    const std::size_t to = std::min(chunk.size(), from + batch_rows - row_in_batch);
+    const std::shared_ptr<Filling> filling = admit(row / batch_rows);
+    if (!filling) return false;
+
+    const Chunk piece = chunk.slice(from, to);
+    filling->builder.decode({&piece, 1}, row_in_batch);
+    const std::size_t last = piece.size() - 1;
+    const std::uint64_t end_offset = piece.frame_offset(last) + piece.span(last).length + kFrameOverhead;
+    const Run run{row_in_batch,
+                  {block.file, piece.frame_offset(0), piece.first_record},
+                  {block.file, end_offset, piece.first_record + piece.size()}};
+    bool whole;
+    {
+      const std::lock_guard lock(mutex);
+      filling->runs.push_back(run);
+      filling->rows += piece.size();
+      whole = filling->rows == batch_rows;
+    }
+    if (whole) complete(filling);
+    from = to;
+  }
+  return true;
+}
+
+// The batch, when there is room for it: always for the one that the consumer waits for, and the next. Nothing where the
+// end came.
+//
+// This cannot lock up: rows before those of a block that waits here are decoded by threads that have them already, so
+// that the batches before are given out sooner or later.
+std::shared_ptr<Filling> FileBatches::State::admit(std::uint64_t batch) {
+  std::unique_lock lock(mutex);
+  room.wait(lock,
+            [&] { return stop || batches.contains(batch) || batch <= next_batch + 1 || held_bytes < most_held_bytes; });
+  if (stop) return nullptr;
+  std::shared_ptr<Filling>& filling = batches[batch];
+  if (!filling) {
+    filling = std::make_shared<Filling>(*decoder, batch_rows);
+    filling->held_bytes = batch_rows * static_cast<std::size_t>(decoder->dense_row_bytes());
+    held_bytes += filling->held_bytes;
+  }
+  return filling;
+}
+
+void FileBatches::State::complete(const std::shared_ptr<Filling>& filling) {
+  const std::size_t more = filling->builder.held_bytes();
+  DecodedBatch batch = filling->builder.finish(batch_rows, run_here);
+  const std::lock_guard lock(mutex);
+  filling->held_bytes += more;
+  held_bytes += more;
+  filling->whole = std::move(batch);
+  arrival.notify_one();
+}
+
+FileBatches::FileBatches(std::vector<std::filesystem::path> paths, std::shared_ptr<BatchDecoder> decoder,
+                         std::size_t batch_rows, const BlockReaderOptions& options)
+    : state_(std::make_unique<State>(std::move(paths), std::move(decoder), batch_rows, options)) {}
+
+FileBatches::~FileBatches() {
+  State& s = *state_;
+  if (s.owner != current_process()) {
+    static_cast<void>(state_.release());  // in a forked child the threads are gone and a lock may be held forever
+    return;
+  }
+  {
+    const std::lock_guard lock(s.mutex);
+    s.stop = true;
+  }
+  s.room.notify_all();
+}
+
+NextBatch FileBatches::next(std::chrono::milliseconds patience) {
+  State& s = *state_;
+  if (s.owner != current_process()) throw std::logic_error("batches cannot cross a fork: open new ones in the child");
+  if (!s.reader.started()) s.reader.start();
+  std::unique_lock lock(s.mutex);
+  if (!s.arrival.wait_for(lock, patience, [&] { return s.is_whole(s.next_batch) || s.is_over(); })) return NotYet{};
+
+  const std::uint64_t first_row = s.next_batch * s.batch_rows;
+  // Behind the end, rows may have been decoded that do not count.
+  std::size_t rows = s.batch_rows;
+  if (s.is_over()) rows = std::min<std::uint64_t>(rows, s.done_rows - std::min(s.done_rows, first_row));
+  if (rows == 0) {
+    if (s.error) std::rethrow_exception(s.error);
+    if (!s.fault) return EndOfRecords{};
+    return *std::exchange(s.fault, std::nullopt);
+  }
+  const std::shared_ptr<Filling> filling = std::move(s.batches.extract(s.next_batch).mapped());
+  ++s.next_batch;
+  s.held_bytes -= filling->held_bytes;
+  s.last_runs = std::exchange(filling->runs, {});
+  lock.unlock();
+  s.room.notify_all();
+
+  std::erase_if(s.last_runs, [&](const Run& run) { return run.first_row >= rows; });
+  std::ranges::sort(s.last_runs, {}, &Run::first_row);
+  DecodedBatch batch = filling->whole ? std::move(*filling->whole) : filling->builder.finish(rows, run_here);
+  if (batch.fault.fault == ExampleFault::kNone) s.next_place = s.last_runs.back().end;
+  return batch;
+}
+
+Place FileBatches::place() const { return state_->next_place; }
+
+Place FileBatches::place_of(std::size_t row) const {
+  const std::vector<Run>& runs = state_->last_runs;
+  auto run = std::ranges::upper_bound(runs, row, {}, &Run::first_row);
+  if (run == runs.begin()) throw std::logic_error("no batch was given");
+  --run;
+  return {run->begin.file, run->begin.offset, run->begin.record + row - run->first_row};
+}
+
+}  // namespace penstock
