@@ -1,7 +1,7 @@
 // Everything that has threads, all at once, under ThreadSanitizer: usage  threads ROUNDS
 //
-// A file is written on a thread, read on several, and decoded by a queue while other threads share its decoder. What
-// comes out does not depend on who ran first.
+// A file is written on a thread, read on several, decoded by a queue while other threads share its decoder, and decoded
+// straight from the file. What comes out does not depend on who ran first.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 
 #include "core/frame_buffer.h"
 #include "io/decode_queue.h"
+#include "io/file_batches.h"
 #include "io/file_records.h"
 #include "io/file_writer.h"
 #include "io/workers.h"
@@ -38,6 +39,13 @@ struct TemporaryFile {
     unlink(path.c_str());
   }
 };
+
+bool same(const DecodePlan& plan, const DecodedBatch& batch, const DecodedBatch& expected) {
+  if (batch.fault.fault != ExampleFault::kNone || expected.fault.fault != ExampleFault::kNone)
+    return batch.fault.fault == expected.fault.fault && batch.fault.row == expected.fault.row;
+  std::string difference;
+  return same_batch(plan, batch, expected, difference);
+}
 
 void write_file(Random& random, const TemporaryFile& file) {
   FileWriter writer(file.descriptor);
@@ -67,6 +75,35 @@ std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
   return chunks;
 }
 
+// Batches straight from files, compared with the records decoded together; and a consumer that leaves.
+void check_batches(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
+                   const std::shared_ptr<BatchDecoder>& decoder) {
+  BlockReaderOptions options;
+  options.threads = 3;
+  options.block_bytes = random.one_in(2) ? 512 : 4096;
+  const std::size_t rows = random.one_in(3) ? 1 : random.one_in(2) ? 30 : 1000;
+  const std::vector<std::filesystem::path> paths{file.path, file.path};
+  FileBatches(paths, decoder, rows, options).next(kPatience);  // the others are on their way when it goes
+
+  std::vector<Chunk> both(chunks);
+  both.insert(both.end(), chunks.begin(), chunks.end());
+  FileBatches batches(paths, decoder, rows, options);
+  for (std::size_t first = 0; first < 2 * kRecords; first += rows) {
+    std::vector<Chunk> part;
+    std::size_t row = 0;
+    for (const Chunk& chunk : both) {
+      const std::size_t from = std::max(first, row), to = std::min(first + rows, row + chunk.size());
+      if (from < to) part.push_back(chunk.slice(from - row, to - row));
+      row += chunk.size();
+    }
+    const DecodedBatch expected = decoder->decode(part, {}, 1, run_here);
+    const NextBatch next = batches.next(kPatience);
+    require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
+    require(same(decoder->plan(), std::get<DecodedBatch>(next), expected), "batches from files differ");
+  }
+  require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
+}
+
 void check(Random& random) {
   const TemporaryFile file;
   write_file(random, file);
@@ -85,26 +122,21 @@ void check(Random& random) {
   };
   std::vector<DecodedBatch> expected;
   for (const Chunk& chunk : chunks) expected.push_back(decode(chunk, 1));
-  const auto same = [&](const DecodedBatch& batch, std::size_t i) {
-    std::string difference;
-    if (batch.fault.fault != ExampleFault::kNone || expected[i].fault.fault != ExampleFault::kNone)
-      return batch.fault.fault == expected[i].fault.fault && batch.fault.row == expected[i].fault.row;
-    return same_batch(plan, batch, expected[i], difference);
-  };
-
   DecodeQueue queue(decoder, 3);
   std::vector<std::thread> others;
   for (int t = 0; t < 2; ++t)
     others.emplace_back([&] {
-      for (std::size_t i = 0; i < chunks.size(); ++i) require(same(decode(chunks[i], 3), i), "threads differ");
+      for (std::size_t i = 0; i < chunks.size(); ++i)
+        require(same(plan, decode(chunks[i], 3), expected[i]), "threads differ");
     });
   for (const Chunk& chunk : chunks) queue.submit({chunk}, {});
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const std::optional<DecodedBatch> batch = queue.next(kPatience);
-    require(batch.has_value() && same(*batch, i), "the queue differs");
+    require(batch.has_value() && same(plan, *batch, expected[i]), "the queue differs");
   }
   for (std::thread& other : others) other.join();
   for (const Chunk& chunk : chunks) queue.submit({chunk}, {});  // and nobody takes them
+  check_batches(random, file, chunks, decoder);
 }
 
 }  // namespace

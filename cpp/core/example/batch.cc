@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 
 namespace penstock {
 namespace {
@@ -16,6 +17,9 @@ RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
   std::memcpy(buffer->data(), payload.data, payload.size);
   return {{buffer->data(), payload.size}, {buffer->data(), buffers.add(buffer)}};
 }
+
+// Ragged columns that are likely to be larger are joined at the end: a guess must not take much memory.
+constexpr std::uint64_t kMostExpectedBytes = std::uint64_t{256} << 20;
 
 // A shape is the schema's and may be of any size: what no memory can hold must not wrap around to something small.
 std::size_t dense_bytes(std::size_t rows, std::uint64_t item_bytes) {
@@ -57,7 +61,8 @@ struct BatchDecoder::Worker {
   std::vector<ColumnPart> columns;
 };
 
-BatchDecoder::BatchDecoder(DecodePlan plan) : plan_(std::move(plan)), has_views_(any_views(plan_)) {}
+BatchDecoder::BatchDecoder(DecodePlan plan)
+    : plan_(std::move(plan)), has_views_(any_views(plan_)), ragged_row_bytes_(plan_.features.size()) {}
 BatchDecoder::~BatchDecoder() = default;
 
 std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
@@ -94,17 +99,24 @@ DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Output
 
 struct BatchBuilder::Part {
   struct Ragged {
-    SharedBuffer values;
+    SharedBuffer values;  // of its own, unless they are placed
     std::size_t bytes = 0;
+    std::size_t place = 0;  // in the column, with `placed`
     std::vector<std::int64_t> lengths, step_lengths;
   };
   std::size_t first_row = 0;
+  std::size_t rows = 0;
   DecodeFault fault;
+  bool placed = false;
   std::vector<Ragged> columns;  // one per feature; empty for a dense one
 };
 
 BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs)
-    : decoder_(decoder), outputs_(outputs), columns_(decoder.plan().features.size()) {
+    : decoder_(decoder),
+      rows_(rows),
+      outputs_(outputs),
+      columns_(decoder.plan().features.size()),
+      placed_bytes_(columns_.size()) {
   const DecodePlan& plan = decoder.plan();
   for (std::size_t f = 0; f < columns_.size(); ++f) {
     const FeaturePlan& feature = plan.features[f];
@@ -121,6 +133,7 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
   auto worker = decoder_.borrow_worker();
   auto part = std::make_unique<Part>();
   part->first_row = first_row;
+  part->rows = rows_of(chunks);
   part->columns.resize(columns_.size());
 
   worker->records.clear();
@@ -144,14 +157,14 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
     ColumnPart& column = worker->columns[f];
     const DecodedColumn& target = columns_[f];
     const bool given = !outputs_.empty() && outputs_[f] != nullptr;
-    column.dense = given ? outputs_[f] : target.values ? target.values->data() : nullptr;
+    const bool dense = is_dense(decoder_.plan_.features[f]);
+    column.dense = !dense ? nullptr : given ? outputs_[f] : target.values->data();
     column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
     column.values.reset();
     column.lengths.clear();
     column.step_lengths.clear();
   }
   part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
-
   if (part->fault.fault == ExampleFault::kNone) {
     for (std::size_t f = 0; f < columns_.size(); ++f) {
       if (is_dense(decoder_.plan_.features[f])) continue;
@@ -159,18 +172,63 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
       Part::Ragged& ragged = part->columns[f];
       ragged.bytes = column.values.size();
       column.values.expect(ragged.bytes);
-      ragged.values = column.values.release();
-      ragged.lengths.swap(column.lengths);
-      column.lengths.reserve(ragged.lengths.size());
-      ragged.step_lengths.swap(column.step_lengths);
-      column.step_lengths.reserve(ragged.step_lengths.size());
+      ragged.lengths = column.lengths;
+      ragged.step_lengths = column.step_lengths;
       held += ragged.bytes + 8 * (ragged.lengths.size() + ragged.step_lengths.size());
     }
   }
+  place(std::move(part), *worker, held);
   decoder_.return_worker(std::move(worker));
-  const std::lock_guard lock(mutex_);
-  parts_.push_back(std::move(part));
+}
+
+// Copies ragged values to their place, where it is known: those of `part`, and of the parts that waited for it.
+void BatchBuilder::place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held) {
+  std::unique_lock lock(mutex_);
   held_bytes_ += held;
+  Part* next = parts_.emplace(part->first_row, std::move(part)).first->second.get();
+  if (next->rows == rows_ || next->first_row != placed_rows_ || !reserve(*next)) {
+    for (std::size_t f = 0; f < columns_.size(); ++f) next->columns[f].values = worker.columns[f].values.release();
+    return;
+  }
+  lock.unlock();
+  for (std::size_t f = 0; f < columns_.size(); ++f) copy(*next, f, worker.columns[f].values.data());
+  for (;;) {
+    lock.lock();
+    const auto waiting = parts_.find(placed_rows_);
+    if (waiting == parts_.end() || !reserve(*waiting->second)) return;
+    lock.unlock();
+    for (std::size_t f = 0; f < columns_.size(); ++f) {
+      Part::Ragged& ragged = waiting->second->columns[f];
+      if (ragged.values) copy(*waiting->second, f, ragged.values->data());
+      ragged.values.reset();
+    }
+  }
+}
+
+// Under the mutex. False where there is no room, or nothing to be placed.
+bool BatchBuilder::reserve(Part& part) {
+  if (part.fault.fault != ExampleFault::kNone) return false;
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    if (is_dense(decoder_.plan_.features[f])) continue;
+    SharedBuffer& values = columns_[f].values;
+    if (!values) {
+      const std::uint64_t likely = decoder_.ragged_row_bytes_[f] * rows_;
+      values = acquire_buffer(likely < kMostExpectedBytes ? static_cast<std::size_t>(likely + likely / 8) : 0);
+    }
+    if (part.columns[f].bytes > values->capacity() - placed_bytes_[f]) return false;
+  }
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    part.columns[f].place = placed_bytes_[f];
+    placed_bytes_[f] += part.columns[f].bytes;
+  }
+  placed_rows_ += part.rows;
+  part.placed = true;
+  return true;
+}
+
+void BatchBuilder::copy(const Part& part, std::size_t feature, const std::byte* values) const {
+  const Part::Ragged& ragged = part.columns[feature];
+  if (ragged.bytes != 0) std::memcpy(columns_[feature].values->data() + ragged.place, values, ragged.bytes);
 }
 
 std::size_t BatchBuilder::held_bytes() {
@@ -180,22 +238,19 @@ std::size_t BatchBuilder::held_bytes() {
 
 DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
   std::vector<std::unique_ptr<Part>> parts;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto row_of = [](const std::unique_ptr<Part>& part) { return part->first_row; };
-    std::ranges::sort(parts_, {}, row_of);
-    const auto end = std::ranges::lower_bound(parts_, std::max<std::size_t>(rows, 1), {}, row_of);
-    parts.assign(std::make_move_iterator(parts_.begin()), std::make_move_iterator(end));
-    parts_.erase(parts_.begin(), end);
-  }
   DecodedBatch batch;
   batch.rows = rows;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!parts_.empty() && parts_.begin()->first < std::max<std::size_t>(rows, 1))
+      parts.push_back(std::move(parts_.extract(parts_.begin()).mapped()));
+    batch.columns = columns_;
+  }
   for (const auto& part : parts) {
     if (part->fault.fault == ExampleFault::kNone) continue;
     batch.fault = part->fault;
     return batch;
   }
-  batch.columns = columns_;
   for (std::size_t f = 0; f < columns_.size(); ++f) {
     if (is_dense(decoder_.plan_.features[f]))
       batch.columns[f].items = rows;
@@ -206,7 +261,6 @@ DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
   return batch;
 }
 
-// Puts the parts of a ragged column behind one another: a part alone is taken as it is, several are copied together.
 void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
                         const Runner& run) const {
   const FeaturePlan& plan = decoder_.plan_.features[feature];
@@ -227,12 +281,22 @@ void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Par
   std::vector<std::size_t> starts{0};
   for (const auto& part : parts) starts.push_back(starts.back() + part->columns[feature].bytes);
   column.items = starts.back() / plan.item_bytes();
-  if (parts.size() == 1) column.values = std::move(parts[0]->columns[feature].values);
-  if (column.values) return;
-  column.values = acquire_buffer(starts.back());
+  if (rows_ != 0) decoder_.ragged_row_bytes_[feature] = (starts.back() + rows_ - 1) / rows_;
+  if (parts.empty() || parts.back()->placed) {
+    if (!column.values) column.values = acquire_buffer(0);
+    return;
+  }
+  if (parts.size() == 1 && parts[0]->columns[feature].values) {
+    column.values = std::move(parts[0]->columns[feature].values);
+    return;
+  }
+  const SharedBuffer placed = std::exchange(column.values, acquire_buffer(starts.back()));
   run(parts.size(), [&](std::size_t i) {
     const Part::Ragged& ragged = parts[i]->columns[feature];
-    if (ragged.bytes != 0) std::memcpy(column.values->data() + starts[i], ragged.values->data(), ragged.bytes);
+    const std::byte* values = parts[i]->placed ? placed->data() + ragged.place
+                              : ragged.values  ? ragged.values->data()
+                                               : nullptr;
+    if (ragged.bytes != 0) std::memcpy(column.values->data() + starts[i], values, ragged.bytes);
   });
 }
 

@@ -1,7 +1,9 @@
 // Decodes the records of chunks into whole columns, in one part or in several side by side.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -61,12 +63,18 @@ class BatchDecoder {
 
   const DecodePlan plan_;
   const bool has_views_;
+  std::vector<std::atomic<std::uint64_t>> ragged_row_bytes_;  // of each feature, in the last batch
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
 };
 
-// A batch while it is decoded, a run of rows at a time: runs may come in any order and from several threads. Dense rows
-// go straight to their place; parts of ragged columns are kept until finish() joins them.
+// A batch while it is decoded, a run of rows at a time: runs may come in any order and from several threads.
+//
+// Dense rows go straight to their place. The ragged values of a run are decoded into memory that its thread uses again
+// and again, and are copied to their place while they are near, as soon as the runs before have theirs; a run that
+// comes too early keeps its memory, and is copied by whoever brings the run before it. A run that is the whole batch is
+// not copied at all. The place is in memory sized by what earlier batches held: where that is too small, finish()
+// joins.
 class BatchBuilder {
  public:
   BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs);
@@ -85,16 +93,23 @@ class BatchBuilder {
  private:
   struct Part;  // the ragged values of a run of rows, or what is wrong with it
 
+  void place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held);
+  bool reserve(Part& part);
+  void copy(const Part& part, std::size_t feature, const std::byte* values) const;
   void join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
             const Runner& run) const;
 
   BatchDecoder& decoder_;
+  const std::size_t rows_;
   const Outputs outputs_;
   std::vector<DecodedColumn> columns_;
   std::int32_t default_number_ = 0;
   ViewBuffers buffers_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Part>> parts_;
+
+  std::mutex mutex_;                                    // guards what follows
+  std::map<std::size_t, std::unique_ptr<Part>> parts_;  // by their first row
+  std::size_t placed_rows_ = 0;                         // whose ragged values have a place
+  std::vector<std::size_t> placed_bytes_;               // of each ragged column
   std::size_t held_bytes_ = 0;
 };
 

@@ -141,6 +141,7 @@ class Decoder:
         max_record_bytes: int = 1 << 30,
         start: Place = (0, 0, 0),
         rows: int | None = None,
+        block_bytes: int = 1 << 18,
     ) -> FileBatches:
         """Do what :meth:`decode_files` does, from ``start`` on and for ``rows`` rows, and tell where it stands."""
         native = _core.FileBatches(
@@ -150,6 +151,7 @@ class Decoder:
             verify=verify,
             max_record_bytes=max_record_bytes,
             threads=self._threads,
+            block_bytes=block_bytes,
             start=start,
             rows=rows,
         )
