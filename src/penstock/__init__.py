@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from penstock.errors import SchemaError as SchemaError
     from penstock.errors import StaleIndexError as StaleIndexError
     from penstock.errors import TruncatedError as TruncatedError
+    from penstock.errors import WorkerError as WorkerError
     from penstock.infer import infer_schema as infer_schema
     from penstock.manifest import Manifest as Manifest
     from penstock.reader import RecordReader as RecordReader
@@ -75,6 +76,7 @@ _HOMES = {
     "SchemaError": "errors",
     "StaleIndexError": "errors",
     "TruncatedError": "errors",
+    "WorkerError": "errors",
     "Writer": "dataset_writer",
     "image": "",
     "infer_schema": "infer",

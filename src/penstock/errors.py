@@ -13,6 +13,7 @@
     ├── ManifestError             also a ValueError: a manifest that is none, or that is not understood
     ├── IndexFileError            also a ValueError: an index file that is none, or that is not understood
     │   └── StaleIndexError       an index that belongs to other data
+    ├── WorkerError               a worker process died, or raised what cannot be sent
     └── MissingExtraError         also an ImportError: an optional dependency is not installed
 
 Errors of the operating system (``FileNotFoundError``, ``PermissionError``, a full disk) pass through unchanged.
@@ -116,6 +117,10 @@ class IndexFileError(PenstockError, ValueError):
 
 class StaleIndexError(IndexFileError):
     """An index that belongs to other data: the file that it stands for changed, or is another."""
+
+
+class WorkerError(PenstockError):
+    """A worker process died, or raised an error that cannot be sent to another process."""
 
 
 class MissingExtraError(PenstockError, ImportError):

@@ -10,8 +10,21 @@ from __future__ import annotations
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
 from penstock.columns.batch import Batch
 from penstock.columns.bytes_column import BytesColumn
+from penstock.columns.collate import collate
 from penstock.columns.column import AnyColumn, Column
+from penstock.columns.concat import concat
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
 
-__all__ = ["AnyColumn", "Batch", "BytesColumn", "Column", "Nullable", "Ragged", "batches_from_arrow", "from_arrow"]
+__all__ = [
+    "AnyColumn",
+    "Batch",
+    "BytesColumn",
+    "Column",
+    "Nullable",
+    "Ragged",
+    "batches_from_arrow",
+    "collate",
+    "concat",
+    "from_arrow",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ Work: TypeAlias = Literal["reading", "function", "waiting"]
 
 
 class Meter:
-    """Counts what a pass has done: elements, seconds by kind of work, and what was passed over."""
+    """Counts what a pass has done: elements, seconds by kind of work, and what was passed over. Thread-safe."""
 
     def __init__(self) -> None:
         self.elements = 0
@@ -23,6 +24,7 @@ class Meter:
         """Records that were passed over, by cause."""
         self.errors: list[PenstockError] = []
         """The first of them."""
+        self._lock = threading.Lock()
 
     @contextmanager
     def timed(self, work: Work) -> Iterator[None]:
@@ -31,7 +33,9 @@ class Meter:
         try:
             yield
         finally:
-            self.seconds[work] += time.perf_counter() - start
+            taken = time.perf_counter() - start
+            with self._lock:
+                self.seconds[work] += taken
 
     def skip(self, error: PenstockError) -> None:
         """Note a record that is passed over."""

@@ -1,0 +1,152 @@
+"""Rows of a user's making to columns.
+
+Nobody names the types here, so the values decide, and keep their own: NumPy scalars and arrays their dtype, Python
+numbers what NumPy makes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.columns.batch import Batch
+from penstock.columns.bytes_column import BytesColumn
+from penstock.columns.column import AnyColumn, Column
+from penstock.columns.nullable import Nullable
+from penstock.columns.ragged import Ragged
+
+Collated: TypeAlias = "Batch | tuple[Collated, ...] | AnyColumn"
+
+_VIEW_WINDOW = 2**31 - 1
+
+
+def collate(rows: Sequence[Any]) -> Collated:
+    """Turn rows into columns: dicts into a Batch, tuples into a tuple of columns, all else into one column.
+
+    Values of equal shape are stacked; where the first dimension differs they become Ragged, and where some are None,
+    Nullable. Dicts in dicts are joined names: ``{"a": {"b": 1}}`` is the column ``a/b``.
+
+    >>> collate([{"n": 1, "name": "one"}, {"n": 2, "name": "two"}]).to_list()
+    [{'n': 1, 'name': 'one'}, {'n': 2, 'name': 'two'}]
+    """
+    if not rows:
+        raise ValueError("there are no rows to collate")
+    first = rows[0]
+    if isinstance(first, (Mapping, Batch)):
+        named = list(_named_columns(rows, ""))
+        if len(dict(named)) != len(named):
+            raise ValueError(f"two columns have the same name: {sorted(name for name, _ in named)}")
+        return Batch(dict(named), num_rows=len(rows))
+    if isinstance(first, tuple):
+        if not all(isinstance(row, tuple) and len(row) == len(first) for row in rows):
+            raise ValueError(f"rows are tuples of different lengths, or no tuples: the first is of {len(first)}")
+        return tuple(collate(values) for values in zip(*rows, strict=True))
+    return _column(rows)
+
+
+def _named_columns(rows: Sequence[Any], prefix: str) -> Iterable[tuple[str, AnyColumn]]:
+    names = rows[0].keys()
+    for row in rows:
+        if not isinstance(row, (Mapping, Batch)) or row.keys() != names:
+            found = sorted(row.keys()) if isinstance(row, (Mapping, Batch)) else type(row).__name__
+            raise ValueError(f"rows have different names: {sorted(names)} and {found}")
+    for name in names:
+        values = [row[name] for row in rows]
+        if isinstance(values[0], Mapping):
+            yield from _named_columns(values, f"{prefix}{name}/")
+            continue
+        try:
+            yield prefix + name, _column(values)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"column {prefix + name!r}: {error}") from error
+
+
+def _column(values: Sequence[Any]) -> AnyColumn:
+    if any(value is None for value in values):
+        return _with_absent(values)
+    first = values[0]
+    if isinstance(first, (str, bytes)):
+        return _strings(values, type(first))
+    if isinstance(first, (list, tuple, Column)) or _holds_objects(first):
+        return _of_lists(values)
+    if isinstance(first, (bool, int, float)) and not isinstance(first, np.generic):
+        return _numbers(values)
+    return _of_arrays([np.asarray(value) for value in values])
+
+
+def _holds_objects(value: Any) -> bool:
+    # Arrays of strings, which are no columns of numbers.
+    return isinstance(value, np.ndarray) and value.dtype.kind in "OSU"
+
+
+def _numbers(values: Sequence[Any]) -> NDArray[Any]:
+    try:
+        array = np.array(values)
+    except ValueError as error:
+        raise ValueError("values are numbers in some rows and sequences in others") from error
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and _are_integers(values)):
+        kinds = sorted({type(value).__name__ for value in values})
+        raise ValueError(f"values of type {', '.join(kinds)} do not make one array of numbers")
+    return array
+
+
+def _are_integers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, (int, np.integer)) for value in values)
+
+
+def _of_arrays(arrays: list[NDArray[Any]]) -> AnyColumn:
+    first = arrays[0]
+    if first.dtype.kind in "OSU":
+        raise TypeError(f"no column for values of type {first.dtype}: make them numbers, arrays, str, bytes or lists")
+    if any(array.dtype != first.dtype for array in arrays):
+        raise ValueError(f"dtypes differ: {', '.join(sorted({str(array.dtype) for array in arrays}))}")
+    if all(array.shape == first.shape for array in arrays):
+        return np.stack(arrays)
+    if any(array.ndim != first.ndim or array.shape[1:] != first.shape[1:] for array in arrays):
+        shapes = sorted({array.shape for array in arrays})
+        raise ValueError(f"shapes differ in more than the first dimension: {', '.join(map(str, shapes[:4]))}")
+    return Ragged.from_lengths(np.concatenate(arrays), [len(array) for array in arrays])
+
+
+def _of_lists(rows: Sequence[Any]) -> AnyColumn:
+    if not all(isinstance(row, (list, tuple, Column, np.ndarray)) for row in rows):
+        raise ValueError("values are sequences in some rows only")
+    lists = [row.to_list() if isinstance(row, Column) else list(row) for row in rows]
+    lengths = [len(row) for row in lists]
+    flat = list(chain.from_iterable(lists))
+    if not flat:
+        return Ragged.from_lengths(np.empty(0, np.float32), lengths)
+    values = _column(flat)
+    if len(set(lengths)) == 1:
+        if isinstance(values, np.ndarray):
+            return values.reshape(len(rows), lengths[0], *values.shape[1:])
+        if isinstance(values, BytesColumn):
+            shape = (lengths[0], *values.shape)
+            return BytesColumn(values.views, values.buffers, text=values.text, shape=shape, rows=len(rows))
+    return Ragged.from_lengths(values, lengths)
+
+
+def _strings(values: Sequence[Any], kind: type[str] | type[bytes]) -> BytesColumn:
+    text = issubclass(kind, str)
+    if not all(isinstance(value, str if text else bytes) for value in values):
+        raise ValueError(f"values are {'str' if text else 'bytes'} in some rows only")
+    encoded = [value.encode() for value in values] if text else values
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(value) for value in encoded], out=offsets[1:])
+    data = np.frombuffer(b"".join(encoded), np.uint8)
+    views, windows = _core.offsets_to_views(offsets, data)
+    return BytesColumn(views, [data[start : start + _VIEW_WINDOW] for start in windows], text=text)
+
+
+def _with_absent(values: Sequence[Any]) -> Nullable:
+    valid = np.array([value is not None for value in values])
+    if not valid.any():
+        return Nullable(np.zeros(len(values), np.float32), valid)
+    # What stands in absent rows means nothing: a neighbour is of the right kind.
+    present = np.maximum(np.cumsum(valid) - 1, 0)
+    return Nullable(_column([value for value in values if value is not None])[present], valid)

@@ -1,0 +1,105 @@
+"""Calls of a user's function: once for each element of a block, with random numbers of the element's own."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.dataset.block import Elements
+from penstock.dataset.order import Keys
+from penstock.dataset.stages.elements import each
+from penstock.dataset.stages.stage import Stage
+
+_UINT64 = 2**64
+
+
+class Outcome(NamedTuple):
+    """What a function made of a block: all results, or those in front of the element that it failed for."""
+
+    results: list[Any]
+    error: Exception | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function, ready to be called for the elements of blocks on any thread or process."""
+
+    fn: Callable[..., Any]
+    seed: int | None
+    test: bool
+    """Whether the truth of what it returns is all that is wanted."""
+
+    def __call__(self, elements: Elements, keys: Keys, stopped: Callable[[], bool] = bool) -> Outcome:
+        """Call the function for each element; ends early once ``stopped``."""
+        results: list[Any] = []
+        rows = zip(each(elements), keys.rows.tolist(), keys.epochs.tolist(), strict=True)
+        for element, row, epoch in rows:
+            if stopped():
+                break
+            try:
+                result = self.fn(element) if self.seed is None else self.fn(element, generator(self.seed, epoch, row))
+                results.append(bool(result) if self.test else result)
+            except Exception as error:
+                error.add_note(f"raised by {name_of(self.fn)} for row {row} in epoch {epoch}")
+                return Outcome(results, error)
+        return Outcome(results, None)
+
+
+def generator(seed: int, epoch: int, row: int) -> np.random.Generator:
+    """Answer the random numbers of one row in one epoch, wherever and whenever it is asked for."""
+    # A counter-based generator: rows are places in the stream of a key, 2**192 numbers apart.
+    key = [seed % _UINT64, epoch % _UINT64]
+    return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, row % _UINT64]))
+
+
+def name_of(fn: Callable[..., Any]) -> str:
+    """Name a function by its module and its name in it."""
+    if isinstance(fn, partial):
+        return name_of(fn.func)
+    named = fn if hasattr(fn, "__qualname__") else type(fn)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+@dataclass(frozen=True)
+class FunctionStage(Stage):
+    """A stage that calls a function for each element.
+
+    Args:
+        fn: Called with the element, and with a ``np.random.Generator`` where there is a ``seed``.
+        workers: How many threads or processes call it; 0: the one that iterates.
+        processes: Whether workers are processes, for functions that hold the GIL. The function must pickle.
+        seed: Random numbers are derived from it, from the epoch and from the row: the same whoever calls.
+        ahead: How many blocks are worked on ahead of the consumer; by default one more than there are workers.
+    """
+
+    fn: Callable[..., Any]
+    _: KW_ONLY
+    workers: int = 0
+    processes: bool = False
+    seed: int | None = None
+    ahead: int | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise TypeError(f"a function is expected, found {type(self.fn).__name__}")
+        if self.workers < 0 or (self.ahead is not None and self.ahead < 1):
+            raise ValueError("workers are 0 or more, and ahead is 1 or more")
+        if self.processes:
+            if not self.workers:
+                raise ValueError("processes=True needs workers: how many processes")
+            _check_pickles(self.fn)
+
+
+def _check_pickles(fn: Callable[..., Any]) -> None:
+    try:
+        pickle.dumps(fn)
+    except Exception as error:
+        raise TypeError(
+            f"{name_of(fn)} does not pickle, so other processes cannot call it: define it at the top of a module, "
+            "or use threads (processes=False)"
+        ) from error

@@ -1,0 +1,62 @@
+"""Padding: what becomes of rows of unequal length in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from penstock.columns import AnyColumn, Batch, Nullable, Ragged
+from penstock.columns.column import pad as pad_column
+from penstock.columns.column import padding_of
+
+
+class Pad(NamedTuple):
+    """How a column of unequal rows becomes an array.
+
+    Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are longer;
+    None is the longest row of the batch. Name a length for each ragged level, or one for the outermost.
+    """
+
+    value: Any = None
+    length: int | Sequence[int | None] | None = None
+
+
+Padding: TypeAlias = bool | Mapping[str, Any] | None
+"""True: all columns of unequal rows, with zeros or empty strings. By name: the columns, each with a value or a Pad."""
+
+
+def padded(batch: Any, padding: Padding) -> Any:
+    """Answer a batch with columns of unequal rows turned into arrays, where that is asked for."""
+    if not padding:
+        return batch
+    if not isinstance(batch, Batch):
+        raise TypeError(f"columns are padded by name, and the elements are no dicts: {type(batch).__name__}")
+    if padding is True:
+        padding = {name: Pad() for name, column in batch.items() if _is_ragged(column)}
+    missing = [name for name in padding if name not in batch]
+    if missing:
+        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch)}")
+    return batch | {name: _padded(batch[name], pad) for name, pad in padding.items()}
+
+
+def describe_padding(padding: Padding) -> Any:
+    """Say in JSON how a batch is padded."""
+    return {name: repr(pad) for name, pad in padding.items()} if isinstance(padding, Mapping) else bool(padding)
+
+
+def _is_ragged(column: AnyColumn) -> bool:
+    return isinstance(column.values if isinstance(column, Nullable) else column, Ragged)
+
+
+def _padded(column: AnyColumn, pad: Any) -> AnyColumn:
+    value, length = pad if isinstance(pad, Pad) else (pad, None)
+    lengths = list(length) if isinstance(length, Sequence) else [length]
+    if isinstance(column, np.ndarray) and column.ndim > 1:
+        # Rows of unequal length that happen to be of one length here are padded like those of other batches.
+        rows, width = column.shape[:2]
+        column = Ragged.from_lengths(column.reshape(rows * width, *column.shape[2:]), np.full(rows, width))
+    if not _is_ragged(column):
+        raise ValueError("a column that is padded has rows with a length")
+    return pad_column(column, padding_of(column) if value is None else value, lengths)

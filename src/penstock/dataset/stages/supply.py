@@ -1,0 +1,55 @@
+"""A flow by the element: in portions of any size, with the place where each of them begins."""
+
+from __future__ import annotations
+
+from penstock.dataset.block import Block, Cursor, OpenFlow
+from penstock.dataset.stages.cursor import is_start
+from penstock.dataset.stages.elements import part
+
+
+class Supply:
+    """Gives out a flow's elements from a place on: the start of an epoch, or so many elements behind a cursor."""
+
+    def __init__(self, upstream: OpenFlow, place: Cursor) -> None:
+        self._up: Cursor = place if is_start(place) else place["up"]
+        self._skip: int = 0 if is_start(place) else place["skip"]
+        self._flow = upstream(self._up)
+        self._block: Block | None = None
+        self._used = 0
+
+    @property
+    def place(self) -> Cursor:
+        """Where the next element is; a supply that is opened there goes on with it."""
+        # It counts from the start of a block even at its end: what follows a block that was cut short is its error.
+        if self._block is None:
+            return {"up": self._up, "skip": self._skip}
+        return {"up": self._block.start, "skip": self._used}
+
+    def ready(self) -> int:
+        """Count the elements at hand, once a block is at hand; 0: the flow has ended."""
+        while self._block is None or self._used == len(self._block):
+            block = next(self._flow, None)
+            if block is None:
+                return 0
+            self._block, self._used = block, min(self._skip, len(block))
+            self._skip -= self._used
+        return len(self._block) - self._used
+
+    def take(self, most: int) -> list[Block]:
+        """Answer ``most`` elements as parts of blocks; fewer where the flow ends before."""
+        parts: list[Block] = []
+        while most and (count := min(most, self.ready())):
+            parts.append(self.take_ready(count))
+            most -= count
+        return parts
+
+    def take_ready(self, count: int) -> Block:
+        """Answer some of the elements at hand."""
+        assert self._block is not None
+        taken = part(self._block, self._used, self._used + count)
+        self._used += count
+        return taken
+
+    def close(self) -> None:
+        """Close the flow."""
+        self._flow.close()

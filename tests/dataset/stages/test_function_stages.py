@@ -1,0 +1,153 @@
+"""Map and Filter: one call for each element, whoever makes it; errors come where they belong."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.dataset.meter import Meter
+from penstock.dataset.stages import Batched, Filter, Map, Packed
+
+
+def number(element: dict[str, Any]) -> int:
+    return int(element["n"])
+
+
+def is_odd(element: dict[str, Any]) -> bool:
+    return bool(element["n"] % 2)
+
+
+def noise(element: dict[str, Any], rng: np.random.Generator) -> tuple[int, float]:
+    return int(element["n"]), rng.random()
+
+
+def fail_at(bad: int, element: dict[str, Any]) -> int:
+    if element["n"] == bad:
+        raise KeyError("no such thing")
+    return int(element["n"])
+
+
+workers = st.integers(0, 3)
+
+
+@relaxed
+@given(sources(), workers)
+def test_map_calls_once_for_each_element_in_order(source: Source, workers: int):
+    seen = elements_of(Map(lambda element: plain(element), workers=workers), source)
+    assert seen == source.rows()
+    assert source.all_closed()
+
+
+@relaxed
+@given(sources(), workers)
+def test_filter_keeps_elements_as_they_are(source: Source, workers: int):
+    stage = Filter(is_odd, workers=workers)
+    assert elements_of(stage, source) == [row for row in source.rows() if row["n"] % 2]
+    check_resumes(stage, source)
+    assert source.all_closed()
+
+
+def test_filtered_columns_stay_columns():
+    blocks = list(blocks_of(Filter(is_odd), Source([4, 1, 3])))
+    assert [block.elements["n"].tolist() for block in blocks] == [[1, 3], [5, 7]]
+
+
+def test_a_filter_may_drop_everything():
+    assert elements_of(Filter(lambda element: False), Source([3, 2])) == []
+
+
+@relaxed
+@given(sources(), workers)
+def test_random_numbers_depend_on_the_row_and_the_epoch_alone(source: Source, workers: int):
+    stage = Map(noise, seed=7, workers=workers)
+    seen = elements_of(stage, source)
+    assert seen == elements_of(Map(noise, seed=7), Source([1] * len(source)))
+    assert len({value for _, value in seen}) == len(seen)
+    check_resumes(stage, source)
+    if seen:
+        assert seen != elements_of(stage, source, {"epoch": 1})
+        assert seen != elements_of(Map(noise, seed=8), source)
+
+
+@relaxed
+@given(sources(), workers, st.data())
+def test_an_error_comes_behind_the_elements_before_it(source: Source, workers: int, data: st.DataObject):
+    bad = data.draw(st.integers(0, max(0, len(source) - 1)))
+    for stage in (Map(partial(fail_at, bad), workers=workers), Filter(partial(fail_at, bad), workers=workers)):
+        seen: list[int] = []
+        try:
+            for block in blocks_of(stage, source):
+                seen += (
+                    [plain(element) for element in block.elements]
+                    if isinstance(stage, Map)
+                    else block.keys.rows.tolist()
+                )
+        except KeyError as error:
+            assert f"row {bad} in epoch 0" in error.__notes__[0]
+            assert "fail_at" in error.__notes__[0]
+        else:
+            assert len(source) == 0
+        assert seen == list(range(isinstance(stage, Filter), bad))
+        assert source.all_closed()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_batch_with_a_bad_element_is_not_given_in_part(workers: int):
+    failing = Map(lambda element: {"n": fail_at(5, element)}, workers=workers)
+    source = Source([4, 4, 4])
+    for batching in (Batched(4), Packed()):
+        flow = batching.open(lambda cursor: failing.open(source, cursor, Meter()), None, Meter())
+        assert plain(next(flow).elements[0]["n"]) == [0, 1, 2, 3]
+        with pytest.raises(KeyError, match="no such thing"):
+            next(flow)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_an_error_of_the_source_comes_behind_the_blocks_before_it(workers: int):
+    seen = []
+    with pytest.raises(OSError, match="the disk is gone"):
+        for block in blocks_of(Map(number, workers=workers), Source([2, 2, 2], fails_after=2)):
+            seen += block.elements
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_function_that_returns_no_truth_value_is_named():
+    with pytest.raises(ValueError, match="ambiguous") as caught:
+        elements_of(Filter(lambda element: np.zeros(2)), Source([1]))
+    assert "row 0" in caught.value.__notes__[0]
+
+
+def test_a_function_that_stops_iterations_does_not_end_the_flow():
+    with pytest.raises(RuntimeError):
+        elements_of(Map(lambda element: next(iter(()))), Source([1]))
+
+
+def test_batches_are_elements_too():
+    stage = Map(lambda batch: batch["n"].sum())
+    batched = Batched(3)
+    source = Source([4, 4])
+    seen = elements_of(stage, lambda cursor: batched.open(source, cursor, Meter()))
+    assert seen == [3, 12, 13]
+
+
+def test_what_cannot_be_is_refused_at_once():
+    with pytest.raises(TypeError, match="does not pickle"):
+        Map(lambda element: element, workers=1, processes=True)
+    with pytest.raises(ValueError, match="how many processes"):
+        Map(number, processes=True)
+    with pytest.raises(TypeError, match="function is expected"):
+        Filter("n")  # type: ignore[arg-type]
+
+
+def test_stages_pickle_and_say_what_they_do():
+    stage = Map(number, seed=3, workers=2)
+    assert pickle.loads(pickle.dumps(stage)) == stage
+    assert stage.describe() == Map(number, seed=3).describe() == ["map", f"{__name__}.number", 3]
+    assert Map(partial(fail_at, 3)).describe()[1].endswith("fail_at")
