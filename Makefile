@@ -4,6 +4,7 @@
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
 # make sanitize mutated records and files under AddressSanitizer and UBSan, threads under ThreadSanitizer
+# make fuzz     libFuzzer on frames and records, for SECONDS_EACH each (clang)
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
@@ -13,9 +14,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 QUIET := -qq --disable-pip-version-check
-NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*') CMakeLists.txt pyproject.toml
+NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*' -not -path 'cpp/fuzz/*') CMakeLists.txt pyproject.toml
 
-.PHONY: demo test check format stubs sanitize interop bench clean
+CLANG ?= clang++
+FUZZERS := frames records
+SECONDS_EACH ?= 60
+
+.PHONY: demo test check format stubs sanitize fuzz interop bench clean
 
 demo: $(VENV)/.native $(VENV)/.with-demo
 	@$(BIN)/python examples/digits.py
@@ -38,31 +43,54 @@ format: $(VENV)/.with-check
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
 
-# A million inputs: two processes, each with a seed of its own.
-sanitize: build/sanitize/mutate build/sanitize/threads
+# A million inputs: two processes, each with a seed of its own. Then what the fuzzers once found worth keeping.
+sanitize: build/sanitize/mutate build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
 	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
+	$(foreach fuzzer,$(FUZZERS),build/sanitize/replay_$(fuzzer) cpp/fuzz/corpus/$(fuzzer)/* &&) true
 	build/sanitize/threads 50
 
 SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
 ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
-MUTATE := $(CORE) cpp/tests/memory.cc cpp/tests/mutate.cc
+CHECKS := $(CORE) cpp/tests/checks.cc cpp/tests/memory.cc
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
+HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 
-build/sanitize/mutate: $(MUTATE:cpp/%.cc=build/sanitize/address/%.o)
+build/sanitize/mutate: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/tests/mutate.cc)
+	$(CXX) $(ADDRESS) $^ -o $@
+
+build/sanitize/replay_%: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/fuzz/replay.cc) build/sanitize/address/fuzz/%.o
 	$(CXX) $(ADDRESS) $^ -o $@
 
 build/sanitize/threads: $(THREADS:cpp/%.cc=build/sanitize/thread/%.o)
 	$(CXX) $(THREAD) $^ -o $@
 
-build/sanitize/address/%.o: cpp/%.cc $(shell find cpp -name '*.h' -o -name '*.inl')
+build/sanitize/address/%.o: cpp/%.cc $(HEADERS)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDRESS) -c $< -o $@
 
-build/sanitize/thread/%.o: cpp/%.cc $(shell find cpp -name '*.h' -o -name '*.inl')
+build/sanitize/thread/%.o: cpp/%.cc $(HEADERS)
 	@mkdir -p $(@D)
 	$(CXX) $(THREAD) -c $< -o $@
+
+# Coverage guides these. What they find is kept in build/fuzz; a finding is minimised and becomes part of the corpus.
+fuzz: $(FUZZERS:%=build/fuzz/%)
+	$(foreach fuzzer,$(FUZZERS),mkdir -p build/fuzz/found/$(fuzzer) && build/fuzz/$(fuzzer) -max_total_time=$(SECONDS_EACH) \
+	    -max_len=4096 -artifact_prefix=build/fuzz/ build/fuzz/found/$(fuzzer) cpp/fuzz/corpus/$(fuzzer) &&) true
+
+# Without checks of alignment: an input that ends at a guarded page begins anywhere.
+FUZZ := $(ADDRESS) -fno-sanitize=alignment
+
+build/fuzz/%: $(CHECKS:cpp/%.cc=build/fuzz/objects/%.o) build/fuzz/objects/fuzz/%.o
+	$(CLANG) $(FUZZ) -fsanitize=fuzzer $^ -o $@
+
+build/fuzz/objects/%.o: cpp/%.cc $(HEADERS)
+	@command -v $(CLANG) >/dev/null || { echo "make fuzz needs clang with libFuzzer: apt-get install clang, or CLANG=..."; exit 1; }
+	@mkdir -p $(@D)
+	$(CLANG) $(FUZZ) -fsanitize=fuzzer-no-link -c $< -o $@
+
+.PRECIOUS: build/fuzz/objects/%.o build/sanitize/address/%.o  # they serve several programs
 
 interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed .venvs/columns/.penstock
 	$(BIN)/python -m pytest interop --ignore interop/columns

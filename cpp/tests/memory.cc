@@ -74,6 +74,14 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   if (posix_memalign(&p, static_cast<std::size_t>(alignment), size) != 0) p = nullptr;
   return counted(p);
 }
+// Those of the sanitizer would not fit the others here.
+void* operator new[](std::size_t size) { return penstock::tests::counted(std::malloc(size)); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  void* p = std::malloc(size);
+  return p == nullptr ? p : penstock::tests::counted(p);
+}
+void operator delete[](void* p) noexcept { penstock::tests::release(p); }
+void operator delete[](void* p, std::size_t) noexcept { penstock::tests::release(p); }
 void operator delete(void* p) noexcept { penstock::tests::release(p); }
 void operator delete(void* p, std::size_t) noexcept { penstock::tests::release(p); }
 void operator delete(void* p, std::align_val_t) noexcept { penstock::tests::release(p); }
