@@ -14,6 +14,8 @@
     ├── IndexFileError            also a ValueError: an index file that is none, or that is not understood
     │   └── StaleIndexError       an index that belongs to other data
     ├── WorkerError               a worker process died, or raised what cannot be sent
+    ├── StateError                also a ValueError: a saved state that does not fit the data or the pipeline
+    ├── NotSeekableError          also a ValueError: an order that needs random access to files that have none
     └── MissingExtraError         also an ImportError: an optional dependency is not installed
 
 Errors of the operating system (``FileNotFoundError``, ``PermissionError``, a full disk) pass through unchanged.
@@ -121,6 +123,14 @@ class StaleIndexError(IndexFileError):
 
 class WorkerError(PenstockError):
     """A worker process died, or raised an error that cannot be sent to another process."""
+
+
+class StateError(PenstockError, ValueError):
+    """A saved state that does not fit the data or the pipeline that is to go on from it."""
+
+
+class NotSeekableError(PenstockError, ValueError):
+    """An order that needs random access to files that do not have it."""
 
 
 class MissingExtraError(PenstockError, ImportError):

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from penstock.dataset.order.order import Ints, Keys, Order, Pass
+from penstock.dataset.order.order import Files, Ints, Keys, Order, Pass
 
 
 class Interleaved(Order):
-    """A row of each file in turn, ``cycle`` files at a time; files that have ended are passed over."""
+    """A row of each file in turn, ``cycle`` files at a time (None: all); files that have ended are passed over."""
 
-    def __init__(self, files: tuple[int, ...], cycle: int) -> None:
+    def __init__(self, files: Files, cycle: int | None) -> None:
         self._files, self._cycle = files, cycle
         self._group = lru_cache(maxsize=8)(self._plan_group)
-        totals = [sum(files[start : start + cycle]) for start in range(0, len(files), cycle)]
-        self._starts = np.concatenate([[0], np.cumsum(totals, dtype=np.int64)]).astype(np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._files, self._cycle)
+
+    @cached_property
+    def _starts(self) -> Ints:
+        """Where each group of files begins, and where the last one ends."""
+        counts, cycle = self._files.counts, self._turns
+        totals = [sum(counts[start : start + cycle]) for start in range(0, len(counts), cycle)]
+        return np.concatenate([[0], np.cumsum(totals, dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def _turns(self) -> int:
+        return self._cycle or max(1, len(self._files.counts))
 
     def length(self, which: Pass) -> int:
         return int(self._starts[-1])
@@ -34,8 +43,8 @@ class Interleaved(Order):
         return Keys(rows, np.full(len(positions), which.epoch, np.int64))
 
     def _plan_group(self, group: int) -> _Group:
-        begin = group * self._cycle
-        return _Group(np.array(self._files[begin : begin + self._cycle], np.int64), sum(self._files[:begin]))
+        counts, begin = self._files.counts, group * self._turns
+        return _Group(np.array(counts[begin : begin + self._turns], np.int64), sum(counts[:begin]))
 
     def describe(self) -> list[Any]:
         return [["interleave", self._cycle]]

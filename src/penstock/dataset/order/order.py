@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,22 @@ class Keys(NamedTuple):
     epochs: Ints
 
 
+class Files(Protocol):
+    """What an order may want to know of the files that rows lie in; to ask may cost a look at all of them."""
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The rows of each file."""
+
+    @property
+    def rows(self) -> int:
+        """The rows of all files."""
+
+    @property
+    def seekable(self) -> bool:
+        """Whether all files have random access."""
+
+
 class Order(ABC):
     """A sequence of rows, different in each epoch where it is shuffled. Immutable."""
 
@@ -38,38 +54,58 @@ class Order(ABC):
         """Answer what stands at positions of a pass; they are within its length."""
 
     @property
-    def in_file_order(self) -> bool:
-        """Whether each epoch reads all rows from the first to the last."""
+    def whole(self) -> bool:
+        """Whether an epoch is all rows from the first to the last, so that files can be read as they are."""
         return False
 
     @property
-    def takes_seeks(self) -> bool:
-        """Whether rows are read in an order that a file without random access cannot give."""
-        return not self.in_file_order
+    def seeks(self) -> bool:
+        """Whether rows of a file are read in an order that only random access can give."""
+        return False
+
+    @property
+    def reach(self) -> int:
+        """How far apart in a file rows may be that are read at about the same time."""
+        return 0
 
     @abstractmethod
     def describe(self) -> list[Any]:
         """Say in JSON what decides the order; the number of ranks is no part of it."""
 
 
-class Sequential(Order):
-    """All rows, from the first to the last."""
+class AllRows(Order):
+    """All rows of files, from the first to the last."""
 
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
+    def __init__(self, files: Files) -> None:
+        self._files = files
 
     def length(self, which: Pass) -> int:
-        return self._rows
+        return self._files.rows
 
     def at(self, positions: Ints, which: Pass) -> Keys:
         return Keys(positions, np.full(len(positions), which.epoch, np.int64))
 
     @property
-    def in_file_order(self) -> bool:
+    def whole(self) -> bool:
         return True
 
     def describe(self) -> list[Any]:
         return []
+
+
+class Around(Order):
+    """An order made of another one."""
+
+    def __init__(self, inner: Order) -> None:
+        self.inner = inner
+
+    @property
+    def seeks(self) -> bool:
+        return self.inner.seeks
+
+    @property
+    def reach(self) -> int:
+        return self.inner.reach
 
 
 def finite(order: Order, which: Pass, what: str) -> int:

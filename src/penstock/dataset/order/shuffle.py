@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock import _core
-from penstock.dataset.order.order import Ints, Keys, Order, Pass, Sequential, finite
+from penstock.dataset.order.order import AllRows, Around, Files, Ints, Keys, Order, Pass, finite
 
 # A window is mixed from this many runs of rows that are read whole, from all over the data.
 _RUNS_IN_WINDOW = 16
@@ -17,21 +17,26 @@ _RUNS_IN_WINDOW = 16
 _OF_ROWS, _OF_RUNS, _IN_WINDOWS = 0, 1, 2
 
 
-class Shuffled(Order):
+class Shuffled(Around):
     """A pseudo-random permutation of all positions, another one in each epoch."""
 
     def __init__(self, inner: Order, seed: int) -> None:
-        self._inner, self._seed = inner, seed
+        super().__init__(inner)
+        self._seed = seed
 
     def length(self, which: Pass) -> int:
-        return finite(self._inner, which, "shuffle")
+        return finite(self.inner, which, "shuffle")
 
     def at(self, positions: Ints, which: Pass) -> Keys:
         order = _core.permute(positions, self.length(which), seed=self._seed, epoch=which.epoch, stream=_OF_ROWS)
-        return self._inner.at(order, which)
+        return self.inner.at(order, which)
+
+    @property
+    def seeks(self) -> bool:
+        return True
 
     def describe(self) -> list[Any]:
-        return [*self._inner.describe(), ["shuffle", self._seed]]
+        return [*self.inner.describe(), ["shuffle", self._seed]]
 
 
 class _Runs(NamedTuple):
@@ -45,24 +50,23 @@ class _Runs(NamedTuple):
     """Where each window begins in the pass, and where the last one ends."""
 
 
-class Windowed(Order):
+class Windowed(Around):
     """Runs of successive positions in random order, and all that is in a window of them mixed.
 
-    A window reads ``window`` rows from sixteen places. Where files have no random access, ``files`` names the number of
-    rows of each: then files are read whole, in random order, and windows are mixed one after another within them.
+    A window reads its rows from sixteen places. Files without random access are read whole instead, in random order,
+    and windows are mixed one after another within each.
     """
 
-    def __init__(self, inner: Order, seed: int, window: int, files: tuple[int, ...] | None = None) -> None:
-        self._inner, self._seed, self._window, self._files = inner, seed, window, files
-        if files is not None and not isinstance(inner, Sequential):
-            raise ValueError("files without random access are shuffled first, before other orders")
+    def __init__(self, inner: Order, seed: int, window: int, files: Files) -> None:
+        super().__init__(inner)
+        self._seed, self._window, self._files = seed, window, files
         self._runs = lru_cache(maxsize=2)(self._plan)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._inner, self._seed, self._window, self._files)
+        return type(self), (self.inner, self._seed, self._window, self._files)
 
     def length(self, which: Pass) -> int:
-        return finite(self._inner, which, "shuffle")
+        return finite(self.inner, which, "shuffle")
 
     def at(self, positions: Ints, which: Pass) -> Keys:
         runs = self._runs(which)
@@ -79,31 +83,33 @@ class Windowed(Order):
                 stream=_IN_WINDOWS + int(number),
             )
         run = np.searchsorted(runs.starts, mixed, side="right") - 1
-        return self._inner.at(runs.rows[run] + mixed - runs.starts[run], which)
+        return self.inner.at(runs.rows[run] + mixed - runs.starts[run], which)
 
     def _plan(self, which: Pass) -> _Runs:
         total = self.length(which)
-        if self._files is not None:
-            sizes = np.array(self._files, np.int64)
-        else:
+        if not self._files.seekable and not isinstance(self.inner, AllRows):
+            raise ValueError("files without random access are shuffled first: put shuffle() before what chooses rows")
+        if self._files.seekable:
             size = max(1, self._window // _RUNS_IN_WINDOW)
             sizes = np.full(-(-total // size), size, np.int64)
             sizes[-1:] = total - size * (len(sizes) - 1)
+        else:
+            sizes = np.array(self._files.counts, np.int64)
         firsts = np.cumsum(sizes) - sizes
         order = _core.permute(np.arange(len(sizes)), len(sizes), seed=self._seed, epoch=which.epoch, stream=_OF_RUNS)
-        starts = np.cumsum(sizes[order]) - sizes[order]
-        if self._files is not None:
-            # Windows do not reach over the end of a file.
-            ranges = zip(starts.tolist(), sizes[order].tolist(), strict=True)
-            begins = [np.arange(start, start + size, self._window) for start, size in ranges]
-            windows = np.concatenate([*begins, [total]]).astype(np.int64)
+        sizes = sizes[order]
+        starts = np.cumsum(sizes) - sizes
+        if self._files.seekable:
+            windows = starts[::_RUNS_IN_WINDOW]
         else:
-            windows = np.append(starts[::_RUNS_IN_WINDOW], total)
-        return _Runs(firsts[order], starts, windows)
+            # Windows do not reach over the end of a file.
+            ranges = zip(starts.tolist(), sizes.tolist(), strict=True)
+            windows = np.concatenate([np.arange(start, start + size, self._window) for start, size in ranges])
+        return _Runs(firsts[order], starts, np.append(windows, total))
 
     @property
-    def takes_seeks(self) -> bool:
-        return self._files is None
+    def reach(self) -> int:
+        return max(2 * self._window, self.inner.reach)
 
     def describe(self) -> list[Any]:
-        return [*self._inner.describe(), ["shuffle", self._seed, self._window, self._files is not None]]
+        return [*self.inner.describe(), ["shuffle", self._seed, self._window]]

@@ -1,0 +1,1 @@
+"""Puts a cache behind a pipeline."""

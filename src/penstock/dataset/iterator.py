@@ -1,0 +1,122 @@
+"""Hands out the elements of a data set, and knows where it stands."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from penstock.dataset.block import Block, Cursor, Flow
+from penstock.dataset.meter import Meter
+from penstock.dataset.stages.elements import each
+from penstock.dataset.state import load_state, save_state
+from penstock.errors import StateError
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+class DatasetIterator:
+    """One pass over a data set. Threads start with the first element and end with the last, or with ``close()``.
+
+    >>> it = iter(ds)  # doctest: +SKIP
+    >>> batch = next(it); state = it.state_dict()  # doctest: +SKIP
+    >>> it = iter(ds); it.load_state_dict(state)  # doctest: +SKIP
+    """
+
+    def __init__(self, dataset: Dataset, epoch: int) -> None:
+        self._dataset = dataset
+        self._pipeline = dataset._pipeline
+        self._process = os.getpid()
+        self.meter = Meter()
+        """What the pass has done so far: elements, seconds by kind of work, records that were passed over."""
+        self._restart(epoch, {"epoch": epoch}, 0)
+
+    def _restart(self, epoch: int, cursor: Cursor, skip: int) -> None:
+        self._epoch, self._cursor, self._given = epoch, cursor, skip
+        self._flow: Flow | None = None
+        self._block: Block | None = None
+        self._elements: Iterator[Any] = iter(())
+        self._ended = False
+
+    @property
+    def epoch(self) -> int:
+        """Which pass this is, counted from 0."""
+        return self._epoch
+
+    def __iter__(self) -> DatasetIterator:
+        return self
+
+    def __next__(self) -> Any:
+        if os.getpid() != self._process:
+            # The threads that read ahead stayed in the parent: waiting for them would be forever.
+            raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
+        while True:
+            for element in self._elements:
+                self._given += 1
+                self.meter.elements += 1
+                return element
+            self._next_block()
+
+    def _next_block(self) -> None:
+        if self._ended:
+            raise StopIteration
+        if self._flow is None:
+            self._flow = self._pipeline.open(self._cursor, self.meter)
+        skip = self._given if self._block is None else 0
+        done, self._block = self._block, None  # or its memory could not be used again while the next one is read
+        stop = done.stop if done is not None else None
+        del done
+        try:
+            block = next(self._flow)
+        except StopIteration:
+            self._ended = True
+            if stop is not None:
+                self._cursor, self._given = stop, 0
+            self._report()
+            raise
+        if skip > len(block):
+            raise StateError("the state stands behind the end of its block: the data gives other elements now")
+        self._block, self._cursor, self._given = block, block.start, skip
+        self._elements = islice(each(block.elements), skip, None)
+
+    def _report(self) -> None:
+        if self.meter.skipped:
+            causes = ", ".join(f"{count} {kind}" for kind, count in self.meter.skipped.most_common())
+            warnings.warn(f"{self.meter.skipped.total()} records were passed over: {causes}", stacklevel=4)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Answer where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``."""
+        block, cursor, given = self._block, self._cursor, self._given
+        if block is not None and given == len(block) and block.stop is not None:
+            cursor, given = block.stop, 0
+        return save_state(self._pipeline, self._epoch, cursor, given)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where another iterator stood; a state of other data or another pipeline is refused with the reason."""
+        epoch, cursor, given = load_state(self._pipeline, state)
+        self.close()
+        self._restart(epoch, cursor, given)
+        self._dataset._epoch_begun(epoch)
+
+    def close(self) -> None:
+        """End the pass and its threads."""
+        self._elements, self._ended = iter(()), True
+        if self._flow is not None and os.getpid() == self._process:
+            self._flow.close()
+            self._flow = None
+
+    def __enter__(self) -> DatasetIterator:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if "_flow" in vars(self):
+            self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an iterator does not pickle: pickle its data set and its state_dict()")

@@ -1,0 +1,89 @@
+"""A pipeline: where elements come from, and what is done to them on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from penstock.dataset.block import Cursor, Flow, OpenFlow
+from penstock.dataset.meter import Meter
+from penstock.dataset.order import Order, Pass
+from penstock.dataset.reads import Reads, start_cursor
+from penstock.dataset.stages.stage import Stage
+from penstock.errors import StateError
+
+
+class Start(Protocol):
+    """Where elements come from: rows that are read, or several data sets joined."""
+
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        """Start at a cursor."""
+
+    def length(self, which: Pass) -> int | None:
+        """Count the elements of a pass; None: there is no end, or nobody knows."""
+
+    def describe(self) -> list[Any]:
+        """Say in JSON what decides the elements and their order."""
+
+    @property
+    def identities(self) -> list[str]:
+        """Names for the content of the files."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A start and the stages behind it. Immutable, and pickles."""
+
+    start: Start
+    stages: tuple[Stage, ...] = ()
+
+    def then(self, stage: Stage) -> Pipeline:
+        """Put a stage behind the others."""
+        return replace(self, stages=(*self.stages, stage))
+
+    @property
+    def reads(self) -> Reads | None:
+        """The rows that are read, where element i is made of row, or batch, i of them and of nothing else."""
+        indexed = isinstance(self.start, Reads) and all(stage.one_to_one for stage in self.stages)
+        return self.start if indexed and isinstance(self.start, Reads) else None
+
+    def reordered(self, change: Callable[[Order], Order]) -> Pipeline | None:
+        """Change the order of the elements; None where they have no index, so that it must be done as they come."""
+        if self.reads is None:
+            return None
+        return replace(self, start=self.reads.with_order(change(self.reads.order)))
+
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        """Start at a cursor of the last stage."""
+        return self._opener(len(self.stages), meter)(cursor)
+
+    def _opener(self, stages: int, meter: Meter) -> OpenFlow:
+        if stages == 0:
+            return lambda cursor: self.start.open(cursor, meter)
+        upstream = self._opener(stages - 1, meter)
+        return lambda cursor: self.stages[stages - 1].open(upstream, cursor, meter)
+
+    def length(self, which: Pass) -> int | None:
+        """Count the elements of a pass; None: there is no end, or nobody knows."""
+        length = self.start.length(which)
+        for stage in self.stages:
+            length = stage.length(length)
+        return length
+
+    def describe(self) -> list[Any]:
+        """Say in JSON what decides the elements and their order."""
+        return [*self.start.describe(), *(stage.describe() for stage in self.stages)]
+
+    def common_cursor(self, cursor: Cursor, given: int) -> Cursor:
+        """Answer where any number of ranks goes on when all ranks have ``given`` elements of a block at ``cursor``."""
+        if self.reads is None:
+            raise StateError("which rank has seen which record is known only where element i is made of record i")
+        here = start_cursor(0) | cursor
+        return self.reads.common_cursor(here | {"position": here["position"] + given})
+
+    @property
+    def world(self) -> int:
+        """Into how many shares the elements are dealt out."""
+        ranks = self.start.ranks() if isinstance(self.start, Reads) else None
+        return ranks.world if ranks is not None else 1

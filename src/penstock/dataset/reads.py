@@ -1,0 +1,197 @@
+"""Reads rows in an order, ahead of the consumer, in blocks: the start of most pipelines."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.columns import Batch
+from penstock.dataset.block import Block, Cursor, Flow
+from penstock.dataset.meter import Meter
+from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repeated, later_pass
+from penstock.dataset.source.ahead import read_ahead
+from penstock.dataset.source.source import Source
+from penstock.dataset.source.stream import stream_batches
+from penstock.errors import NotSeekableError, StateError
+
+# Rows that are handled together where nothing else says how many.
+_BLOCK_ROWS = 256
+
+
+class BatchNumbers(Order):
+    """The batches that the rows of an order make, from the first to the last."""
+
+    def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
+        self._rows, self.size, self._drop_last = rows, size, drop_last
+
+    def length(self, which: Pass) -> int | None:
+        rows = self._rows.length(which)
+        if rows is None:
+            return None
+        return rows // self.size if self._drop_last else -(-rows // self.size)
+
+    def at(self, positions: Ints, which: Pass) -> Keys:
+        return Keys(positions, np.full(len(positions), which.epoch, np.int64))
+
+    @property
+    def whole(self) -> bool:
+        return True
+
+    def describe(self) -> list[Any]:
+        return [*self._rows.describe(), ["batch", self.size, self._drop_last]]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Rows of a source in an order; where ``batches`` is there, in groups of rows that are batches, in their order."""
+
+    source: Source
+    rows: Order
+    batches: Order | None = None
+    size: int = _BLOCK_ROWS
+    """Rows of a block; of a batch, where there are batches."""
+
+    @property
+    def order(self) -> Order:
+        """The order of what the reads give out: rows or batches."""
+        return self.rows if self.batches is None else self.batches
+
+    def with_order(self, order: Order) -> Reads:
+        """Give out rows, or batches, in another order."""
+        return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
+
+    def batched(self, size: int, drop_last: bool) -> Reads:
+        """Give out batches of rows."""
+        return replace(self, batches=BatchNumbers(self.rows, size, drop_last), size=size)
+
+    def length(self, which: Pass) -> int | None:
+        """Count the rows, or batches, of a pass."""
+        return self.order.length(which)
+
+    def describe(self) -> list[Any]:
+        """Say in JSON what decides the order."""
+        return self.order.describe()
+
+    @property
+    def identities(self) -> list[str]:
+        """A name for the content of the files."""
+        return [self.source.shards.identity]
+
+    def keys(self, position: int, count: int, which: Pass) -> Keys:
+        """Answer the rows of a block: the batch at a position, or ``count`` rows from there."""
+        if self.batches is None:
+            return self.rows.at(np.arange(position, position + count), which)
+        batch, epoch = (int(found[0]) for found in self.batches.at(np.array([position]), which))
+        own = later_pass(which, epoch - which.epoch)
+        rows = self.rows.length(own)
+        stop = (batch + 1) * self.size
+        return self.rows.at(np.arange(batch * self.size, stop if rows is None else min(stop, rows)), own)
+
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        """Start at a cursor: read, check and decode ahead of the consumer, until the flow is closed."""
+        cursor = start_cursor(0) | (cursor or {})
+        # Files that are read as they are need no index; around damage, it takes one.
+        whole = self.order.whole and self.rows.whole and cursor["position"] == 0
+        if whole and self.source.on_error == "raise" and not self.source.shards.indexed:
+            return self._stream(cursor, meter)
+        self.check_seeks()
+        return self._fetch(cursor, meter)
+
+    def check_seeks(self) -> None:
+        """Raise where the order asks for what the files cannot give."""
+        shards = self.source.shards
+        seeks = self.rows.seeks or (self.batches is not None and self.batches.seeks)
+        if seeks and not shards.seekable:
+            slow = next(p for p, index in zip(shards.paths, shards.indexes, strict=True) if not index.seekable)
+            raise NotSeekableError(
+                f"this order needs random access, which {slow} has not: it is one compressed stream. Shuffle within "
+                f"windows (window=10_000), or read a plain copy: penstock cat {slow} --format tfrecord > COPY"
+            )
+
+    def _stream(self, cursor: Cursor, meter: Meter) -> Flow:
+        drop_last = isinstance(self.batches, BatchNumbers) and self.batches._drop_last
+        position = row = 0
+        with closing(stream_batches(self.source, self.size)) as batches:
+            while True:
+                with meter.timed("reading"):
+                    batch = next(batches, None)
+                if batch is None or (drop_last and batch.num_rows < self.size):
+                    return
+                rows = np.arange(row, row + batch.num_rows)
+                keys = Keys(rows, np.full(len(rows), cursor["epoch"], np.int64))
+                stop = position + (1 if self.batches is not None else batch.num_rows)
+                yield Block(batch, keys, cursor | {"position": position}, cursor | {"position": stop})
+                position, row = stop, row + batch.num_rows
+
+    def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
+        which = Pass(cursor["epoch"], cursor["origin"])
+        position, end = cursor["position"], self.order.length(which)
+        for index in self.source.shards.indexes:
+            for error in getattr(index, "damage", ()):
+                self._pass_over(error, meter)
+        waiting: deque[tuple[Keys, int, int]] = deque()
+        with closing(read_ahead(self.source, self.rows.reach)) as ahead:
+            while True:
+                while len(waiting) < ahead.depth and (end is None or position < end):
+                    count = self.size if end is None else min(self.size, end - position)
+                    keys = self.keys(position, count, which)
+                    stop = position + (1 if self.batches is not None else count)
+                    ahead.submit(keys.rows)
+                    waiting.append((keys, position, stop))
+                    position = stop
+                if not waiting:
+                    return
+                keys, begin, stop = waiting.popleft()
+                with meter.timed("reading"):
+                    batch, kept, errors = ahead.take()
+                for error in errors:
+                    self._pass_over(error, meter)
+                if kept is not None and len(kept) < len(keys.rows):
+                    keys = Keys(keys.rows[kept], keys.epochs[kept])
+                yield Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
+                del batch  # or its memory could not be used again while the consumer works
+
+    def _pass_over(self, error: Any, meter: Meter) -> None:
+        if callable(self.source.on_error):
+            self.source.on_error(error)
+        meter.skip(error)
+
+    def fetch(self, rows: Ints) -> Batch:
+        """Read rows on the calling thread."""
+        return self.source.random_access.fetch(rows).batch
+
+    def common_cursor(self, cursor: Cursor) -> Cursor:
+        """Answer where any number of ranks goes on when all ranks of these reads stand at ``cursor``."""
+        which, order, position = Pass(cursor["epoch"], cursor["origin"]), self.order, cursor["position"]
+        while not isinstance(order, Ranked):
+            if isinstance(order, Repeated):
+                if (ranks := self.ranks()) is not None and not ranks.is_even(which):
+                    raise StateError(
+                        "the shares of the ranks are of different length, so that they stand in different epochs: "
+                        'shard with remainder="drop" or "repeat" where the number of ranks may change'
+                    )
+                later, within = order.split(np.array([position]), which)
+                which, position, order = later_pass(which, int(later[0])), int(within[0]), order.inner
+            elif isinstance(order, BatchNumbers):
+                order, position = self.rows, position * self.size
+            else:
+                raise StateError("rows were dealt out to ranks before their order was decided: shard() behind it")
+        return start_cursor(which.epoch, which.origin + position * order.world)
+
+    def ranks(self) -> Ranked | None:
+        """Answer the order that deals out rows, or batches, to ranks."""
+        for order in (self.batches, self.rows):
+            while isinstance(order, Around):
+                if isinstance(order, Ranked):
+                    return order
+                order = order.inner
+        return None
+
+
+def start_cursor(epoch: int, origin: int = 0) -> Cursor:
+    """Answer where an epoch begins, or where it goes on with another number of ranks."""
+    return {"epoch": epoch, "position": 0, "origin": origin}

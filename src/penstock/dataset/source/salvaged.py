@@ -1,0 +1,61 @@
+"""An index of what is left of a damaged file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.compression import Compression
+from penstock.dataset.order import Ints
+from penstock.errors import CorruptDataError
+from penstock.files import locate
+from penstock.index.build import compression_of
+from penstock.index.lengths import Uint64s
+from penstock.reader import RecordReader
+
+
+@dataclass(frozen=True, eq=False)
+class SalvagedIndex:
+    """Where the records outside the damage are. It is not kept: a repaired copy is the better thing to keep."""
+
+    compression: Compression
+    damage: tuple[CorruptDataError, ...]
+    _starts: Uint64s
+    _lengths: Uint64s
+
+    members = None
+
+    @property
+    def records(self) -> int:
+        """How many records are left."""
+        return len(self._starts)
+
+    @property
+    def seekable(self) -> bool:
+        """Whether a record can be read without reading all that come before it."""
+        return not self.compression
+
+    def places(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
+        """Where the frames of these records start, and how long their payloads are."""
+        return self._starts[rows], self._lengths[rows]
+
+
+def salvage_index(path: str, compression: str, max_record_bytes: int) -> SalvagedIndex:
+    """Walk a damaged file for what is left of it; payloads are checked when they are read."""
+    store, name = locate(path)
+    reader = RecordReader(
+        path, compression=compression, verify=False, on_error="salvage", max_record_bytes=max_record_bytes
+    )
+    starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+    for chunk in reader.chunks():
+        spans = chunk.spans
+        # The payload's place in the buffer and in the file differ by the same number for a whole chunk.
+        starts.append(spans[:, 0] - spans[0, 0] + np.uint64(chunk.frame_offset(0)))
+        lengths.append(spans[:, 1].copy())
+    return SalvagedIndex(
+        compression_of(store, name, compression),
+        tuple(reader.damage),
+        np.concatenate(starts),
+        np.concatenate(lengths),
+    )

@@ -1,0 +1,125 @@
+"""The files of a data set, and where the rows of all of them are."""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.dataset.order import Ints
+from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
+from penstock.errors import CorruptDataError, ManifestError
+from penstock.files import locate
+from penstock.files.local import LocalFiles
+from penstock.index import ShardIndex, Where, open_index
+from penstock.index.build import compression_of
+from penstock.index.identity import identify
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read; :class:`penstock.Dataset` says what each means."""
+
+    compression: str = "auto"
+    verify: bool = True
+    max_record_bytes: int = 1 << 30
+    threads: int = 1
+    index: Where = "cache"
+    salvage: bool = False
+    """Index around damage, which would else be an error."""
+
+
+class Shards:
+    """Files whose rows are numbered through. Indexes are loaded or built when they are first needed."""
+
+    def __init__(self, paths: tuple[str, ...], reading: Reading, counts: tuple[int, ...] | None = None) -> None:
+        self.paths = paths
+        self.reading = reading
+        self._told = counts
+        """The records of each file, as a manifest tells."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.paths, self.reading, self._told)
+
+    def __add__(self, other: Shards) -> Shards:
+        told = self._told + other._told if self._told is not None and other._told is not None else None
+        return Shards(self.paths + other.paths, self.reading, told)
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """The rows of each file."""
+        if self._told is not None and not self.reading.salvage:
+            return self._told
+        return tuple(index.records for index in self.indexes)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first row of each file, and how many rows there are."""
+        return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(np.int64)
+
+    @property
+    def rows(self) -> int:
+        """The rows of all files."""
+        return int(self.starts[-1])
+
+    @cached_property
+    def indexes(self) -> tuple[ShardIndex | SalvagedIndex, ...]:
+        """The index of each file."""
+        with ThreadPoolExecutor(self.reading.threads, "penstock-index") as pool:
+            indexes = tuple(pool.map(self._open_index, self.paths))
+        for path, index, told in zip(self.paths, indexes, self._told or (), strict=False):
+            if index.records != told and not self.reading.salvage:
+                raise ManifestError(f"{path}: the manifest tells {told} records, the file has {index.records}")
+        return indexes
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the indexes are there, so that asking for them costs nothing."""
+        return "indexes" in vars(self)
+
+    @cached_property
+    def seekable(self) -> bool:
+        """Whether all files have random access."""
+        return all(index.seekable for index in self.indexes)
+
+    @cached_property
+    def local_and_plain(self) -> bool:
+        """Whether native threads can read all files."""
+        for path in self.paths:
+            store, name = locate(path)
+            if not isinstance(store, LocalFiles) or compression_of(store, name, self.reading.compression):
+                return False
+        return True
+
+    def split(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Answer the file of each row, and its number in that file."""
+        shards = np.searchsorted(self.starts, rows, side="right") - 1
+        return shards, rows - self.starts[shards]
+
+    @cached_property
+    def identity(self) -> str:
+        """A name for the content, told by sizes and samples, so that a copy has the same."""
+        found = hashlib.sha256()
+        for path in self.paths:
+            store, name = locate(path)
+            identity = identify(store, name)
+            found.update(repr(identity and identity.to_json()).encode())
+        return found.hexdigest()[:32]
+
+    def _open_index(self, path: str) -> ShardIndex | SalvagedIndex:
+        reading = self.reading
+        try:
+            return open_index(
+                path,
+                compression=reading.compression,
+                where=reading.index,
+                max_record_bytes=reading.max_record_bytes,
+            )
+        except CorruptDataError:
+            if not reading.salvage:
+                raise
+            return salvage_index(path, reading.compression, reading.max_record_bytes)

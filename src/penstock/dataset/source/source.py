@@ -1,0 +1,136 @@
+"""Rows of a data set as columns: fetched by their numbers, decoded by the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from penstock._core import RecordChunk
+from penstock.codec.decoder import Decoder
+from penstock.columns import Batch
+from penstock.dataset.order import Ints
+from penstock.dataset.source.rows import Rows, open_rows
+from penstock.dataset.source.shards import Shards
+from penstock.errors import CorruptDataError, MalformedExampleError
+from penstock.schema import Schema
+
+RecordError: TypeAlias = CorruptDataError | MalformedExampleError
+OnError: TypeAlias = Literal["raise", "skip"] | Callable[[RecordError], Any]
+"""What a damaged record, or one that does not fit the schema, does; a function is called with the error, then skip."""
+
+
+class Fetched(NamedTuple):
+    """Rows that were fetched."""
+
+    batch: Batch
+    kept: Ints | None
+    """Which of the rows that were asked for are in it, where some were passed over."""
+    errors: tuple[RecordError, ...] = ()
+
+
+class Source:
+    """The rows of shards, decoded by a schema. Immutable but for what it opens when it is first used; pickles."""
+
+    def __init__(self, shards: Shards, schema: Schema, columns: tuple[str, ...] | None, on_error: OnError) -> None:
+        self.shards, self.on_error = shards, on_error
+        self._whole_schema, self._columns = schema, columns
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.shards, self._whole_schema, self._columns, self.on_error)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema of the columns that are decoded."""
+        return self._whole_schema if self._columns is None else self._whole_schema.select(self._columns)
+
+    def with_columns(self, columns: tuple[str, ...]) -> Source:
+        """Decode these columns, out of those that are decoded now."""
+        self.schema.select(columns)  # an unknown name is an error here
+        return Source(self.shards, self._whole_schema, columns, self.on_error)
+
+    def joins(self, other: Source) -> bool:
+        """Whether the rows of another source can stand behind these as if they were of one."""
+        return (
+            self.schema == other.schema
+            and self._whole_schema == other._whole_schema
+            and self.on_error == other.on_error
+            and self.shards.reading == other.shards.reading
+        )
+
+    def __add__(self, other: Source) -> Source:
+        return Source(self.shards + other.shards, self._whole_schema, self._columns, self.on_error)
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        """Decodes on the thread that asks: threads run ahead side by side."""
+        return self.new_decoder(threads=1)
+
+    def new_decoder(self, threads: int) -> Decoder:
+        """Compile the schema."""
+        return Decoder(self._whole_schema, features=self._columns, threads=threads)
+
+    @cached_property
+    def random_access(self) -> RowFetcher:
+        """Reads a few rows at a time, whenever somebody asks."""
+        return self.open()
+
+    def open(self, window: int = 0) -> RowFetcher:
+        """Open the files for reading rows by number."""
+        return RowFetcher(self, window)
+
+
+class RowFetcher:
+    """Reads and decodes rows, on the calling thread. Safe to share between threads."""
+
+    def __init__(self, source: Source, window: int) -> None:
+        self._source = source
+        self._shards = source.shards
+        self._window = window
+        self._open: dict[int, Rows] = {}
+
+    def fetch(self, rows: Ints) -> Fetched:
+        """Answer rows in the order in which they are named."""
+        if self._source.on_error == "raise":
+            return Fetched(self._fetch_all(rows), None)
+        kept, errors = np.arange(len(rows)), []
+        while True:
+            try:
+                batch = self._fetch_all(rows[kept])
+            except (CorruptDataError, MalformedExampleError) as error:
+                bad = self._rows_of(error, rows[kept])
+                if not len(bad):
+                    raise
+                errors.append(error)
+                kept = kept[~np.isin(rows[kept], bad)]
+            else:
+                return Fetched(batch, kept, tuple(errors))
+
+    def _fetch_all(self, rows: Ints) -> Batch:
+        unique, inverse = np.unique(rows, return_inverse=True)
+        shards, numbers = self._shards.split(unique)
+        chunks: list[RecordChunk] = []
+        for shard in np.unique(shards).tolist():
+            chunks += self._rows(shard).read(numbers[shards == shard])
+        batch = self._source.decoder.decode(chunks)
+        in_order = len(inverse) == len(unique) and bool((inverse == np.arange(len(inverse))).all())
+        return batch if in_order else batch.take(inverse)
+
+    def _rows(self, shard: int) -> Rows:
+        opened = self._open.get(shard)
+        if opened is None:
+            shards = self._shards
+            opened = open_rows(shards.paths[shard], shards.indexes[shard], shards.reading, self._window)
+            opened = self._open.setdefault(shard, opened)
+        return opened
+
+    def _rows_of(self, error: RecordError, rows: Ints) -> Ints:
+        """Answer which of the rows an error stands for."""
+        if error.path is None or error.record is None or error.path not in self._shards.paths:
+            return rows[:0]
+        shard = self._shards.paths.index(error.path)
+        first = int(self._shards.starts[shard]) + error.record
+        bad: Ints = rows[rows == first]
+        return bad
