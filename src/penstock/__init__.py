@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from penstock.columns import BytesColumn as BytesColumn
     from penstock.columns import Nullable as Nullable
     from penstock.columns import Ragged as Ragged
+    from penstock.dataset.dataset import Dataset as Dataset
+    from penstock.dataset.stages.padding import Pad as Pad
     from penstock.dataset_writer import Writer as Writer
     from penstock.dataset_writer import write as write
     from penstock.errors import ChecksumError as ChecksumError
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
     from penstock.errors import MalformedExampleError as MalformedExampleError
     from penstock.errors import ManifestError as ManifestError
     from penstock.errors import MissingExtraError as MissingExtraError
+    from penstock.errors import NotSeekableError as NotSeekableError
     from penstock.errors import PenstockError as PenstockError
     from penstock.errors import RecordTooLargeError as RecordTooLargeError
     from penstock.errors import SchemaError as SchemaError
     from penstock.errors import StaleIndexError as StaleIndexError
+    from penstock.errors import StateError as StateError
     from penstock.errors import TruncatedError as TruncatedError
     from penstock.errors import WorkerError as WorkerError
     from penstock.infer import infer_schema as infer_schema
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from penstock.schema.inference import Inferred as Inferred
     from penstock.writer import RecordWriter as RecordWriter
 
+
 __version__ = "0.1.0"
 
 # Where each name lives. The imports above say the same to type checkers; a test compares them.
@@ -56,6 +61,7 @@ _HOMES = {
     "ChecksumError": "errors",
     "CompressionError": "errors",
     "CorruptDataError": "errors",
+    "Dataset": "dataset.dataset",
     "Decoder": "codec.decoder",
     "Encoder": "codec.encoder",
     "Feature": "schema",
@@ -65,7 +71,9 @@ _HOMES = {
     "Manifest": "manifest",
     "ManifestError": "errors",
     "MissingExtraError": "errors",
+    "NotSeekableError": "errors",
     "Nullable": "columns",
+    "Pad": "dataset.stages.padding",
     "PenstockError": "errors",
     "Ragged": "columns",
     "RecordChunk": "_core",
@@ -75,6 +83,7 @@ _HOMES = {
     "Schema": "schema",
     "SchemaError": "errors",
     "StaleIndexError": "errors",
+    "StateError": "errors",
     "TruncatedError": "errors",
     "WorkerError": "errors",
     "Writer": "dataset_writer",

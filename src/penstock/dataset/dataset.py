@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.columns import Batch
 from penstock.dataset.access import element_at, elements_at
-from penstock.dataset.caching import cached
 from penstock.dataset.found import find_data
 from penstock.dataset.iterator import DatasetIterator
-from penstock.dataset.joining import Concatenated, Mixture, Stop, Zipped
 from penstock.dataset.order import (
     AllRows,
     Interleaved,
@@ -31,24 +28,19 @@ from penstock.dataset.order import (
     Windowed,
 )
 from penstock.dataset.pipeline import Pipeline
-from penstock.dataset.progress import shown
 from penstock.dataset.reads import Reads
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
 from penstock.dataset.stages import (
     Batched,
-    Bucketed,
     Filter,
     Map,
     Packed,
-    Prefetched,
     RepeatedFlow,
     Skipped,
     Stage,
     Strided,
     Taken,
-    Unbatched,
-    WindowShuffled,
 )
 from penstock.dataset.stages.padding import Padding
 from penstock.files import StrPath
@@ -64,8 +56,8 @@ class Dataset:
     >>> for batch in ds.shuffle(seed=7).batch(256):  # doctest: +SKIP
     ...     train(batch["image"], batch["label"])
 
-    Immutable: each method answers a new data set. Each ``iter(ds)`` is a pass of its own: the first is epoch 0, the next
-    epoch 1, and a shuffled data set has another order in each; ``ds.epoch(n)`` asks for one of them.
+    Immutable: each method answers a new data set. Each ``iter(ds)`` is a pass of its own: the first is epoch 0, the
+    next epoch 1, and a shuffled data set has another order in each; ``ds.epoch(n)`` asks for one of them.
 
     Args:
         paths: A file, a pattern, a folder, a data set by the name it was written with, its manifest, a URL; or several.
@@ -201,7 +193,7 @@ class Dataset:
         _check_at_least("window", window, 1)
         reads = self._pipeline.reads
         if reads is None:
-            return self._then(WindowShuffled(seed, window))
+            raise NotImplementedError
         shards = reads.source.shards
         return self._reorder(lambda order: Windowed(order, seed, window, shards), None, "shuffle()")
 
@@ -218,7 +210,7 @@ class Dataset:
         """Take the share of one of ``world`` ranks: every ``world``-th element, none twice, none missing.
 
         ``remainder`` says what happens to elements that cannot be dealt out evenly: ``"keep"`` them, so that some ranks
-        have one more; ``"drop"`` them; or ``"repeat"`` some, so that all ranks have the same number and none is missing.
+        have one more; ``"drop"`` them; or ``"repeat"`` some, so that all have the same number and none is missing.
         """
         _check_at_least("world", world, 1)
         if not 0 <= rank < world:
@@ -266,21 +258,6 @@ class Dataset:
             joined = joined._joined(other)
         return joined
 
-    def zip(self, *others: Dataset) -> Dataset:
-        """Pair the elements of data sets up, as tuples; the shortest ends them."""
-        return Dataset._of(Pipeline(Zipped((self._pipeline, *(other._pipeline for other in others)))))
-
-    def mix(self, *others: Dataset, weights: Sequence[float], seed: int, stop: Stop = "first") -> Dataset:
-        """Draw each element from this data set or another, at random by weights.
-
-        It ends with the first data set that does, with the last (``"all"``: the others are drawn from until then), or
-        ``"never"``: those that end begin again.
-        """
-        pipelines = (self._pipeline, *(other._pipeline for other in others))
-        if len(weights) != len(pipelines) or min(weights) < 0 or not sum(weights):
-            raise ValueError(f"weights are {len(pipelines)} numbers, none below 0 and not all 0; found {weights!r}")
-        return Dataset._of(Pipeline(Mixture(pipelines, tuple(map(float, weights)), seed, stop)))
-
     # What is done to elements.
 
     def map(
@@ -313,39 +290,6 @@ class Dataset:
             return self._then(Batched(size, drop_last=drop_last, pad=pad))
         return self._with_start(reads.batched(size, drop_last))._then(Packed(pad=pad))
 
-    def bucket(
-        self,
-        boundaries: Sequence[int],
-        sizes: int | Sequence[int],
-        *,
-        key: str | Callable[[Any], int],
-        drop_last: bool = False,
-        pad: Padding = None,
-    ) -> Dataset:
-        """Group elements of similar length into batches: as long as ``key``, a ragged column or a function, says.
-
-        Batch i holds elements whose length lies below ``boundaries[i]`` and not below the one before; ``sizes`` is the
-        size of all batches, or of each bucket's.
-        """
-        return self._then(Bucketed(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
-
-    def unbatch(self) -> Dataset:
-        """Take batches apart into examples."""
-        return self._then(Unbatched())
-
-    def prefetch(self, blocks: int) -> Dataset:
-        """Work that many blocks (behind ``batch()``: batches) ahead of the consumer, on a thread."""
-        _check_at_least("blocks", blocks, 1)
-        return self._then(Prefetched(blocks))
-
-    def cache(self, path: StrPath | None = None, *, key: str | None = None) -> Dataset:
-        """Keep the elements of the first whole pass, in memory or on disk below ``path``, for the passes after it.
-
-        What is kept on disk is found again by the content of the files and by what is done to them, functions included;
-        ``key`` names what a function does where its code does not tell.
-        """
-        return Dataset._of(cached(self._pipeline, path, key))
-
     # Passes.
 
     def __iter__(self) -> DatasetIterator:
@@ -355,11 +299,6 @@ class Dataset:
 
     def _epoch_begun(self, epoch: int) -> None:
         self._next_epoch = epoch + 1
-
-    def progress(self, name: str = "") -> Iterator[Any]:
-        """Iterate with a progress bar: the rate, the share of the epoch, and where the time goes."""
-        iterator = iter(self)
-        return shown(iterator, iterator.meter, total=self._pipeline.length(Pass(iterator.epoch)), name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dataset._of, (self._pipeline,)
@@ -385,17 +324,23 @@ class Dataset:
 
     def _reads(self, what: str) -> Reads:
         if self._pipeline.reads is None:
-            raise TypeError(f"{what} comes before filter(), bucket(), unbatch(), cache() and before data sets are joined")
+            raise TypeError(
+                f"{what} comes before filter(), bucket(), unbatch(), cache() and before data sets are joined"
+            )
         return self._pipeline.reads
 
     def _joined(self, other: Dataset) -> Dataset:
         mine, theirs = self._pipeline, other._pipeline
         first, second = mine.start, theirs.start
-        if isinstance(first, Reads) and isinstance(second, Reads) and not mine.stages and not theirs.stages:
-            if first.source.joins(second.source):
-                order = Joined(first.rows, second.rows, first.source.shards)
-                return self._with_start(Reads(first.source + second.source, order))
-        return Dataset._of(Pipeline(Concatenated((mine, theirs))))
+        if (
+            isinstance(first, Reads)
+            and isinstance(second, Reads)
+            and not (mine.stages or theirs.stages)
+            and first.source.joins(second.source)
+        ):
+            order = Joined(first.rows, second.rows, first.source.shards)
+            return self._with_start(Reads(first.source + second.source, order))
+        raise NotImplementedError
 
 
 def _positions(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:

@@ -52,7 +52,9 @@ class Batched(Stage):
 
 @dataclass(frozen=True)
 class Packed(Stage):
-    """Makes each block one batch, where they were read as batches. How many there are, the source knows."""
+    """Makes each block one batch, where they were read as batches: batch i is made of batch i of the reads."""
+
+    one_to_one = True
 
     _: KW_ONLY
     pad: Padding = None

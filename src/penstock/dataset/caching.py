@@ -1,1 +1,0 @@
-"""Puts a cache behind a pipeline."""
