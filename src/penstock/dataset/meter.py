@@ -33,9 +33,12 @@ class Meter:
         try:
             yield
         finally:
-            taken = time.perf_counter() - start
-            with self._lock:
-                self.seconds[work] += taken
+            self.add(work, time.perf_counter() - start)
+
+    def add(self, work: Work, seconds: float) -> None:
+        """Add time that was measured."""
+        with self._lock:
+            self.seconds[work] += seconds
 
     def skip(self, error: PenstockError) -> None:
         """Note a record that is passed over."""

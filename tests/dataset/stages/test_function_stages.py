@@ -76,6 +76,12 @@ def test_random_numbers_depend_on_the_row_and_the_epoch_alone(source: Source, wo
         assert seen != elements_of(Map(noise, seed=8), source)
 
 
+def test_any_integer_is_a_seed():
+    seeds = [0, 2**63, 2**63 + 1, 2**64 - 1, -2]
+    seen = {seed: tuple(elements_of(Map(noise, seed=seed), Source([3]))) for seed in seeds}
+    assert len(set(seen.values())) == len(seeds)
+
+
 @relaxed
 @given(sources(), workers, st.data())
 def test_an_error_comes_behind_the_elements_before_it(source: Source, workers: int, data: st.DataObject):

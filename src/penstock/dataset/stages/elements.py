@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from penstock.columns import Batch, Column, collate, concat
 from penstock.dataset.block import Block, Cursor, Elements
 from penstock.dataset.order import Keys
@@ -43,6 +45,11 @@ def pick(elements: Elements, positions: slice | list[int]) -> Elements:
 def pick_keys(keys: Keys, positions: slice | list[int]) -> Keys:
     """Answer the keys of some elements."""
     return Keys(keys.rows[positions], keys.epochs[positions])
+
+
+def join_keys(parts: Sequence[Keys]) -> Keys:
+    """Answer the keys of the elements of all parts."""
+    return Keys(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def some(block: Block, positions: slice | list[int]) -> Block:

@@ -53,8 +53,9 @@ class Call:
 def generator(seed: int, epoch: int, row: int) -> np.random.Generator:
     """Answer the random numbers of one row in one epoch, wherever and whenever it is asked for."""
     # A counter-based generator: rows are places in the stream of a key, 2**192 numbers apart.
-    key = [seed % _UINT64, epoch % _UINT64]
-    return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, row % _UINT64]))
+    key = np.array([seed % _UINT64, epoch % _UINT64], np.uint64)
+    counter = np.array([0, 0, 0, row % _UINT64], np.uint64)
+    return np.random.Generator(np.random.Philox(key=key, counter=counter))
 
 
 def name_of(fn: Callable[..., Any]) -> str:

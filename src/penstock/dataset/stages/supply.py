@@ -26,7 +26,7 @@ class Supply:
         return {"up": self._block.start, "skip": self._used}
 
     def ready(self) -> int:
-        """Count the elements at hand, once a block is at hand; 0: the flow has ended."""
+        """Count the elements at hand, and get some where there are none; 0: the flow has ended."""
         while self._block is None or self._used == len(self._block):
             block = next(self._flow, None)
             if block is None:

@@ -1,0 +1,97 @@
+"""How a pass goes: how fast, how far, and where its time goes."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from penstock.dataset.meter import Meter
+
+T = TypeVar("T")
+
+_logger = logging.getLogger("penstock")
+
+_SECONDS_BETWEEN_LINES = 30.0
+_SECONDS_BETWEEN_UPDATES = 0.1
+
+
+def shown(elements: Iterator[T], meter: Meter, *, total: int | None, name: str = "") -> Iterator[T]:
+    """Pass elements on, with a bar on a terminal, or now and then a line to the logger ``penstock``.
+
+    Args:
+        meter: What counts the pass; the time that the consumer takes between two elements is added to it.
+        total: How many elements there will be, where that is known.
+        name: What to call the pass.
+    """
+    display = _Bar(name, total) if sys.stderr is not None and sys.stderr.isatty() else _Lines(name, total)
+    begin = now = updated = time.perf_counter()
+    count = 0
+    with display:
+        for count, element in enumerate(elements, 1):
+            given = time.perf_counter()
+            yield element
+            now = time.perf_counter()
+            meter.add("waiting", now - given)
+            if now - updated >= display.interval:
+                updated = now
+                display.show(count, _breakdown(meter, now - begin), now - begin)
+        now = time.perf_counter()
+        display.show(count, _breakdown(meter, now - begin), now - begin)
+
+
+def _breakdown(meter: Meter, elapsed: float) -> str:
+    """Say where time goes, the most first. Threads work side by side, so that the shares may make more than all."""
+    shares = {_WORDS[work]: seconds / max(elapsed, 1e-9) for work, seconds in meter.seconds.items() if seconds}
+    return ", ".join(f"{word} {share:.0%}" for word, share in sorted(shares.items(), key=lambda item: -item[1]))
+
+
+_WORDS = {"reading": "reading", "function": "functions", "waiting": "your code"}
+
+
+class _Lines:
+    """A line in the log every now and then, and one at the end."""
+
+    interval = _SECONDS_BETWEEN_LINES
+
+    def __init__(self, name: str, total: int | None) -> None:
+        self._name, self._total = name, total
+
+    def show(self, count: int, breakdown: str, elapsed: float) -> None:
+        share = f" ({count / self._total:.0%})" if self._total else ""
+        rate = count / max(elapsed, 1e-9)
+        _logger.info("%s%d%s, %.1f/s: %s", f"{self._name}: " if self._name else "", count, share, rate, breakdown)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class _Bar:
+    """A bar on standard error."""
+
+    interval = _SECONDS_BETWEEN_UPDATES
+
+    def __init__(self, name: str, total: int | None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        rate = TextColumn("{task.completed:,} at {task.fields[rate]:,.1f}/s")
+        columns = (TextColumn(name, markup=False), BarColumn(), TaskProgressColumn(), rate, TimeRemainingColumn())
+        breakdown = TextColumn("{task.fields[breakdown]}")
+        self._bar: Any = Progress(*columns, breakdown, console=Console(stderr=True))
+        self._task = self._bar.add_task("", total=total, rate=0.0, breakdown="")
+
+    def show(self, count: int, breakdown: str, elapsed: float) -> None:
+        rate = count / max(elapsed, 1e-9)
+        self._bar.update(self._task, completed=count, rate=rate, breakdown=breakdown)
+
+    def __enter__(self) -> None:
+        self._bar.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()

@@ -1,0 +1,102 @@
+"""Prefetched: the same flow, from a thread that ends with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from flows import Source, blocks_of, check_resumes, elements_of, relaxed, sources
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.dataset.meter import Meter
+from penstock.dataset.stages import Map, Prefetched, RepeatedFlow
+
+
+def prefetching() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("penstock")]
+
+
+@relaxed
+@given(sources(), st.integers(1, 4))
+def test_blocks_pass_through(source: Source, ahead: int):
+    stage = Prefetched(ahead)
+    assert elements_of(stage, source) == source.rows()
+    check_resumes(stage, source)
+    assert source.all_closed()
+    assert prefetching() == []
+
+
+def test_errors_come_behind_what_was_before_them():
+    seen = []
+    with pytest.raises(OSError, match="the disk is gone"):
+        for block in blocks_of(Prefetched(2), Source([2, 2, 2], fails_after=2)):
+            seen += block.keys.rows.tolist()
+    assert seen == [0, 1, 2, 3]
+    assert prefetching() == []
+
+
+def test_it_goes_no_further_ahead_than_asked():
+    opened = Source([1] * 50)
+    asked = threading.Semaphore(0)
+
+    def counted(cursor: object):
+        for block in opened(cursor):
+            asked.release()
+            yield block
+
+    flow = Prefetched(3).open(counted, None, Meter())
+    next(flow)
+    for _ in range(4):  # the one that was given and three ahead
+        assert asked.acquire(timeout=30)
+    assert not asked.acquire(timeout=0.05)
+    flow.close()
+    assert prefetching() == []
+
+
+@pytest.mark.parametrize("stage", [Prefetched(2), Map(lambda element: element, workers=2)])
+def test_an_early_end_ends_the_threads(stage: object):
+    endless = RepeatedFlow()
+    source = Source([3])
+    flow = blocks_of(stage, lambda cursor: endless.open(source, cursor, Meter()))
+    next(flow)
+    assert prefetching()
+    flow.close()
+    assert prefetching() == []
+    assert source.all_closed()
+
+
+def test_a_forked_child_lets_go_of_its_parents_flow():
+    flow = blocks_of(Prefetched(2), Source([1] * 20))
+    mapped = blocks_of(Map(lambda element: element, workers=2), Source([1] * 20))
+    next(flow), next(mapped)
+    child = os.fork()
+    if child == 0:
+        flow.close()
+        mapped.close()
+        ours = elements_of(Prefetched(2), Source([2, 2]))
+        os._exit(len(ours))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+    assert len(list(flow)) == len(list(mapped)) == 19
+
+
+PROGRAM = """
+import sys
+sys.path[:0] = [{folder!r}]
+from flows import Source, blocks_of
+from penstock.dataset.stages import Map, Prefetched
+
+flow = blocks_of(Prefetched(2), Source([1] * 50))
+mapped = blocks_of(Map(lambda element: element, workers=2), Source([1] * 50))
+print(len(next(flow)), len(next(mapped)))
+"""
+
+
+def test_a_program_ends_in_the_middle_of_a_flow():
+    program = PROGRAM.format(folder=str(Path(__file__).parent))
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "1 1\n", "")
