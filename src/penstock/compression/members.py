@@ -30,7 +30,7 @@ EMPTY_FILE = bytes.fromhex("1f8b080000000000000303000000000000000000")
 HEADER_BYTES = _HEADER.size
 
 # A member that claims more is not inflated in one piece but as a stream, so that memory stays bounded.
-_MOST_AT_ONCE = 16 << 20
+MOST_AT_ONCE = 16 << 20
 
 DEFLATE_ERRORS: tuple[type[Exception], ...] = (IsalError, zlib.error)  # type: ignore[assignment]
 
@@ -52,7 +52,7 @@ def sized_member(head: bytes) -> SizedMember | None:
     prefix, extra, name, length, size, records = _HEADER.unpack_from(head)
     if prefix != _PREFIX or (extra, name, length) != (12, b"PS", 8):
         return None
-    whole = _HEADER.size + _TRAILER.size <= size <= _MOST_AT_ONCE
+    whole = _HEADER.size + _TRAILER.size <= size <= MOST_AT_ONCE
     return SizedMember(size, records) if whole else None
 
 
@@ -65,7 +65,7 @@ def member_size(head: bytes) -> int | None:
 def inflate_member(member: bytes) -> bytes | None:
     """Inflate one whole member, or answer None where it is damaged or too large and wants a closer look."""
     crc, size = _TRAILER.unpack(member[-_TRAILER.size :])
-    if size > _MOST_AT_ONCE:
+    if size > MOST_AT_ONCE:
         return None
     inflater = isal_zlib.decompressobj(wbits=-15)
     try:

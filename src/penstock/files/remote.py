@@ -54,7 +54,8 @@ class RemoteFiles:
         info = with_retries(path, lambda: filesystem.info(name))
         if info.get("type") == "directory":
             raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
-        return FileInfo(size=info.get("size"), seekable=info.get("partial", True))
+        tag = info.get("ETag") or info.get("etag") or ""
+        return FileInfo(size=info.get("size"), seekable=info.get("partial", True), tag=str(tag).strip('"'))
 
     def read(self, path: str, start: int, stop: int) -> bytes:
         data = self._fetch(path, start, stop)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock import _core
+from penstock._core import RecordChunk
 from penstock.compression import Compression, check, detect
 from penstock.compression.detect import HEAD_BYTES
 from penstock.damage import error_of, lookalike
 from penstock.errors import CorruptDataError
-from penstock.files import FileStore, locate
+from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
 from penstock.index.identity import Identity, identify
 from penstock.index.lengths import Lengths, narrowed
-from penstock.index.members import hop_members
-from penstock.index.shard_index import ShardIndex
-from penstock.reader import RecordReader
+from penstock.index.members import MemberWatch, hop_members
+from penstock.index.shard_index import Members, ShardIndex
+from penstock.index.watched import WatchedFiles
+from penstock.record_events import ReadOptions, RecordEvents
 
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with the bytes that are done and those that there are."""
+Report: TypeAlias = Callable[[int], None]
+"""Is told now and then how many bytes of the file are done."""
 
 # Bytes that are walked between two looks at Ctrl-C and the progress.
 _STRIDE = 64 << 20
@@ -35,20 +39,19 @@ class Building:
     threads: int = 1
 
 
-def build_index(path: str, building: Building, progress: Progress | None = None) -> ShardIndex:
-    """Index a file as it is now; damage to its headers is an error."""
-    store, name = locate(path)
-    identity = known_identity(store, name)
-    kind = compression_of(store, name, building.compression)
-    local = isinstance(store, LocalFiles)
-    members = hop_members(name, identity.size) if local and kind == "GZIP" else None
-    if members is not None:
-        records, lengths = int(members.first_record[-1]), None
-    else:
-        lengths = _walk(store, name, building, progress) if local and not kind else measure(name, kind, building)
-        records = lengths.count
-    check_unchanged(store, name, identity)
-    return ShardIndex(identity=identity, compression=kind, records=records, lengths=lengths, members=members)
+def build_index(store: FileStore, path: str, identity: Identity, building: Building, report: Report) -> ShardIndex:
+    """Index a file that has this identity; damage to its headers is an error."""
+    kind = compression_of(store, path, building.compression)
+    lengths: Lengths | None = None
+    members: Members | None = None
+    if isinstance(store, LocalFiles) and not kind:
+        lengths = _walk(store, path, building, report)
+    elif isinstance(store, LocalFiles) and kind == "GZIP":
+        members = hop_members(path, identity.size)
+    if lengths is None and members is None:
+        lengths, members = _read_through(store, path, identity.size, kind, building, report)
+    check_unchanged(store, path, identity)
+    return ShardIndex(identity=identity, compression=kind, lengths=lengths, members=members)
 
 
 def check_unchanged(store: FileStore, path: str, identity: Identity) -> None:
@@ -61,7 +64,7 @@ def known_identity(store: FileStore, path: str) -> Identity:
     """Answer the identity of a file; a stream has none, and no index."""
     identity = identify(store, path)
     if identity is None:
-        raise OSError(29, "a stream cannot be indexed, for it is read only once", path)
+        raise OSError(errno.ESPIPE, "a stream cannot be indexed, for it is read only once", path)
     return identity
 
 
@@ -70,7 +73,7 @@ def compression_of(store: FileStore, path: str, asked: str) -> Compression:
     return detect(store.read(path, 0, HEAD_BYTES)) if asked == "auto" else check(asked)
 
 
-def _walk(store: FileStore, path: str, building: Building, progress: Progress | None) -> Lengths:
+def _walk(store: FileStore, path: str, building: Building, report: Report) -> Lengths:
     """Walk the headers of a local plain file."""
     parts = []
     with naming(path):
@@ -81,15 +84,46 @@ def _walk(store: FileStore, path: str, building: Building, progress: Progress | 
         while more:
             more = walk.advance(_STRIDE)
             parts.append(narrowed(walk.take_lengths()))
-            if progress:
-                progress(walk.position, walk.file_size)
+            report(walk.position)
     if walk.fault.kind != "none":
         hint = lookalike(store.read(path, 0, HEAD_BYTES)) if walk.fault.offset == 0 else ""
         raise error_of(walk.fault, path, hint)
     return Lengths.of(parts)
 
 
-def measure(path: str, kind: Compression, building: Building) -> Lengths:
+def _read_through(
+    store: FileStore, path: str, size: int, kind: Compression, building: Building, report: Report
+) -> tuple[Lengths, Members | None]:
+    """Read all of a file once, for the lengths of its records and, on the way, the members of a gzip file."""
+    watch = MemberWatch(size)
+    position = 0
+
+    def see(piece: bytes) -> None:
+        nonlocal position
+        position += len(piece)
+        watch.see(piece)
+        report(position)
+
+    lengths = measure(WatchedFiles(store, see), path, kind, building)
+    members = watch.members if kind == "GZIP" else None
+    return lengths, members if members and members.agree_with(lengths) else None
+
+
+def measure(store: FileStore, path: str, kind: Compression, building: Building) -> Lengths:
     """Read all of a file, and note how long its records are."""
-    reader = RecordReader(path, compression=kind, verify=False, max_record_bytes=building.max_record_bytes)
-    return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in reader.chunks()])
+    options = ReadOptions(
+        compression=kind,
+        verify=False,
+        max_record_bytes=building.max_record_bytes,
+        trailing="error",
+        multistream=False,
+        require_nonempty=False,
+        threads=building.threads,
+    )
+    parts = []
+    with closing(iter(RecordEvents(store, path, options))) as events:
+        for event in events:
+            if not isinstance(event, RecordChunk):
+                raise event
+            parts.append(narrowed(event.spans[:, 1]))
+    return Lengths.of(parts)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.compression import KINDS
+from penstock.compression.members import EMPTY_FILE
 from penstock.errors import IndexFileError, StaleIndexError
 from penstock.index.identity import Identity
 from penstock.index.lengths import FRAME_OVERHEAD, Lengths, Uint64s
@@ -67,17 +68,16 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     kind = head.get("compression")
     if kind not in KINDS:
         raise IndexFileError(f"the compression {str(kind)[:80]!r} is not known")
-    most = identity.size * (_MOST_DEFLATED if kind else 1) // FRAME_OVERHEAD
-    numbers = _unpack_all(head.get("numbers"), rest, most)
+    most_records = identity.size * (_MOST_DEFLATED if kind else 1) // FRAME_OVERHEAD
+    numbers = _unpack_all(head.get("numbers"), rest, most_records, identity.size // len(EMPTY_FILE))
     index = ShardIndex(
         identity=identity,
         compression=kind,
-        records=number(head, "records"),
         lengths=Lengths.of([numbers["lengths"]]) if "lengths" in numbers else None,
         members=_members(numbers),
         unknown={key: value for key, value in head.items() if key not in _KEYS},
     )
-    _check_sums(index)
+    _check_sums(index, number(head, "records"))
     return index
 
 
@@ -95,7 +95,7 @@ def _check_head(head: object) -> None:
             raise IndexFileError(f"the index requires {str(requirement)[:80]!r}, which this Penstock does not know")
 
 
-def _unpack_all(entries: Any, data: bytes, most: int) -> dict[str, Uint64s]:
+def _unpack_all(entries: Any, data: bytes, most_records: int, most_members: int) -> dict[str, Uint64s]:
     if not isinstance(entries, dict):
         raise IndexFileError('"numbers" is an object in JSON')
     numbers = {}
@@ -104,7 +104,7 @@ def _unpack_all(entries: Any, data: bytes, most: int) -> dict[str, Uint64s]:
         stop = start + number(entry, "bytes")
         if stop > len(data):
             raise IndexFileError("it is cut short")
-        numbers[key] = unpack(entry, data[start:stop], most)
+        numbers[key] = unpack(entry, data[start:stop], most_records if key == "lengths" else most_members)
         start = stop
     if start != len(data):
         raise IndexFileError("something follows its numbers")
@@ -121,16 +121,14 @@ def _members(numbers: dict[str, Uint64s]) -> Members | None:
     return Members(cumulated(sizes), cumulated(stream_sizes), cumulated(records))
 
 
-def _check_sums(index: ShardIndex) -> None:
+def _check_sums(index: ShardIndex, records: int) -> None:
     """The parts must fit each other and the file: lengths that add up to its size leave little room for lies."""
     lengths, members = index.lengths, index.members
-    right = lengths is not None or members is not None
-    if lengths is not None:
-        right = right and lengths.count == index.records
-        right = right and (index.compression != "" or lengths.stream_bytes == index.identity.size)
+    right = (lengths is not None or members is not None) and index.records == records
+    if lengths is not None and not index.compression:
+        right = right and lengths.stream_bytes == index.identity.size
     if members is not None:
         right = right and index.compression == "GZIP" and int(members.file_offset[-1]) == index.identity.size
-        right = right and int(members.first_record[-1]) == index.records
-        right = right and (lengths is None or int(members.stream_offset[-1]) == lengths.stream_bytes)
+        right = right and (lengths is None or members.agree_with(lengths))
     if not right:
         raise IndexFileError("its numbers do not add up to the file")

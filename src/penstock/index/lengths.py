@@ -29,7 +29,7 @@ class Lengths:
         if not parts:
             return cls(0, 0, None)
         first = int(parts[0][0])
-        if all((part == first).all() for part in parts):
+        if all(part.min() == part.max() == first for part in parts):
             return cls(count, first, None)
         # Cumulated in place: a large index is held once.
         starts = np.empty(count + 1, np.uint64)

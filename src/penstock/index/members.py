@@ -2,47 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from io import FileIO
+from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from penstock.compression.members import EMPTY_FILE, HEADER_BYTES, sized_member
+from penstock.compression.members import EMPTY_FILE, HEADER_BYTES, MOST_AT_ONCE, sized_member
 from penstock.index.lengths import FRAME_OVERHEAD, Uint64s
 from penstock.index.shard_index import Members
 
-_SIZE_BYTES = 4
-"""At the end of a member: how long it is when inflated."""
+_LENGTH_BYTES = 4  # at the end of a member: how long it is when inflated
 
 
 def hop_members(path: str, size: int) -> Members | None:
     """Hop through a local file; answer None where a member does not tell its size and its records."""
+    scan = _scan(size)
     with open(path, "rb", buffering=0) as file:
-        return _hop(file, size)
+        try:
+            offset, count = next(scan)
+            while True:
+                file.seek(offset)
+                offset, count = scan.send(file.read(count))
+        except StopIteration as end:
+            members: Members | None = end.value
+            return members
 
 
-def _hop(file: FileIO, size: int) -> Members | None:
-    sizes, stream_sizes, records = [], [], []
+class MemberWatch:
+    """Looks for members in a file that goes by in pieces."""
+
+    def __init__(self, size: int) -> None:
+        self.members: Members | None = None
+        """The members, when the whole file went by and was made of them."""
+        self._scan = _scan(size)
+        self._position = 0
+        self._seen = b""
+        self._wanted = 0
+        self._count = 0
+        self._ask(None)
+
+    def see(self, piece: bytes) -> None:
+        """Look at the next piece."""
+        begin, self._position = self._position, self._position + len(piece)
+        while self._count and (start := self._wanted + len(self._seen)) < self._position:
+            self._seen += piece[start - begin : self._wanted + self._count - begin]
+            if len(self._seen) == self._count:
+                self._ask(self._seen)
+
+    def _ask(self, answer: bytes | None) -> None:
+        self._seen = b""
+        try:
+            self._wanted, self._count = next(self._scan) if answer is None else self._scan.send(answer)
+        except StopIteration as end:
+            self.members, self._count = end.value, 0
+
+
+def _scan(size: int) -> Generator[tuple[int, int], bytes, Members | None]:
+    """Ask for the few bytes that tell the members of a file of this size, as (offset, count); answer the members."""
+    sizes, inflated_sizes, records = [], [], []
     offset = 0
     while offset < size:
-        file.seek(offset)
-        head = file.read(HEADER_BYTES)
+        head = yield offset, min(HEADER_BYTES, size - offset)
+        told = sized_member(head)
         if head.startswith(EMPTY_FILE):
-            member_size, count, inflated = len(EMPTY_FILE), 0, 0
+            compressed, inflated, count = len(EMPTY_FILE), 0, 0
+        elif told is None or told.size > size - offset:
+            return None
         else:
-            told = sized_member(head)
-            if told is None or told.size > size - offset:
+            compressed, count = told
+            inflated = int.from_bytes((yield offset + compressed - _LENGTH_BYTES, _LENGTH_BYTES), "little")
+            # A member that cannot be inflated in one piece, or cannot hold what it tells, is no place to start from.
+            if inflated > MOST_AT_ONCE or count * FRAME_OVERHEAD > inflated:
                 return None
-            member_size, count = told.size, told.records
-            file.seek(offset + member_size - _SIZE_BYTES)
-            inflated = int.from_bytes(file.read(_SIZE_BYTES), "little")
-            if count * FRAME_OVERHEAD > inflated:
-                return None
-        sizes.append(member_size)
-        stream_sizes.append(inflated)
+        sizes.append(compressed)
+        inflated_sizes.append(inflated)
         records.append(count)
-        offset += member_size
-    return Members(cumulated(sizes), cumulated(stream_sizes), cumulated(records))
+        offset += compressed
+    return Members(cumulated(sizes), cumulated(inflated_sizes), cumulated(records))
 
 
 def cumulated(sizes: Sequence[int] | Uint64s) -> Uint64s:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import warnings
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from penstock.errors import CorruptDataError, IndexFileError
 from penstock.files import StrPath, locate
-from penstock.index.build import Building, Progress, build_index, check_unchanged, known_identity, measure
+from penstock.index.build import Building, build_index, check_unchanged, known_identity, measure
+from penstock.index.foreign import find_foreign
 from penstock.index.identity import Identity
 from penstock.index.keep import path_beside, path_in_cache, read_index, write_index
 from penstock.index.lengths import Lengths
+from penstock.index.progress import Progress, reporting
 from penstock.index.shard_index import ShardIndex
 
 Where: TypeAlias = Literal["cache", "beside", "none"]
@@ -23,43 +25,66 @@ def open_index(
     *,
     compression: str = "auto",
     where: Where = "cache",
+    stale: Literal["rebuild", "error"] = "rebuild",
     max_record_bytes: int = 1 << 30,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> ShardIndex:
-    """Answer the index of a file: one that is kept, where it fits the file, or one that is built and then kept."""
+    """Answer the index of a file: one that is kept, where it fits the file, or one that is built and then kept.
+
+    Args:
+        path: A local path, or a URL that fsspec knows. A stream has no index.
+        compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        where: Keep it in the user's ``"cache"`` folder, hidden ``"beside"`` the data, or not at all (``"none"``).
+            An index that lies beside the data is used whatever this says, as is one in the cache unless it is
+            ``"none"``.
+        stale: What an index beside the data that belongs to other data does: a warning and a new index
+            (``"rebuild"``), or a :class:`penstock.StaleIndexError` (``"error"``).
+        max_record_bytes: A longer record is an error, whatever its header says.
+        threads: Native threads that walk a local file; by default up to 4.
+        progress: False shows no progress bar; None and True show one where it takes long and standard error is a
+            terminal; a function is called with the bytes that are done and those that there are.
+    """
+    if where not in get_args(Where):
+        raise ValueError(f"where must be one of {', '.join(map(repr, get_args(Where)))}, not {where!r}")
     store, name = locate(path)
+    identity = known_identity(store, name)
     building = Building(compression, max_record_bytes, threads or min(4, os.cpu_count() or 1))
-    found = _find(name, known_identity(store, name), building, where)
-    if found is None:
-        found = build_index(name, building, progress)
-        _keep(name, found, where)
-    found.measure = partial(_measure_and_keep, name, building, where)
-    return found
+    index = _find(name, identity, compression, where, stale)
+    if index is None:
+        with reporting(name, identity.size, progress) as report:
+            index = build_index(store, name, identity, building, report)
+        _keep(name, index, where)
+    index.measure = partial(_measure_and_keep, name, building, where)
+    return index
 
 
 def load_index(path: StrPath, *, compression: str = "auto", where: Where = "cache") -> ShardIndex | None:
-    """Answer the index that is kept of a file, or None where there is none that fits."""
+    """Answer the index that is kept of a file, or None where there is none that fits; nothing is built."""
     store, name = locate(path)
-    building = Building(compression)
-    found = _find(name, known_identity(store, name), building, where)
-    if found is not None:
-        found.measure = partial(_measure_and_keep, name, building, where)
-    return found
+    index = _find(name, known_identity(store, name), compression, where, "rebuild")
+    if index is not None:
+        index.measure = partial(_measure_and_keep, name, Building(compression), where)
+    return index
 
 
-def _find(path: str, identity: Identity, building: Building, where: Where) -> ShardIndex | None:
-    for place in (path_beside(path), path_in_cache(identity)):
+def _find(path: str, identity: Identity, compression: str, where: Where, stale: str) -> ShardIndex | None:
+    beside = path_beside(path)
+    index = None
+    try:
+        index = read_index(beside, identity)
+    except IndexFileError as error:
+        if stale == "error":
+            raise
+        warnings.warn(f"an index is passed over: {error}", stacklevel=4)
+    if index is None and where == "cache":
         try:
-            index = read_index(place, identity)
-        except IndexFileError as error:
-            # In the cache an index is nobody's work; beside the data, somebody put it there.
-            if place == path_beside(path):
-                warnings.warn(f"an index is passed over: {error}", stacklevel=3)
-            continue
-        if index is not None and building.compression in ("auto", index.compression):
-            return index
-    return None
+            index = read_index(path_in_cache(identity), identity)
+        except IndexFileError:
+            pass  # nobody's work: it is built again
+    if index is None and compression in ("auto", ""):
+        index = find_foreign(path, identity)
+    return index if index is not None and compression in ("auto", index.compression) else None
 
 
 def _keep(path: str, index: ShardIndex, where: Where) -> None:
@@ -75,10 +100,9 @@ def _keep(path: str, index: ShardIndex, where: Where) -> None:
 def _measure_and_keep(path: str, building: Building, where: Where, index: ShardIndex) -> Lengths:
     """Inflate a file whose members told how many records they hold, for the lengths of these."""
     store, _ = locate(path)
-    lengths = measure(path, index.compression, building)
+    lengths = measure(store, path, index.compression, building)
     check_unchanged(store, path, index.identity)
-    members = index.members
-    if lengths.count != index.records or (members and lengths.stream_bytes != int(members.stream_offset[-1])):
+    if index.members is not None and not index.members.agree_with(lengths):
         raise CorruptDataError(f"the gzip members hold other records than they tell: {path}", path=path, kind="inflate")
     _keep(path, index.with_lengths(lengths), where)
     return lengths

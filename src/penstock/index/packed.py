@@ -38,11 +38,13 @@ def unpack(head: object, body: bytes, most: int) -> Uint64s:
     assert isinstance(head, dict)
     if head.get("crc32c") != f"{_core.crc32c(body):08x}":
         raise IndexFileError("a checksum does not match")
+    if not width:
+        return np.broadcast_to(np.uint64(base), count)
+    # Inflated before the values are allocated: what is there is bounded, what is claimed is not.
+    planes = np.frombuffer(_inflate(body, count * width), np.uint8).reshape(width, count)
     values = np.full(count, base, np.uint64)
-    if width:
-        planes = np.frombuffer(_inflate(body, count * width), np.uint8).reshape(width, count)
-        for place, plane in enumerate(planes):
-            values += plane.astype(np.uint64) << np.uint64(8 * place)
+    for place, plane in enumerate(planes):
+        values += plane.astype(np.uint64) << np.uint64(8 * place)
     if count and values.max() >= 1 << 62:
         raise IndexFileError("a number is too large")
     return values

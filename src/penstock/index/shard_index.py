@@ -28,6 +28,15 @@ class Members:
     def __len__(self) -> int:
         return len(self.file_offset) - 1
 
+    @property
+    def records(self) -> int:
+        """How many records all of them hold."""
+        return int(self.first_record[-1])
+
+    def agree_with(self, lengths: Lengths) -> bool:
+        """Whether they hold as many records, and of these lengths, as far as sums tell."""
+        return (self.records, int(self.stream_offset[-1])) == (lengths.count, lengths.stream_bytes)
+
     def holding(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The numbers of the members that hold these records."""
         return np.searchsorted(self.first_record, rows.astype(np.uint64), side="right") - 1
@@ -45,7 +54,6 @@ class ShardIndex:
         *,
         identity: Identity,
         compression: Compression,
-        records: int,
         lengths: Lengths | None,
         members: Members | None = None,
         measure: Callable[[ShardIndex], Lengths] | None = None,
@@ -55,8 +63,6 @@ class ShardIndex:
         """What the file's content was when it was indexed."""
         self.compression: Compression = compression
         """How the file is compressed; ``""`` where it is not."""
-        self.records = records
-        """How many records there are."""
         self.members = members
         """The members of a gzip file, where they start and end with records and tell their size; else None."""
         self.unknown = unknown or {}
@@ -65,6 +71,11 @@ class ShardIndex:
         """The lengths of the records; None where they are not known yet."""
         self.measure = measure
         """Finds the lengths when they are asked for."""
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return self.lengths.count if self.lengths else self.members.records if self.members else 0
 
     @property
     def seekable(self) -> bool:
@@ -88,7 +99,6 @@ class ShardIndex:
         return ShardIndex(
             identity=self.identity,
             compression=self.compression,
-            records=self.records,
             lengths=lengths,
             members=self.members,
             unknown=self.unknown,
