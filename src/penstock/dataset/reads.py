@@ -15,7 +15,7 @@ from penstock.dataset.meter import Meter
 from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repeated, later_pass
 from penstock.dataset.source.ahead import read_ahead
 from penstock.dataset.source.source import Source
-from penstock.dataset.source.stream import stream_batches
+from penstock.dataset.source.stream import can_stream, stream_batches
 from penstock.errors import NotSeekableError, StateError
 
 # Rows that are handled together where nothing else says how many.
@@ -94,9 +94,8 @@ class Reads:
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Start at a cursor: read, check and decode ahead of the consumer, until the flow is closed."""
         cursor = start_cursor(0) | (cursor or {})
-        # Files that are read as they are need no index; around damage, it takes one.
-        whole = self.order.whole and self.rows.whole and cursor["position"] == 0
-        if whole and self.source.on_error == "raise" and not self.source.shards.indexed:
+        whole = self.order.whole and self.rows.whole
+        if whole and can_stream(self.source, self._first_row(cursor)):
             return self._stream(cursor, meter)
         self.check_seeks()
         return self._fetch(cursor, meter)
@@ -112,10 +111,15 @@ class Reads:
                 f"windows (window=10_000), or read a plain copy: penstock cat {slow} --format tfrecord > COPY"
             )
 
+    def _first_row(self, cursor: Cursor) -> int:
+        """Answer the row at a cursor, where rows come as they are."""
+        position: int = cursor["position"]
+        return position if self.batches is None else position * self.size
+
     def _stream(self, cursor: Cursor, meter: Meter) -> Flow:
         drop_last = isinstance(self.batches, BatchNumbers) and self.batches._drop_last
-        position = row = 0
-        with closing(stream_batches(self.source, self.size)) as batches:
+        position, row = cursor["position"], self._first_row(cursor)
+        with closing(stream_batches(self.source, self.size, row)) as batches:
             while True:
                 with meter.timed("reading"):
                     batch = next(batches, None)
