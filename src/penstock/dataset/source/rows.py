@@ -63,8 +63,11 @@ class RangeRows:
         read = self._pool.map if self._pool is not None else map
         pieces = read(lambda span: self._store.read(self._path, *span), ranges)
         chunks: list[RecordChunk] = []
-        for (first, _), (start, stop), data in zip(runs, ranges, pieces, strict=True):
-            chunks += scan(data, self._path, self._reading, start, int(rows[first]), stop)
+        for (first, last), (start, stop), data in zip(runs, ranges, pieces, strict=True):
+            found = scan(data, self._path, self._reading, start, int(rows[first]), stop)
+            if sum(map(len, found)) != last - first + 1:
+                raise changed(self._path, int(rows[first]))
+            chunks += found
         return chunks
 
 
@@ -83,6 +86,8 @@ class MemberRows:
         which = self._members.holding(rows)
         for number in np.unique(which).tolist():
             chunks += picked(self._member(number), rows[which == number])
+        if sum(map(len, chunks)) != len(rows):
+            raise changed(self._path, int(rows[0]))
         return chunks
 
     def _member(self, number: int) -> list[RecordChunk]:
@@ -152,16 +157,18 @@ class StreamRows:
             self._ended = error
             raise
         except StopIteration:
-            raise CorruptDataError(
-                f"the file became shorter: {self._reader.path}, record {self._next}",
-                path=self._reader.path,
-                record=self._next,
-                kind="changed",
-            ) from None
+            raise changed(self._reader.path, self._next) from None
         self._kept.append(chunk)
         self._next = chunk.first_record + len(chunk)
         while self._kept[0].first_record + len(self._kept[0]) <= min(first, self._next - self._window):
             self._kept.popleft()
+
+
+def changed(path: str, record: int) -> CorruptDataError:
+    """The error for a file that is not the one that was indexed."""
+    return CorruptDataError(
+        f"the file changed since it was indexed: {path}, record {record}", path=path, record=record, kind="changed"
+    )
 
 
 def scan(

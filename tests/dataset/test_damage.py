@@ -1,0 +1,133 @@
+"""Damaged records and records that do not fit: raised, or passed over and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from numbered import SCHEMA, write_shards
+
+COUNTS = (6, 5)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    return write_shards(tmp_path, "plain", COUNTS)
+
+
+def flip(path: str, offset: int) -> None:
+    data = bytearray(Path(path).read_bytes())
+    data[offset] ^= 0x10
+    Path(path).write_bytes(data)
+
+
+def frames(path: str) -> list[tuple[int, int]]:
+    """Where the frames of a file start and end."""
+    data, at, found = Path(path).read_bytes(), 0, []
+    while at < len(data):
+        end = at + 16 + int.from_bytes(data[at : at + 8], "little")
+        found.append((at, end))
+        at = end
+    return found
+
+
+def ids(ds: ps.Dataset) -> list[int]:
+    return [int(row["id"]) for row in ds]
+
+
+@pytest.mark.parametrize("change", [lambda ds: ds, lambda ds: ds.shuffle(1)], ids=["in order", "shuffled"])
+def test_damage_raises_with_its_place(files, change):
+    start, _ = frames(files[1])[2]
+    flip(files[1], start + 14)
+    with pytest.raises(ps.ChecksumError) as caught:
+        ids(change(ps.Dataset(files, schema=SCHEMA)))
+    assert (caught.value.path, caught.value.record, caught.value.offset) == (files[1], 2, start)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize(("byte", "kind"), [(14, "data-crc"), (3, "length-crc")])
+def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind):
+    flip(files[1], frames(files[1])[2][0] + byte)
+    seen: list[ps.PenstockError] = []
+    ds = ps.Dataset(files, schema=SCHEMA, on_error=seen.append)
+    it = iter(ds.shuffle(1) if shuffle else ds)
+    with pytest.warns(UserWarning, match=f"1 records were passed over: 1 {kind}"):
+        found = [int(row["id"]) for row in it]
+    assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
+    assert dict(it.meter.skipped) == {kind: 1}
+    assert [(error.path, error.record) for error in seen] == [(files[1], 2)]
+
+
+def test_records_that_do_not_fit_the_schema_are_passed_over(files, tmp_path):
+    other = ps.Schema({"id": ps.Feature("str")})
+    with ps.RecordWriter(tmp_path / "odd.tfrecord") as writer:
+        writer.write_many(ps.Encoder(SCHEMA).encode([{"id": 1, "items": [], "text": "a"}]))
+        writer.write_many(ps.Encoder(other).encode([{"id": "no number"}]))
+        writer.write(b"no example at all")
+        writer.write_many(ps.Encoder(SCHEMA).encode([{"id": 2, "items": [], "text": "b"}]))
+    ds = ps.Dataset(tmp_path / "odd.tfrecord", schema=SCHEMA, on_error="skip").batch(2)
+    with pytest.warns(UserWarning, match="2 records were passed over: 2 schema"):
+        batches = [batch["id"].tolist() for batch in ds]
+    assert batches == [[1, 2]]
+
+
+def test_batches_are_filled_around_damage(files):
+    for record in (0, 3):
+        flip(files[0], frames(files[0])[record][0] + 14)
+    ds = ps.Dataset(files, schema=SCHEMA, on_error="skip").batch(3)
+    with pytest.warns(UserWarning, match="2 records"):
+        assert [batch["id"].tolist() for batch in ds] == [[1, 2, 4], [5, 6, 7], [8, 9, 10]]
+
+
+@pytest.mark.filterwarnings("ignore:1 records were passed over")
+def test_a_pass_around_damage_goes_on_from_any_step(files):
+    flip(files[0], frames(files[0])[2][0] + 14)
+    ds = ps.Dataset(files, schema=SCHEMA, on_error="skip").shuffle(4).batch(3)
+    whole = [batch["id"].tolist() for batch in ds.epoch(0)]
+    for step in range(len(whole)):
+        it = iter(ds.epoch(0))
+        for _ in range(step):
+            next(it)
+        state = it.state_dict()
+        it.close()
+        resumed = iter(ds)
+        resumed.load_state_dict(state)
+        assert [batch["id"].tolist() for batch in resumed] == whole[step:]
+
+
+def test_a_file_that_changed_is_not_read_by_its_old_index(files):
+    ds = ps.Dataset(files, schema=SCHEMA)
+    assert ids(ds.shuffle(1))
+    write_shards(Path(files[0]).parent, "plain", (3, 9))
+    with pytest.raises((ps.CorruptDataError, ps.StaleIndexError, OSError)):
+        ids(ds.shuffle(1))
+    fresh = ps.Dataset(files, schema=SCHEMA)
+    assert sorted(ids(fresh.shuffle(1))) == list(range(12))
+
+
+def test_a_cut_file_loses_its_tail_alone(files):
+    start, end = frames(files[0])[4]
+    Path(files[0]).write_bytes(Path(files[0]).read_bytes()[: end - 3])
+    ds = ps.Dataset(files, schema=SCHEMA, on_error="skip")
+    with pytest.warns(UserWarning, match="truncated"):
+        assert ids(ds) == [0, 1, 2, 3, 6, 7, 8, 9, 10]
+    with pytest.raises(ps.TruncatedError) as caught:
+        ids(ps.Dataset(files, schema=SCHEMA))
+    assert caught.value.offset == start
+
+
+def test_an_unknown_policy_is_refused(files):
+    with pytest.raises(ValueError, match="on_error"):
+        ps.Dataset(files, schema=SCHEMA, on_error="ignore")
+
+
+def test_rows_are_read_by_position_around_damage(files):
+    flip(files[0], frames(files[0])[1][0] + 14)
+    ds = ps.Dataset(files, schema=SCHEMA)
+    assert ds[2]["id"] == 2
+    with pytest.raises(ps.ChecksumError, match="record 1"):
+        ds[1]
+    assert ds[np.array([0, -1])]["id"].tolist() == [0, 10]

@@ -1,0 +1,225 @@
+"""What a data set is: found, described, counted, and read at random."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import shutil
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from numbered import COUNTS, KINDS, SCHEMA, TOTAL, row_of, write_shards
+
+
+def ids(ds: ps.Dataset) -> list[int]:
+    return [int(row["id"]) for row in ds]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """A data set with its manifest."""
+    rows = [row_of(number) for number in range(20)]
+    ps.write(tmp_path / "set" / "train", rows, schema=SCHEMA, shards=3)
+    return tmp_path / "set"
+
+
+@pytest.mark.parametrize("name", ["", "train", "train.penstock.json", "train-*.tfrecord", "train-*"])
+def test_a_data_set_is_found_by_any_of_its_names(written, name):
+    ds = ps.Dataset(written / name if name else written)
+    assert ds.schema == SCHEMA
+    assert len(ds) == 20
+    assert ids(ds) == list(range(20))
+    assert len(ds.files) == 3
+
+
+def test_a_data_set_stays_whole_when_it_moves(written, tmp_path):
+    shutil.move(written, tmp_path / "moved")
+    assert sorted(ids(ps.Dataset(tmp_path / "moved").shuffle(1))) == list(range(20))
+
+
+def test_what_is_missing_of_a_data_set_is_named(written):
+    shard = written / "train-00001-of-00003.tfrecord"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(ps.ManifestError, match=r"train-00001-of-00003\.tfrecord: expected .* bytes"):
+        ps.Dataset(written)
+    shard.unlink()
+    with pytest.raises(ps.ManifestError, match=r"train-00001-of-00003\.tfrecord is missing"):
+        ps.Dataset(written)
+
+
+def test_one_of_several_data_sets_in_a_folder_must_be_named(written):
+    ps.write(written / "test", [row_of(1)], schema=SCHEMA)
+    with pytest.raises(ps.ManifestError, match=r"several data sets: name one of them \(test, train\)"):
+        ps.Dataset(written)
+    assert len(ps.Dataset(written / "test")) == 1
+
+
+def test_a_part_of_the_shards_is_counted_by_the_manifest(written):
+    ds = ps.Dataset(written / "train-00001-of-00003.tfrecord")
+    assert ds.schema == SCHEMA
+    assert ids(ds) == ids(ps.Dataset(written))[len(ds) : 2 * len(ds)]
+
+
+def test_the_schema_beside_the_files_is_taken_and_else_inferred(tmp_path):
+    files = write_shards(tmp_path, "plain")
+    assert ps.Dataset(files).schema == SCHEMA
+    (tmp_path / "data.schema.json").unlink()
+    inferred = ps.Dataset(files)
+    assert inferred.schema["id"] == ps.Feature("int64")
+    assert ids(inferred) == list(range(TOTAL))
+
+
+def test_what_does_not_exist_is_an_error(tmp_path):
+    for name in ("nothing", "nothing-*.tfrecord", "nothing/"):
+        with pytest.raises(FileNotFoundError):
+            ps.Dataset(tmp_path / name)
+    with pytest.raises(ValueError, match="at least one file"):
+        ps.Dataset([])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_examples_are_read_at_random(kind, shards):
+    ds = ps.Dataset(shards(kind), schema=SCHEMA)
+    assert len(ds) == TOTAL
+    assert {**ds[9], "items": ds[9]["items"].tolist()} == row_of(9)
+    assert ds[-1]["id"] == TOTAL - 1
+    for wrong in (TOTAL, -TOTAL - 1):
+        with pytest.raises(IndexError, match=f"element {wrong} of a data set of {TOTAL}"):
+            ds[wrong]
+
+
+@pytest.mark.parametrize("kind", ["plain", "members"])
+def test_many_examples_are_one_batch_in_the_order_asked_for(kind, shards):
+    ds = ps.Dataset(shards(kind), schema=SCHEMA)
+    chosen = [24, 0, 8, 8, 7, -1]
+    batch = ds[chosen]
+    assert batch.to_list() == [row_of(number % TOTAL) for number in chosen]
+    assert ds[np.arange(TOTAL) % 5 == 0]["id"].tolist() == list(range(0, TOTAL, 5))
+    assert ds[[]].num_rows == 0
+    assert ids(ds.select(chosen)) == [number % TOTAL for number in chosen]
+    for wrong in ([TOTAL], [0.5], [[1]], np.ones(3, bool)):
+        with pytest.raises(IndexError):
+            ds[wrong]
+
+
+def test_columns_are_chosen(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA, columns=["text", "id"])
+    assert list(ds[3]) == ["text", "id"]
+    assert list(ds.select_columns(["id"])[3]) == ["id"]
+    assert list(ds.select_columns(["id"]).schema) == ["id"]
+    with pytest.raises(ps.SchemaError, match="no feature 'nothing'"):
+        ds.select_columns(["nothing"])
+    with pytest.raises(ps.SchemaError):
+        ds.select_columns(["items"])
+
+
+def test_data_sets_behind_one_another_are_shuffled_as_one(shards, tmp_path):
+    first = ps.Dataset(shards("plain"), schema=SCHEMA)
+    joined = first.concat(first[:3], first.shuffle(1))
+    assert len(joined) == 2 * TOTAL + 3
+    assert ids(joined) == [*range(TOTAL), 0, 1, 2, *ids(first.shuffle(1))]
+    assert sorted(ids(joined.shuffle(5))) == sorted(ids(joined))
+
+
+def test_a_data_set_crosses_to_other_processes(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
+    assert ids(pickle.loads(pickle.dumps(ds))) == ids(ds.epoch(0))
+    with pytest.raises(TypeError, match="does not pickle"):
+        pickle.dumps(iter(ds))
+
+
+def _read_in_child(ds: ps.Dataset, iterator: object, answers: object) -> None:
+    try:
+        next(iterator)
+    except RuntimeError as error:
+        answers.put(str(error))
+    answers.put(ids(ds))
+
+
+def test_a_forked_child_starts_a_pass_of_its_own(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
+    expected = ids(ds.epoch(0))
+    it = iter(ds.epoch(0))
+    next(it)
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    child = context.Process(target=_read_in_child, args=(ds.epoch(0), it, answers))
+    child.start()
+    assert "cannot cross a fork" in answers.get(timeout=30)
+    assert answers.get(timeout=30) == expected
+    child.join(30)
+    assert child.exitcode == 0
+    assert [int(row["id"]) for row in it] == expected[1:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pass_that_ends_early_leaves_no_thread_and_no_open_file(kind, tmp_path):
+    files = write_shards(tmp_path, kind, (3000, 3000))
+    threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    ds = ps.Dataset(files, schema=SCHEMA)
+    for change in (lambda ds: ds.batch(7), lambda ds: ds.shuffle(1, window=100).map(dict, workers=2)):
+        it = iter(change(ds))
+        next(it)
+        it.close()
+        with pytest.raises(StopIteration):
+            next(it)
+    del it
+    assert threading.active_count() == threads
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_an_error_in_a_function_comes_at_its_element(shards):
+    def fails(row):
+        if row["id"] == 5:
+            raise RuntimeError("no five")
+        return row
+
+    it = iter(ps.Dataset(shards("plain"), schema=SCHEMA).map(fails))
+    assert [int(next(it)["id"]) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(RuntimeError, match="no five"):
+        next(it)
+
+
+def test_bad_arguments_are_refused_at_once(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    for call in (
+        lambda: ds.batch(0),
+        lambda: ds.shard(2, 2),
+        lambda: ds.shard(0, 0),
+        lambda: ds.shuffle(-1),
+        lambda: ds.shuffle(1, window=0),
+        lambda: ds.take(-1),
+        lambda: ds.repeat(-1),
+        lambda: ds.shard(0, 2, remainder="some"),
+        lambda: ds.shuffle(1).interleave(),
+    ):
+        with pytest.raises(ValueError, match="is|comes first"):
+            call()
+
+
+def test_what_has_no_length_says_so(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    for endless in (ds.repeat(), ds.filter(len)):
+        with pytest.raises(TypeError, match="no length"):
+            len(endless)
+    with pytest.raises(TypeError, match="needs elements with an index"):
+        ds.filter(len).shuffle(1)
+    assert len(ds.batch(10)) == 3
+    assert len(ds.batch(10, drop_last=True).repeat(4)) == 8
+
+
+def test_ranks_and_workers_part_the_records(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(9)
+    for world in range(1, 8):
+        for workers in range(1, 8):
+            shares = [ids(ds.shard(r, world).shard(w, workers).epoch(0)) for r in range(world) for w in range(workers)]
+            assert sorted(number for share in shares for number in share) == list(range(TOTAL))
+
+
+def test_counts_of_shards_are_those_of_the_files(shards):
+    assert sum(COUNTS) == len(ps.Dataset(shards("members"), schema=SCHEMA))
