@@ -60,10 +60,10 @@ def main() -> None:
         title("6  Damage", "one byte of a header and one of a picture, in a copy of the first shard")
         damaged = damage(Path("there") / manifest.shards[0].name, Path("damaged.tfrecord"))
         run("verify", str(damaged))
-        reader = ps.RecordReader(damaged, on_error="salvage")
+        reader = ps.RecordReader(damaged, on_error="skip")
         saved = sum(1 for _ in reader)
         console.print(
-            f'\nwith on_error="salvage": [green]{saved} of {manifest.shards[0].records} records read[/], '
+            f'\nwith on_error="skip": [green]{saved} of {manifest.shards[0].records} records read[/], '
             f"{len(reader.damage)} lost"
         )
 

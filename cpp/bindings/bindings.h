@@ -24,6 +24,7 @@ void bind_indexing(nb::module_& m);
 void bind_inspecting(nb::module_& m);
 void bind_ordering(nb::module_& m);
 void bind_reading(nb::module_& m);
+void bind_surveying(nb::module_& m);
 void bind_writing(nb::module_& m);
 
 // A bytes-like argument, held for as long as this lives.

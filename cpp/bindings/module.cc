@@ -34,6 +34,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_checksums(m);
   penstock::bindings::bind_columns(m);
   penstock::bindings::bind_reading(m);
+  penstock::bindings::bind_surveying(m);
   penstock::bindings::bind_writing(m);
   penstock::bindings::bind_decoding(m);
   penstock::bindings::bind_file_batches(m);

@@ -11,7 +11,6 @@
 #include "core/stream_records.h"
 #include "io/file.h"
 #include "io/file_records.h"
-#include "io/resync.h"
 
 namespace penstock::bindings {
 namespace {
@@ -196,23 +195,8 @@ void bind_reading(nb::module_& m) {
           },
           nb::arg("data"), "Copy more of the stream in; answer what it completes.")
       .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.")
-      .def_prop_ro("record", &StreamRecords::record, "Number of the record that comes next.");
-
-  m.def(
-      "find_record",
-      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t max_record_bytes, std::uint64_t budget) {
-        std::uint64_t found;
-        {
-          const nb::gil_scoped_release release;
-          found = find_record(path, start, max_record_bytes, budget);
-        }
-        return nb::make_tuple(found, budget);
-      },
-      nb::arg("path"), nb::arg("start"), nb::arg("max_record_bytes"), nb::arg("budget"),
-      nb::sig(
-          "def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int, budget: int) -> tuple[int, "
-          "int]"),
-      "Offset of the first whole frame at or after ``start``, or the file's size; and what is left of the budget.");
+      .def_prop_ro("record", &StreamRecords::record, "Number of the record that comes next.")
+      .def_prop_ro("offset", &StreamRecords::offset, "Byte offset of the record that comes next.");
 
   m.def(
       "find_header",

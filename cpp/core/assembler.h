@@ -44,6 +44,9 @@ class Assembler {
   // Number of the record that comes next.
   std::uint64_t record() const { return record_; }
 
+  // Where it starts.
+  std::uint64_t offset() const { return offset_; }
+
  private:
   struct Tail {
     SharedBuffer buffer;

@@ -35,6 +35,7 @@ class StreamRecords {
   }
 
   std::uint64_t record() const { return assembler_.record(); }
+  std::uint64_t offset() const { return assembler_.offset(); }
 
  private:
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;

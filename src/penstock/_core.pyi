@@ -148,13 +148,42 @@ class StreamRecords:
     def record(self) -> int:
         """Number of the record that comes next."""
 
-def find_record(path: str | os.PathLike[str], start: int, max_record_bytes: int, budget: int) -> tuple[int, int]:
-    """
-    Offset of the first whole frame at or after ``start``, or the file's size; and what is left of the budget.
-    """
+    @property
+    def offset(self) -> int:
+        """Byte offset of the record that comes next."""
 
 def find_header(data: object, start: int = 0) -> int:
     """First position where a frame header checks itself, or ``len(data)``."""
+
+class Stretch:
+    """A part of a damaged file."""
+
+    @property
+    def kind(self) -> str:
+        """
+        One of whole (records), doubtful (records, perhaps of a payload), lost.
+        """
+
+    @property
+    def start(self) -> int:
+        """Byte offset."""
+
+    @property
+    def stop(self) -> int:
+        """Byte offset behind it."""
+
+    @property
+    def records(self) -> int:
+        """How many there are, one behind the other."""
+
+    @property
+    def fault(self) -> Fault:
+        """Why it is lost; the number of the record is not set."""
+
+def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, ends_with_file: bool = True, max_record_bytes: int = 1073741824, nested: bool | None = None) -> tuple[list[Stretch], int]:
+    """
+    What can be saved of a part of a damaged file: stretches that tile it, and the bytes that were read for checksums.
+    """
 
 class FrameBuffer:
     """Frames on their way out, for one thread at a time."""

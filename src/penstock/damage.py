@@ -9,30 +9,40 @@ from penstock.compression.detect import detect, starts_plain
 from penstock.errors import ChecksumError, CorruptDataError, RecordTooLargeError, TruncatedError
 
 
-def error_of(fault: Fault, path: str, hint: str = "", resumed: int | None = None) -> CorruptDataError:
+def error_of(
+    fault: Fault, path: str, hint: str = "", *, stop: int | None = None, record: int | None = None, shift: int = 0
+) -> CorruptDataError:
     """The exception that a fault becomes.
 
-    ``hint`` says what the file seems to be instead; ``resumed`` where the reader found the next record behind a header
-    that it could not read.
+    ``hint`` says what the file seems to be instead, ``stop`` where the damage ends, if that is known better than by the
+    fault. ``record`` stands for the fault's own number; ``shift`` is added to its offset.
     """
-    where = f"{path}, record {fault.record}, byte {fault.offset}"
-    place: dict[str, Any] = {"path": path, "offset": fault.offset, "record": fault.record, "kind": fault.kind}
+    offset = fault.offset + shift
+    record = fault.record if record is None else record
+    where = f"{path}, record {record}, byte {offset}"
+    place: dict[str, Any] = {"path": path, "offset": offset, "record": record, "kind": fault.kind}
     match fault.kind:
         case "length-crc":
-            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=resumed, **place)
+            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=stop, **place)
         case "data-crc":
-            what = "the payload's checksum does not match"
-            stop = fault.offset + fault.need
-            return ChecksumError(f"{what}: {where} (payload at byte {fault.offset + 12})", stop=stop, **place)
+            what = f"the payload's checksum does not match: {where} (payload at byte {offset + 12})"
+            return ChecksumError(what, stop=stop or offset + fault.need, **place)
         case "too-large":
             what = f"the record claims {fault.need} bytes, more than max_record_bytes allows"
-            return RecordTooLargeError(f"{what}: {where}", stop=resumed, **place)
+            return RecordTooLargeError(f"{what}: {where}", stop=stop, **place)
         case "truncated-header":
             what = f"the input ends inside a record's header (12 bytes needed, {fault.have} there)"
-            return TruncatedError(f"{what}: {where}{hint}", stop=fault.offset + fault.have, **place)
+            return TruncatedError(f"{what}: {where}{hint}", stop=stop or offset + fault.have, **place)
         case _:
             what = f"the input ends inside a record ({fault.need} bytes needed, {fault.have} there)"
-            return TruncatedError(f"{what}: {where}", stop=fault.offset + fault.have, **place)
+            return TruncatedError(f"{what}: {where}", stop=stop or offset + fault.have, **place)
+
+
+def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) -> CorruptDataError:
+    """The error that stands for records of which it is not known whether they are the file's own."""
+    what = f"{records} records may lie inside the payload of a record that lost its header"
+    where = f"{path}, record {record}, byte {offset}"
+    return CorruptDataError(f"{what}: {where}", path=path, offset=offset, stop=stop, record=record, kind="doubtful")
 
 
 def lookalike(head: bytes, what: str = "this") -> str:

@@ -15,7 +15,7 @@ from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
 from penstock.record_events import ReadOptions, RecordEvents
 
-OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip_record", "skip_file", "salvage"]
+OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip", "skip_record", "skip_file"]
 
 # What a writer that was killed leaves behind.
 _TAIL = ("truncated-header", "truncated-record", "truncated-stream")
@@ -34,10 +34,10 @@ class RecordReader:
         compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
         verify: Check payload checksums. Headers and lengths are checked always.
         on_error: What damage does. ``"raise"``: an exception, after the good records before it. ``"tolerate_tail"``:
-            an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip_record"``: records
-            with a damaged payload are passed over. ``"skip_file"``: the file ends at the first damage. ``"salvage"``:
-            damaged payloads are passed over, and behind a damaged header the next frame that checks out is searched (in
-            a local plain file; a compressed or remote one ends there). What was passed over is in :attr:`damage`.
+            an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip"``: every record
+            outside the damage is read, also behind a header that cannot be. ``"skip_record"``: records with a damaged
+            payload are passed over, all else raises. ``"skip_file"``: the file ends at the first damage. What was
+            passed over is in :attr:`damage`.
         skip: Records to pass over at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
@@ -80,7 +80,7 @@ class RecordReader:
             multistream=multistream,
             require_nonempty=require_nonempty,
             threads=threads or min(4, os.cpu_count() or 1),
-            salvage=on_error == "salvage",
+            skip=on_error == "skip",
         )
 
     @property
@@ -109,7 +109,7 @@ class RecordReader:
     def count(self) -> int:
         """Count the records by their headers; payloads are not checked, and not even read where they are large."""
         events = RecordEvents(self._store, self._path, replace(self._options, verify=False))
-        if events.native and not self._options.salvage:
+        if events.native and not self._options.skip:
             self._damage = []
             total, error = events.count()
             if error:
@@ -126,18 +126,18 @@ class RecordReader:
             for event in remaining:
                 if isinstance(event, RecordChunk):
                     yield event
-                else:
+                elif isinstance(event, CorruptDataError):
                     self._pass_over_or_raise(event)
-                    if self._on_error not in ("skip_record", "salvage"):
+                    if self._on_error not in ("skip", "skip_record"):
                         return
 
     def _pass_over_or_raise(self, error: CorruptDataError) -> None:
         forgiven = {
             "raise": False,
             "tolerate_tail": error.kind in _TAIL,
+            "skip": True,
             "skip_record": error.kind == "data-crc",
             "skip_file": True,
-            "salvage": True,
         }
         if not forgiven[self._on_error]:
             raise error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from penstock import _core
@@ -19,6 +20,8 @@ from penstock.damage import error_of, lookalike
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
+from penstock.files.standard import StandardStreams
+from penstock.salvage import Part, Salvage, Salvaged, Spool
 
 # Bytes that are walked in one native call.
 _STRIDE = 64 << 20
@@ -36,18 +39,24 @@ class ReadOptions:
     multistream: bool
     require_nonempty: bool
     threads: int
-    salvage: bool = False
-    """Behind a header that cannot be read, search for the next record."""
+    skip: bool = False
+    """Go on behind damage, with every record that is outside it."""
+    nested: bool | None = None
+    """Whether payloads may hold TFRecords, which matters behind damage; None: look."""
 
 
 class RecordEvents:
     """One pass over one file."""
 
     def __init__(self, store: FileStore, path: str, options: ReadOptions) -> None:
+        self._store = store
         self._path = path
         self._options = options
         self._process = os.getpid()
         info = store.stat(path)
+        self._can_start_again = not isinstance(store, StandardStreams) and (
+            info.seekable or not isinstance(store, LocalFiles)
+        )
         self._size = info.size
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
@@ -76,7 +85,7 @@ class RecordEvents:
         error = None if fault.kind == "none" else error_of(fault, self._path, self._hint(fault, self._head))
         return walk.records, error
 
-    def __iter__(self) -> Generator[RecordChunk | CorruptDataError, None, None]:
+    def __iter__(self) -> Generator[Salvaged, None, None]:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
         if self._lacks_content():
             yield self._empty()
@@ -102,49 +111,29 @@ class RecordEvents:
         chosen = self._options.compression
         return detect(self._head) if chosen is None else chosen
 
-    def _from_threads(self) -> Iterator[RecordChunk | CorruptDataError]:
-        size = self._size or 0
-        budget = 8 * size
-        start, record = 0, 0
-        while True:
-            broken = yield from self._unbroken(start, record)
-            if broken is None:
-                return
-            if broken.kind == "too-large" and broken.offset + 16 + broken.need <= size:
-                # The header checks itself, so this is where the record ends, however long it is.
-                start = broken.offset + 16 + broken.need
-            else:
-                with naming(self._path):
-                    start, budget = _core.find_record(
-                        self._path, broken.offset + 1, self._options.max_record_bytes, budget
-                    )
-            record = broken.record + 1
-            yield error_of(broken, self._path, self._hint(broken, self._head), resumed=start)
-
-    def _unbroken(self, start: int, record: int) -> Generator[RecordChunk | CorruptDataError, None, Fault | None]:
-        """Read on from ``start``; end at, and answer, a header that cannot be read, where a way around it is wanted."""
-        # Behind damage there may be more of it, soon: reading far ahead would be for nothing.
-        ahead = {} if start == 0 else {"threads": 1, "block_bytes": 1 << 16}
+    def _from_threads(self) -> Iterator[Salvaged]:
         options = self._options
+        broken = None
         with naming(self._path):
             records = _core.FileRecords(
                 self._path,
                 verify=options.verify,
                 max_record_bytes=options.max_record_bytes,
-                start_offset=start,
-                start_record=record,
-                **({"threads": options.threads} | ahead),
+                threads=options.threads,
             )
             try:
-                while (event := records.next()) is not None:
-                    if options.salvage and isinstance(event, Fault) and event.kind in ("length-crc", "too-large"):
-                        return event
-                    yield self._judged(event, self._head)
+                while broken is None and (event := records.next()) is not None:
+                    if options.skip and isinstance(event, Fault):
+                        broken = event
+                    else:
+                        yield self._judged(event, self._head)
             finally:
                 records.close()
-        return None
+        if broken is not None:
+            part = Part(self._path, broken.offset, self._size or 0)
+            yield from self._salvage().read(part, broken.record, self._hint(broken, self._head))
 
-    def _from_pieces(self) -> Iterator[RecordChunk | CorruptDataError]:
+    def _from_pieces(self) -> Iterator[Salvaged]:
         options = self._options
         kind = self._compression()
         records = _core.StreamRecords(
@@ -155,15 +144,63 @@ class RecordEvents:
         )
         plain = inflate(kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream)
         head = b""
+        can_skip = options.skip and self._can_start_again
         try:
             for piece in plain:
                 head = head or piece
                 for event in records.feed(piece):
+                    if can_skip and isinstance(event, Fault):
+                        return (yield from self._behind_damage(event.offset, event.record, head))
                     yield self._judged(event, head)
         except CorruptDataError as error:
+            if can_skip:
+                return (yield from self._behind_damage(records.offset, records.record, head))
             raise self._completed(error, records.record) from None
         for event in records.finish():
+            if can_skip and isinstance(event, Fault):
+                return (yield from self._behind_damage(event.offset, event.record, head))
             yield self._judged(event, head)
+
+    def _behind_damage(self, offset: int, record: int, head: bytes) -> Iterator[Salvaged]:
+        """Read the stream again, and give out what can be saved of it from ``offset`` on."""
+        # Imported here: most streams are not damaged.
+        import tempfile
+
+        from penstock.compression.restart import Gap, inflate_parts
+
+        options = self._options
+        salvage = self._salvage()
+        hint = lookalike(head, self._subject())
+        with (
+            closing(self._store.stream(self._path)) as pieces,
+            tempfile.TemporaryDirectory(prefix="penstock-") as folder,
+            closing(Spool(folder)) as spool,
+        ):
+            parts = inflate_parts(
+                self._compression(),
+                pieces,
+                path=self._path,
+                trailing=options.trailing,
+                multistream=options.multistream,
+            )
+            start, stop = offset, 0
+            at_record = True
+            for found in parts:
+                if isinstance(found, Gap):
+                    part = spool.part(start, at_record=at_record, at_end=False)
+                    record = yield from salvage.read(part, record, hint)
+                    yield self._completed(found.error, record)
+                    record += 1
+                    spool.clear()
+                    start, at_record = stop, found.at_record
+                else:
+                    stop += len(found)
+                    spool.write(found[max(0, len(found) - (stop - start)) :])
+            yield from salvage.read(spool.part(start, at_record=at_record, at_end=True), record, hint)
+
+    def _salvage(self) -> Salvage:
+        options = self._options
+        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads)
 
     def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""
@@ -174,8 +211,10 @@ class RecordEvents:
     def _hint(self, fault: Fault, head: bytes) -> str:
         if fault.offset != 0:
             return ""
-        what = f"the inflated {self._compression()} stream" if self._compression() else "this"
-        return lookalike(head, what)
+        return lookalike(head, self._subject())
+
+    def _subject(self) -> str:
+        return f"the inflated {self._compression()} stream" if self._compression() else "this"
 
     def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
         """Tell what the layers below could not know: the record, and what the file seems to be instead."""

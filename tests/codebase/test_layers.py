@@ -18,6 +18,7 @@ LAYERS = [
     ["files"],
     ["damage"],
     ["schema", "columns", "codec"],
+    ["salvage"],
     ["record_events"],
     ["reader", "writer"],
     ["index", "infer", "integrity", "manifest"],

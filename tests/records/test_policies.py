@@ -84,44 +84,46 @@ def test_chunks_leave_damaged_records_out_and_keep_the_numbers(tmp_path):
     assert [chunk.frame_offset(0) for chunk in chunks] == [0, 40, 100]
 
 
-def test_salvage_brings_back_every_whole_record(damaged, kind):
-    reader = ps.RecordReader(damaged, on_error="salvage")
-    whole = {"data-crc": 3, "length-crc": 2, "truncated-header": 1, "truncated-record": 1, "too-large": 2}
+def test_skip_brings_back_every_whole_record(damaged, kind):
+    reader = ps.RecordReader(damaged, on_error="skip")
+    whole = {"data-crc": 3, "length-crc": 2, "truncated-header": 1, "truncated-record": 1, "too-large": 1}
     assert list(reader) == [b"good"] * whole[kind]
-    assert {damage.kind for damage in reader.damage} == {kind}
+    # A header that checks itself claims what follows, so that nobody knows whose record that is.
+    assert {damage.kind for damage in reader.damage} - {"doubtful"} == {kind}
+    assert ("doubtful" in {damage.kind for damage in reader.damage}) == (kind == "too-large")
 
 
-def test_salvage_counts_what_it_brings_back(tmp_path):
+def test_skip_counts_what_it_brings_back(tmp_path):
     large = framing.frame(bytes(64 << 10))
     path = tmp_path / "large.tfrecord"
     path.write_bytes(large * 20 + framing.flip(large, 0) + large * 20)
-    reader = ps.RecordReader(path, on_error="salvage")
+    reader = ps.RecordReader(path, on_error="skip")
     assert reader.count() == len(list(reader)) == 40
 
 
-def test_salvage_tells_the_damaged_range(tmp_path):
+def test_skip_tells_the_damaged_range(tmp_path):
     path = tmp_path / "file.tfrecord"
     path.write_bytes(GOOD + BAD_HEADER + b"some bytes that are no record" + GOOD)
-    reader = ps.RecordReader(path, on_error="salvage")
+    reader = ps.RecordReader(path, on_error="skip")
     assert list(reader) == [b"good", b"good"]
     (damage,) = reader.damage
     assert (damage.kind, damage.offset, damage.stop) == ("length-crc", 20, 20 + 20 + 29)
 
 
-def test_salvage_finds_headers_across_the_blocks_that_are_searched(tmp_path):
+def test_skip_finds_headers_across_the_blocks_that_are_searched(tmp_path):
     path = tmp_path / "file.tfrecord"
     for gap in range((1 << 20) - 14, (1 << 20) + 2):
         path.write_bytes(BAD_HEADER[:12] + b"\1" * (gap - 11) + GOOD)
-        assert list(ps.RecordReader(path, on_error="salvage")) == [b"good"]
+        assert list(ps.RecordReader(path, on_error="skip")) == [b"good"]
 
 
-def test_salvage_of_many_false_headers_takes_linear_time(tmp_path):
+def test_skip_of_many_false_headers_takes_linear_time(tmp_path):
     # Each header checks itself and claims all that is left: checking every one of them in full would be quadratic.
     size = 1 << 19
     path = tmp_path / "file.tfrecord"
     headers = b"".join(framing.header(size - 12 * i - 16) for i in range(1, size // 12))
     path.write_bytes(b"\1" * 12 + headers)
-    reader = ps.RecordReader(path, on_error="salvage")
+    reader = ps.RecordReader(path, on_error="skip")
     assert list(reader) == []
     (damage,) = reader.damage
     assert (damage.offset, damage.stop) == (0, path.stat().st_size)

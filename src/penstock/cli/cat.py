@@ -88,7 +88,7 @@ def cat(
 
 def _chunks(file: str, reading: Reading, skip_damaged: bool, problems: list[Problem]) -> Iterator[RecordChunk]:
     """The chunks of a file up to the damage that ends it, which is reported and not raised."""
-    reader = reading.open(file, on_error="salvage" if skip_damaged else "raise")
+    reader = reading.open(file, on_error="skip" if skip_damaged else "raise")
     found: list[Problem] = []
     try:
         yield from reader.chunks()

@@ -44,6 +44,10 @@ MEANINGS = {
         "something follows the compressed stream",
         f"all records before it are good; write them anew, without it, with  {_COPY}",
     ),
+    "doubtful": (
+        "records that may lie inside the payload of a record that lost its header",
+        "nobody can tell whose they are; restore the file",
+    ),
     "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),
     "empty": ("the file is empty", "its writer was killed, or a download failed; fetch it again"),
 }

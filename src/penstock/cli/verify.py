@@ -81,7 +81,7 @@ def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker)
     records = size = 0
     done = 0.0
     ending: list[Problem] = []
-    reader = reading.open(file, on_error="salvage", threads=threads)
+    reader = reading.open(file, on_error="skip", threads=threads)
     try:
         file_size = locate(file)[0].stat(file).size
         for chunk in reader.chunks():

@@ -35,7 +35,7 @@ def inflate(
         from penstock.compression.snappy import inflate_snappy
 
         return inflate_snappy(pieces, path)
-    from penstock.compression.inflate import inflate_gzip, inflate_zlib
+    from penstock.compression.streams import inflate_gzip, inflate_zlib
 
     if kind == "GZIP":
         return inflate_gzip(pieces, path, trailing)

@@ -20,6 +20,11 @@ class Pieces:
         self._buffer = b""
         self._position = 0
 
+    @property
+    def unread(self) -> int:
+        """Bytes that came and were not taken."""
+        return len(self._buffer) - self._position
+
     def at_end(self) -> bool:
         return not self.peek(1)
 

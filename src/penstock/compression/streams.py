@@ -31,11 +31,11 @@ def inflate_gzip(pieces: Iterable[bytes], path: str, trailing: Trailing) -> Iter
     first = True
     while not source.at_end():
         if source.peek(2) != b"\x1f\x8b":
-            return _end_of_streams(source, trailing, first, "gzip")
+            return judge_trailing(source, trailing, first, "gzip")
         if _sized_member_is_next(source):
             yield from _inflate_sized_members(source)
         else:
-            yield from _inflate_any_member(source)
+            yield from inflate_next_member(source)
         first = False
 
 
@@ -46,7 +46,7 @@ def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multist
     while not source.at_end():
         header = source.peek(2)
         if not is_zlib_header(header):
-            return _end_of_streams(source, trailing, first, "zlib")
+            return judge_trailing(source, trailing, first, "zlib")
         if not first and not multistream:
             if trailing == "ignore":
                 return
@@ -86,7 +86,7 @@ def _inflate_sized_members(source: Pieces) -> Iterator[bytes]:
                     # Damaged or very large: go through it step by step, to give out what is good and say what is not.
                     alone = Pieces([member], source.path)
                     alone.inflated = source.inflated
-                    yield from _inflate_any_member(alone)
+                    yield from inflate_next_member(alone)
                     if not alone.at_end():
                         raise alone.error("a gzip member is shorter than its header says")
                     source.inflated = alone.inflated
@@ -98,7 +98,8 @@ def _inflate_sized_members(source: Pieces) -> Iterator[bytes]:
                 future.cancel()
 
 
-def _inflate_any_member(source: Pieces) -> Iterator[bytes]:
+def inflate_next_member(source: Pieces) -> Iterator[bytes]:
+    """Inflate one gzip member, anybody's, step by step; what comes before damage is given out before the error."""
     fixed = source.take(10)
     flags = fixed[3]
     if fixed[:3] != b"\x1f\x8b\x08" or flags & _RESERVED:
@@ -140,7 +141,7 @@ def _inflate_body(source: Pieces, checksum: Callable[[bytes, int], int], start: 
     source.give_back(inflater.unused_data)
 
 
-def _end_of_streams(source: Pieces, trailing: Trailing, first: bool, kind: str) -> None:
+def judge_trailing(source: Pieces, trailing: Trailing, first: bool, kind: str) -> None:
     """Judge bytes that start no stream: a wrong file, or something behind the last stream."""
     if first:
         raise source.error(f"this is no {kind} stream")

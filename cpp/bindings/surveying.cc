@@ -1,0 +1,56 @@
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/bindings.h"
+#include "io/survey.h"
+
+namespace penstock::bindings {
+namespace {
+
+const char* name_of(StretchKind kind) {
+  switch (kind) {
+    case StretchKind::kWhole:
+      return "whole";
+    case StretchKind::kDoubtful:
+      return "doubtful";
+    case StretchKind::kLost:
+      return "lost";
+  }
+  return "lost";
+}
+
+}  // namespace
+
+void bind_surveying(nb::module_& m) {
+  nb::class_<Stretch>(m, "Stretch", "A part of a damaged file.")
+      .def_prop_ro(
+          "kind", [](const Stretch& s) { return name_of(s.kind); },
+          "One of whole (records), doubtful (records, perhaps of a payload), lost.")
+      .def_ro("start", &Stretch::start, "Byte offset.")
+      .def_ro("stop", &Stretch::stop, "Byte offset behind it.")
+      .def_ro("records", &Stretch::records, "How many there are, one behind the other.")
+      .def_ro("fault", &Stretch::fault, "Why it is lost; the number of the record is not set.");
+
+  m.def(
+      "survey",
+      [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop, bool starts_at_record,
+         bool ends_with_file, std::uint64_t max_record_bytes, std::optional<bool> nested) {
+        Survey found;
+        {
+          const nb::gil_scoped_release release;
+          found = survey(path, {start, stop, starts_at_record, ends_with_file, max_record_bytes, nested});
+        }
+        return nb::make_tuple(found.stretches, found.work);
+      },
+      nb::arg("path"), nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("starts_at_record") = true,
+      nb::arg("ends_with_file") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
+      nb::arg("nested") = nb::none(),
+      nb::sig("def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, "
+              "ends_with_file: bool = True, max_record_bytes: int = 1073741824, nested: bool | None = None) -> "
+              "tuple[list[Stretch], int]"),
+      "What can be saved of a part of a damaged file: stretches that tile it, and the bytes that were read for "
+      "checksums.");
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,88 @@
+"""A plain model of damage: files whose bytes know where they come from, so that what can be recovered is known."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import framing
+
+UNKNOWN = -1
+
+
+@dataclass
+class ModelFile:
+    """A file of records, and for each of its bytes the place in the undamaged file that it comes from."""
+
+    payloads: list[bytes]
+    data: bytearray = field(init=False)
+    origins: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.data = bytearray(framing.frames(self.payloads))
+        self.origins = list(range(len(self.data)))
+
+    def flip(self, at: int, mask: int) -> None:
+        self.data[at] ^= mask
+        self.origins[at] = UNKNOWN
+
+    def zero(self, at: int, size: int) -> None:
+        for i in range(at, min(at + size, len(self.data))):
+            if self.data[i]:
+                self.data[i] = 0
+                self.origins[i] = UNKNOWN
+
+    def cut(self, at: int, size: int) -> None:
+        del self.data[at : at + size]
+        del self.origins[at : at + size]
+
+    def insert(self, at: int, some: bytes) -> None:
+        self.data[at:at] = some
+        self.origins[at:at] = [UNKNOWN] * len(some)
+
+    def whole_records(self) -> dict[int, bytes]:
+        """The records that the damage left whole, by their offset now."""
+        at_origin = {origin: at for at, origin in enumerate(self.origins) if origin != UNKNOWN}
+        found = {}
+        end = 0
+        for payload in self.payloads:
+            frame = framing.frame(payload)
+            end += len(frame)
+            # Its last byte is there and the right ones before it, though they may be those of a twin.
+            at = at_origin.get(end - 1, -1) + 1 - len(frame)
+            if at >= 0 and self.data[at : at + len(frame)] == frame:
+                found[at] = payload
+        return found
+
+
+KINDS = ("flip", "zero", "cut", "insert", "header")
+
+
+def damage(model: ModelFile, kind: str, chance: random.Random) -> None:
+    """Damage a file somewhere."""
+    size = len(model.data)
+    if not size:
+        return
+    at = chance.randrange(size)
+    if kind == "flip":
+        model.flip(at, 1 << chance.randrange(8))
+    elif kind == "zero":
+        model.zero(at, chance.randint(1, 120))
+    elif kind == "cut":
+        model.cut(at, chance.randint(1, 120))
+    elif kind == "insert":
+        # Longer than a record: fewer could move a header to where, by chance, one is expected.
+        model.insert(at, chance.randbytes(chance.randint(250, 400)))
+    else:
+        starts = sorted(model.whole_records())
+        if starts:
+            model.zero(chance.choice(starts), chance.randint(8, 40))
+
+
+def payload(chance: random.Random, *, nested: bool) -> bytes:
+    """Random bytes, or a TFRecord file with random bytes before and behind it."""
+    if not nested:
+        return chance.randbytes(chance.choice((0, 1, 5, 20, 60, 90)))
+    inner = framing.frames(chance.randbytes(chance.randint(0, 20)) for _ in range(chance.randint(1, 4)))
+    before, behind = (chance.randbytes(chance.choice((0, 0, 3, 30))) for _ in range(2))
+    return before + inner + behind

@@ -1,0 +1,152 @@
+"""What the native survey says can be saved of a damaged file, against a model that knows it."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from damage_model import KINDS, ModelFile, damage, payload
+
+import framing
+from penstock import _core
+
+
+def survey(path: Path, data: bytes, **options) -> list[_core.Stretch]:
+    path.write_bytes(data)
+    stretches, _ = _core.survey(path, 0, len(data), **options)
+    edges = [0, *(edge for stretch in stretches for edge in (stretch.start, stretch.stop)), len(data)]
+    assert all(a == b for a, b in list(pairwise(edges))[::2]), "stretches tile the file"
+    return stretches
+
+
+def offsets(data: bytes, stretches: list[_core.Stretch], kind: str) -> list[int]:
+    """Where the records of the stretches of a kind start, by their headers."""
+    found = []
+    for stretch in stretches:
+        if stretch.kind != kind:
+            continue
+        at = stretch.start
+        for _ in range(stretch.records):
+            found.append(at)
+            at += 16 + int.from_bytes(data[at : at + 8], "little")
+        assert at == stretch.stop
+    return found
+
+
+def found(path: Path, model: ModelFile, **options) -> tuple[list[int], list[int], list[_core.Stretch]]:
+    """Where the records are that are certain and those that are in doubt, and all stretches."""
+    data = bytes(model.data)
+    stretches = survey(path, data, **options)
+    return offsets(data, stretches, "whole"), offsets(data, stretches, "doubtful"), stretches
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_damage_of_a_plain_file_costs_the_records_that_it_touches(tmp_path: Path, kind: str):
+    for seed in range(200):
+        chance = random.Random(f"{kind} {seed}")
+        model = ModelFile([payload(chance, nested=False) for _ in range(12)])
+        damage(model, kind, chance)
+        certain, doubtful, stretches = found(tmp_path / "file", model)
+        assert sorted(certain + doubtful) == sorted(model.whole_records()), seed
+        # In doubt is alone what lies where a header that checks itself claims a payload.
+        claims = [s.start for s in stretches if s.fault.kind in ("truncated-record", "data-crc")]
+        assert all(claims and at > min(claims) for at in doubtful), seed
+
+
+def test_damage_in_place_leaves_no_doubt(tmp_path: Path):
+    for seed in range(200):
+        chance = random.Random(seed)
+        model = ModelFile([payload(chance, nested=False) for _ in range(30)])
+        for _ in range(3):
+            damage(model, "flip", chance)
+        certain, doubtful, _ = found(tmp_path / "file", model, nested=True)
+        assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
+
+
+def test_nothing_is_invented_where_payloads_hold_records(tmp_path: Path):
+    for seed in range(600):
+        chance = random.Random(seed)
+        model = ModelFile([payload(chance, nested=chance.random() < 0.4) for _ in range(10)])
+        for _ in range(chance.randint(1, 4)):
+            damage(model, chance.choice(KINDS), chance)
+        certain, doubtful, _ = found(tmp_path / "file", model, nested=True)
+        whole = model.whole_records()
+        assert [at for at in certain if at not in whole] == [], seed
+        assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
+
+
+def test_that_payloads_hold_no_records_settles_all_doubt(tmp_path: Path):
+    for seed in range(300):
+        chance = random.Random(seed)
+        model = ModelFile([payload(chance, nested=False) for _ in range(12)])
+        for _ in range(chance.randint(1, 4)):
+            damage(model, chance.choice(KINDS), chance)
+        certain, doubtful, _ = found(tmp_path / "file", model, nested=False)
+        assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
+
+
+OUTER = [b"before", framing.frames([b"inner 1", b"inner 2"]), b"between", b"behind"]
+
+
+def test_a_record_that_lost_its_header_does_not_give_its_inner_records_away(tmp_path: Path):
+    model = ModelFile(OUTER)
+    model.zero(22, 12)
+    certain, doubtful, stretches = found(tmp_path / "file", model)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
+    # Its payload still matches its checksum, which tells where it ends.
+    assert [(s.start, s.stop, s.fault.kind) for s in stretches if s.kind == "lost"] == [(22, 84, "length-crc")]
+
+
+@pytest.mark.parametrize("rest", [b"", b"some bytes behind the inner records"])
+def test_where_the_payload_is_damaged_as_well_they_are_in_doubt(tmp_path: Path, rest: bytes):
+    model = ModelFile([OUTER[0], b"prefix" + OUTER[1] + rest, *OUTER[2:]])
+    model.zero(22, 16)
+    certain, doubtful, _ = found(tmp_path / "file", model)
+    assert certain == sorted(model.whole_records())
+    assert doubtful == [22 + 12 + 6, 22 + 12 + 6 + 23]
+
+
+def test_two_zeroed_blocks_of_a_plain_file_leave_no_doubt(tmp_path: Path):
+    chance = random.Random(1)
+    model = ModelFile([chance.randbytes(200) for _ in range(60)])
+    for block in (10, 40):
+        model.zero(block * 216 + 100, 500)
+    certain, doubtful, _ = found(tmp_path / "file", model)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
+
+
+def test_but_they_do_where_a_payload_holds_records(tmp_path: Path):
+    chance = random.Random(1)
+    model = ModelFile([chance.randbytes(200) for _ in range(60)] + [framing.frame(b"inner")])
+    for block in (10, 40):
+        model.zero(block * 216 + 100, 500)
+    certain, doubtful, _ = found(tmp_path / "file", model)
+    assert sorted(certain + doubtful) == sorted(model.whole_records())
+    assert len(doubtful) == 27
+
+
+def test_many_false_headers_cost_linear_work(tmp_path: Path):
+    path = tmp_path / "file"
+
+    def work(size: int) -> float:
+        # Each header checks itself and claims all that is left: reading what each claims would be quadratic.
+        headers = b"".join(framing.header(size - 12 * i - 16) for i in range(1, size // 12))
+        path.write_bytes(b"\1" * 12 + headers)
+        stretches, work = _core.survey(path, 0, path.stat().st_size)
+        assert all(stretch.kind == "lost" for stretch in stretches)
+        return work / size
+
+    small, large = work(1 << 17), work(1 << 19)
+    assert large < 1.2 * small
+
+
+def test_checksums_of_long_ranges_are_right_when_they_are_put_together(tmp_path: Path):
+    # False headers use up what may be read directly; the last frame is checked by the strides that are kept then.
+    chance = random.Random(3)
+    large = framing.frame(chance.randbytes(70_001))
+    false = b"".join(framing.header(60_000) for _ in range(40))
+    data = b"\1" * 12 + false + large
+    stretches = survey(tmp_path / "file", data)
+    assert offsets(data, stretches, "whole") == [12 + len(false)]
