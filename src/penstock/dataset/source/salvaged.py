@@ -45,7 +45,7 @@ def salvage_index(path: str, compression: str, max_record_bytes: int) -> Salvage
     """Walk a damaged file for what is left of it; payloads are checked when they are read."""
     store, name = locate(path)
     reader = RecordReader(
-        path, compression=compression, verify=False, on_error="salvage", max_record_bytes=max_record_bytes
+        path, compression=compression, verify=False, on_error="skip", max_record_bytes=max_record_bytes
     )
     starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     for chunk in reader.chunks():
