@@ -126,6 +126,39 @@ def test_data_sets_behind_one_another_are_shuffled_as_one(shards, tmp_path):
     assert sorted(ids(joined.shuffle(5))) == sorted(ids(joined))
 
 
+def test_pairs_are_read_at_random_and_shuffled_together(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    pairs = ds.zip(ds[3:], ds.map(lambda row: int(row["id"]) * 10))
+    assert len(pairs) == TOTAL - 3
+    assert [(int(a["id"]), int(b["id"]), c) for a, b, c in pairs] == [(i, i + 3, i * 10) for i in range(TOTAL - 3)]
+    assert pairs[4][2] == 40
+    shuffled = [(int(a["id"]), int(b["id"]), c) for a, b, c in pairs.shuffle(1)]
+    assert shuffled != sorted(shuffled)
+    assert sorted(shuffled) == [(i, i + 3, i * 10) for i in range(TOTAL - 3)]
+
+
+def test_a_mixture_draws_by_weights_and_ends_as_asked(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    low, high = ds.map(lambda row: 0).repeat(), ds.map(lambda row: 1).repeat()
+    drawn = list(low.mix(high, weights=[1, 3], seed=5).take(4000))
+    assert 2800 < sum(drawn) < 3200
+    assert drawn == list(low.mix(high, weights=[1, 3], seed=5).take(4000))
+    ended = ids(ds[:5].mix(ds[10:15], weights=[1, 1], seed=1, stop="all"))
+    assert sorted(ended) == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
+    with pytest.raises(ValueError, match="weights are 2 numbers"):
+        ds.mix(ds, weights=[1], seed=0)
+
+
+def test_batches_are_padded_bucketed_and_taken_apart(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    padded = ds.batch(4, pad={"items": ps.Pad(value=-1, length=4)})
+    assert padded[0]["items"].tolist() == [[-1] * 4, [0, -1, -1, -1], [0, 1, -1, -1], [0, 1, 2, -1]]
+    assert ids(ds.batch(4).unbatch()) == list(range(TOTAL))
+    for batch in ds.bucket([2], 5, key="items"):
+        lengths = batch["items"].lengths
+        assert (lengths < 2).all() or (lengths >= 2).all()
+
+
 def test_a_data_set_crosses_to_other_processes(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
     assert ids(pickle.loads(pickle.dumps(ds))) == ids(ds.epoch(0))
@@ -198,7 +231,7 @@ def test_bad_arguments_are_refused_at_once(shards):
         lambda: ds.shard(0, 2, remainder="some"),
         lambda: ds.shuffle(1).interleave(),
     ):
-        with pytest.raises(ValueError, match="is|comes first"):
+        with pytest.raises(ValueError, match=r"is|comes first"):
             call()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.columns import collate
 from penstock.dataset.block import Block, Flow
+from penstock.dataset.joining import Zipped
 from penstock.dataset.meter import Meter
 from penstock.dataset.order import Ints, Keys, Pass
 from penstock.dataset.pipeline import Pipeline
@@ -16,6 +17,8 @@ from penstock.dataset.stages.elements import each
 
 def element_at(pipeline: Pipeline, position: int) -> Any:
     """Answer one element."""
+    if isinstance(pipeline.start, Zipped) and not pipeline.stages:
+        return tuple(element_at(child, position) for child in pipeline.start.children)
     reads = _reads(pipeline)
     keys = reads.keys(position, 1, Pass())
     if not pipeline.stages:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.dataset.access import element_at, elements_at
 from penstock.dataset.found import find_data
 from penstock.dataset.iterator import DatasetIterator
+from penstock.dataset.joining import Concatenated, Mixture, Stop, Zipped
 from penstock.dataset.order import (
     AllRows,
     Interleaved,
@@ -28,19 +29,24 @@ from penstock.dataset.order import (
     Windowed,
 )
 from penstock.dataset.pipeline import Pipeline
+from penstock.dataset.progress import shown
 from penstock.dataset.reads import Reads
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
 from penstock.dataset.stages import (
     Batched,
+    Bucketed,
     Filter,
     Map,
     Packed,
+    Prefetched,
     RepeatedFlow,
     Skipped,
     Stage,
     Strided,
     Taken,
+    Unbatched,
+    WindowShuffled,
 )
 from penstock.dataset.stages.padding import Padding
 from penstock.files import StrPath
@@ -193,7 +199,7 @@ class Dataset:
         _check_at_least("window", window, 1)
         reads = self._pipeline.reads
         if reads is None:
-            raise NotImplementedError
+            return self._then(WindowShuffled(seed, window))
         shards = reads.source.shards
         return self._reorder(lambda order: Windowed(order, seed, window, shards), None, "shuffle()")
 
@@ -258,6 +264,21 @@ class Dataset:
             joined = joined._joined(other)
         return joined
 
+    def zip(self, *others: Dataset) -> Dataset:
+        """Pair the elements of data sets up, as tuples; the shortest ends them."""
+        return Dataset._of(Pipeline(Zipped((self._pipeline, *(other._pipeline for other in others)))))
+
+    def mix(self, *others: Dataset, weights: Sequence[float], seed: int, stop: Stop = "first") -> Dataset:
+        """Draw each element from this data set or another, at random by weights.
+
+        It ends with the first data set that does, with the last (``"all"``: the others are drawn from until then), or
+        ``"never"``: those that end begin again.
+        """
+        pipelines = (self._pipeline, *(other._pipeline for other in others))
+        if len(weights) != len(pipelines) or min(weights) < 0 or not sum(weights):
+            raise ValueError(f"weights are {len(pipelines)} numbers, none below 0 and not all 0; found {weights!r}")
+        return Dataset._of(Pipeline(Mixture(pipelines, tuple(map(float, weights)), seed, stop)))
+
     # What is done to elements.
 
     def map(
@@ -290,6 +311,31 @@ class Dataset:
             return self._then(Batched(size, drop_last=drop_last, pad=pad))
         return self._with_start(reads.batched(size, drop_last))._then(Packed(pad=pad))
 
+    def bucket(
+        self,
+        boundaries: Sequence[int],
+        sizes: int | Sequence[int],
+        *,
+        key: str | Callable[[Any], int],
+        drop_last: bool = False,
+        pad: Padding = None,
+    ) -> Dataset:
+        """Group elements of similar length into batches: as long as ``key``, a ragged column or a function, says.
+
+        Batch i holds elements whose length lies below ``boundaries[i]`` and not below the one before; ``sizes`` is the
+        size of all batches, or of each bucket's.
+        """
+        return self._then(Bucketed(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
+
+    def unbatch(self) -> Dataset:
+        """Take batches apart into examples."""
+        return self._then(Unbatched())
+
+    def prefetch(self, blocks: int) -> Dataset:
+        """Work that many blocks (behind ``batch()``: batches) ahead of the consumer, on a thread."""
+        _check_at_least("blocks", blocks, 1)
+        return self._then(Prefetched(blocks))
+
     # Passes.
 
     def __iter__(self) -> DatasetIterator:
@@ -299,6 +345,11 @@ class Dataset:
 
     def _epoch_begun(self, epoch: int) -> None:
         self._next_epoch = epoch + 1
+
+    def progress(self, name: str = "") -> Iterator[Any]:
+        """Iterate with a progress bar: the rate, the share of the epoch, and where the time goes."""
+        iterator = iter(self)
+        return shown(iterator, iterator.meter, total=self._pipeline.length(Pass(iterator.epoch)), name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dataset._of, (self._pipeline,)
@@ -340,7 +391,7 @@ class Dataset:
         ):
             order = Joined(first.rows, second.rows, first.source.shards)
             return self._with_start(Reads(first.source + second.source, order))
-        raise NotImplementedError
+        return Dataset._of(Pipeline(Concatenated((mine, theirs))))
 
 
 def _positions(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:

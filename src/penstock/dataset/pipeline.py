@@ -26,9 +26,16 @@ class Start(Protocol):
     def describe(self) -> list[Any]:
         """Say in JSON what decides the elements and their order."""
 
+    def reordered(self, change: Callable[[Order], Order]) -> Start | None:
+        """Change the order of the elements; None where they have no index."""
+
     @property
     def identities(self) -> list[str]:
         """Names for the content of the files."""
+
+    @property
+    def world(self) -> Any:
+        """Into how many shares the elements are dealt out, in JSON."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,8 @@ class Pipeline:
 
     def reordered(self, change: Callable[[Order], Order]) -> Pipeline | None:
         """Change the order of the elements; None where they have no index, so that it must be done as they come."""
-        if self.reads is None:
-            return None
-        return replace(self, start=self.reads.with_order(change(self.reads.order)))
+        start = self.start.reordered(change) if all(stage.one_to_one for stage in self.stages) else None
+        return None if start is None else replace(self, start=start)
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Start at a cursor of the last stage."""
@@ -81,9 +87,3 @@ class Pipeline:
             raise StateError("which rank has seen which record is known only where element i is made of record i")
         here = start_cursor(0) | cursor
         return self.reads.common_cursor(here | {"position": here["position"] + given})
-
-    @property
-    def world(self) -> int:
-        """Into how many shares the elements are dealt out."""
-        ranks = self.start.ranks() if isinstance(self.start, Reads) else None
-        return ranks.world if ranks is not None else 1

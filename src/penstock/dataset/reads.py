@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,8 +61,9 @@ class Reads:
         """The order of what the reads give out: rows or batches."""
         return self.rows if self.batches is None else self.batches
 
-    def with_order(self, order: Order) -> Reads:
+    def reordered(self, change: Callable[[Order], Order]) -> Reads:
         """Give out rows, or batches, in another order."""
+        order = change(self.order)
         return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
 
     def batched(self, size: int, drop_last: bool) -> Reads:
@@ -80,6 +82,12 @@ class Reads:
     def identities(self) -> list[str]:
         """A name for the content of the files."""
         return [self.source.shards.identity]
+
+    @property
+    def world(self) -> int:
+        """Into how many shares rows, or batches, are dealt out."""
+        ranks = self.ranks()
+        return 1 if ranks is None else ranks.world
 
     def keys(self, position: int, count: int, which: Pass) -> Keys:
         """Answer the rows of a block: the batch at a position, or ``count`` rows from there."""
