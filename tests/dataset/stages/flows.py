@@ -54,14 +54,15 @@ class Source:
 
     def _blocks(self, cursor: Cursor) -> Flow:
         cursor = json.loads(json.dumps(cursor)) or {}
-        epoch, block = cursor.get("epoch", 0), cursor.get("block", 0)
+        epoch = cursor.get("epoch", 0)
         starts = np.cumsum([0, *self.sizes]).tolist()
-        for number in range(block, len(self.sizes)):
+        for number in range(starts.index(cursor.get("row", 0)), len(self.sizes)):
             if number == self.fails_after:
                 raise OSError("the disk is gone")
             numbers = np.arange(starts[number], starts[number + 1])
             keys = Keys(numbers, np.full(len(numbers), epoch))
-            yield Block(self._elements(numbers, epoch), keys, *({"epoch": epoch, "block": number + i} for i in (0, 1)))
+            start, stop = ({"epoch": epoch, "row": row} for row in starts[number : number + 2])
+            yield Block(self._elements(numbers, epoch), keys, start, stop)
 
     def _elements(self, numbers: np.ndarray, epoch: int) -> Batch | list[Any]:
         rows = [row(number, epoch) for number in numbers.tolist()]

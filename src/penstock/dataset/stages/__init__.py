@@ -3,6 +3,8 @@
 from penstock.dataset.stages.batched import Batched as Batched
 from penstock.dataset.stages.batched import Packed as Packed
 from penstock.dataset.stages.bucketed import Bucketed as Bucketed
+from penstock.dataset.stages.cached import Cached as Cached
+from penstock.dataset.stages.cached_on_disk import CachedOnDisk as CachedOnDisk
 from penstock.dataset.stages.choice import Skipped as Skipped
 from penstock.dataset.stages.choice import Strided as Strided
 from penstock.dataset.stages.choice import Taken as Taken

@@ -1,0 +1,142 @@
+"""A name for what a pipeline gives: another one when the data, the stages or the code of a function changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import partial
+from pathlib import PurePath
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from penstock.dataset.stages.function import name_of
+
+_INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: str | None) -> str:
+    """Name a description in JSON and the code of functions; where a ``key`` is given, it stands for the code."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps(description, sort_keys=True).encode())
+    if key is not None:
+        digest.update(f"key {key}".encode())
+        return digest.hexdigest()
+    for fn in functions:
+        try:
+            for part in _Parts().of(fn):
+                digest.update(f"{len(part)} ".encode() + part)
+        except _UnknownError as unknown:
+            raise ValueError(
+                f"nobody can tell whether {name_of(fn)} stays the same: it uses {unknown}. "
+                'Name its version, cache(path, key="1"), and change the name when it changes'
+            ) from None
+    return digest.hexdigest()
+
+
+class _UnknownError(Exception):
+    """A value whose content cannot be named."""
+
+
+class _Parts:
+    """What a function does, in parts: its code, its constants, and what it refers to, but for what is installed."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Any] = {}
+
+    def of(self, value: Any) -> Iterator[bytes]:
+        """Answer the parts of a value."""
+        yield type(value).__qualname__.encode()
+        if value is None or isinstance(value, bool | int | float | complex | str | bytes | PurePath):
+            yield repr(value).encode()
+            return
+        if id(value) in self._seen:
+            return
+        self._seen[id(value)] = value  # kept, so that no other value gets its id
+        yield from self._of_object(value)
+
+    def _of_object(self, value: Any) -> Iterator[bytes]:
+        if isinstance(value, tuple | list):
+            yield from self._of_all(value)
+        elif isinstance(value, dict):
+            yield from self._of_all([item for pair in value.items() for item in pair])
+        elif isinstance(value, set | frozenset):
+            yield from sorted(b"".join(_Parts().of(item)) for item in value)
+        elif isinstance(value, np.ndarray | np.generic):
+            yield from self._of_array(np.asarray(value))
+        elif isinstance(value, np.dtype | range | slice | Enum) or value is Ellipsis:
+            yield repr(value).encode()
+        elif isinstance(value, ModuleType):
+            yield _name_and_version(value.__name__)
+        elif isinstance(value, CodeType):
+            yield value.co_code
+            yield from self._of_all([value.co_consts, value.co_names, value.co_varnames, value.co_flags])
+        elif isinstance(value, partial):
+            yield from self._of_all([value.func, value.args, value.keywords])
+        elif isinstance(value, MethodType):
+            yield from self._of_all([value.__func__, value.__self__])
+        elif isinstance(value, FunctionType | BuiltinFunctionType | type | np.ufunc):
+            yield from self._of_code(value)
+        elif is_dataclass(value):
+            yield from self._of_all([type(value), *(getattr(value, field.name) for field in fields(value))])
+        elif callable(value) and hasattr(value, "__dict__"):
+            yield from self._of_all([type(value), vars(value)])
+        else:
+            raise _UnknownError(f"a {type(value).__module__}.{type(value).__qualname__}")
+
+    def _of_all(self, values: Iterable[Any]) -> Iterator[bytes]:
+        for value in values:
+            yield from self.of(value)
+
+    def _of_array(self, array: np.ndarray[Any, Any]) -> Iterator[bytes]:
+        if array.dtype.hasobject:
+            raise _UnknownError("an array of objects")
+        yield f"{array.dtype} {array.shape}".encode()
+        yield array.tobytes()
+
+    def _of_code(self, value: Any) -> Iterator[bytes]:
+        module = getattr(value, "__module__", None) or "builtins"
+        yield f"{_name_and_version(module).decode()}.{getattr(value, '__qualname__', value)}".encode()
+        if _is_installed(module):
+            return
+        if isinstance(value, type):
+            named = {name: item for name, item in vars(value).items() if isinstance(item, FunctionType)}
+            yield from self._of_all([value.__bases__, named])
+        elif isinstance(value, FunctionType):
+            cells = [cell.cell_contents for cell in value.__closure__ or ()]
+            yield from self._of_all([value.__code__, value.__defaults__, value.__kwdefaults__, cells])
+            yield from self._of_all(_globals_of(value))
+
+
+def _globals_of(fn: FunctionType) -> list[Any]:
+    """Answer what a function refers to in its module, and what it may call in modules of the user's own."""
+    names = sorted(set(_names_in(fn.__code__)))
+    found = [fn.__globals__[name] for name in names if name in fn.__globals__]
+    own = [value for value in found if isinstance(value, ModuleType) and not _is_installed(value.__name__)]
+    return [*found, *(vars(module)[name] for module in own for name in names if name in vars(module))]
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _is_installed(module: str) -> bool:
+    """Tell whether a module belongs to a package that has a version, or to Python."""
+    if module.partition(".")[0] == "penstock":
+        return True
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return module != "__main__" and (file is None or file.startswith(_INSTALLED))
+
+
+def _name_and_version(module: str) -> bytes:
+    package = sys.modules.get(module.partition(".")[0])
+    return f"{module} {getattr(package, '__version__', '')}".encode()
