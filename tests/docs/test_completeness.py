@@ -10,6 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.cli import main
+from penstock.index import open_index
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,6 +22,13 @@ def test_options_of_reader_and_writer(cls: type):
     table = page.partition(f"| Option of `{cls.__name__}` |")[2].partition("\n\n")[0]
     assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
     assert [name for name in parameters if f"        {name}: " not in (cls.__doc__ or "")] == []
+
+
+def test_options_of_open_index():
+    parameters = list(inspect.signature(open_index).parameters)
+    table = (DOCS / "index.md").read_text().partition("| Option of `open_index` |")[2].partition("\n\n")[0]
+    assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
+    assert [name for name in parameters if f"        {name}: " not in (open_index.__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("cls", [ps.RecordReader, ps.RecordWriter, ps.RecordChunk])

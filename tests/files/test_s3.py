@@ -10,6 +10,7 @@ import pytest
 import framing
 import penstock as ps
 from penstock.files import find_files, remote
+from penstock.index import load_index, open_index
 from processes import run_python
 
 RECORDS = [b"record %d" % number for number in range(100)]
@@ -97,3 +98,15 @@ def test_a_forked_child_reads_too(s3):
     """
     status, out, _ = run_python(code)
     assert (status, out) == (0, b"100 100\n")
+
+
+def test_an_index_is_valid_as_long_as_the_object_is_the_same(s3, tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path))
+    url = "s3://data/some.tfrecord"
+    with ps.RecordWriter(url) as writer:
+        writer.write_many(RECORDS)
+    assert open_index(url).places([2])[0].tolist() == [2 * 24]
+    assert load_index(url).records == 100
+    with ps.RecordWriter(url) as writer:
+        writer.write_many(RECORDS[::-1])
+    assert load_index(url) is None

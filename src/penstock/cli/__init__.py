@@ -1,4 +1,4 @@
-"""The command ``penstock``: describe, show, sum up, count, verify and copy the records of files.
+"""The command ``penstock``: describe, show, sum up, count, verify, copy and index the records of files.
 
 One file per command; what they share is here beside them: :mod:`options` (what is asked), :mod:`described` (the schema
 that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong, and what to do) and :mod:`output`
@@ -13,6 +13,7 @@ from penstock import __version__
 from penstock.cli.cat import cat
 from penstock.cli.count import count
 from penstock.cli.head import head
+from penstock.cli.index import index
 from penstock.cli.schema import schema
 from penstock.cli.stats import stats
 from penstock.cli.verify import verify
@@ -33,5 +34,5 @@ def main() -> None:
     """
 
 
-for command in (schema, head, stats, count, verify, cat):
+for command in (schema, head, stats, count, verify, cat, index):
     main.add_command(command)

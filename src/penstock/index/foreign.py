@@ -62,9 +62,7 @@ def read_foreign(index_path: str, path: str, identity: Identity) -> ShardIndex:
 def to_text(index: ShardIndex) -> bytes:
     """Answer the content of the index file that DALI and tfrecord read."""
     if index.compression:
-        raise ValueError(
-            "DALI's index and tfrecord's are for plain files: offsets in a compressed one are no use to them"
-        )
+        raise IndexFileError(f"DALI and tfrecord read plain files alone, and this one is {index.compression}")
     starts, lengths = index.places(np.arange(index.records))
     sizes = lengths + np.uint64(FRAME_OVERHEAD)
     return b"".join(b"%d %d\n" % entry for entry in zip(starts.tolist(), sizes.tolist(), strict=True))

@@ -1,0 +1,163 @@
+"""``penstock index``: find where the records of files are, and keep it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from rich.text import Text
+
+from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.output import complain, plain_table, print_table, printable, size_text, write_json
+from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.files import write_whole
+from penstock.index import ShardIndex, Where, open_index
+from penstock.index.foreign import SUFFIXES, to_text
+from penstock.index.keep import path_beside, path_in_cache
+
+_EXAMPLES = """\b
+Examples:
+  penstock index 'data/train-*.tfrecord'                     keep in the cache folder
+  penstock index s3://bucket/train/ --beside                 keep with the data, for everybody
+  penstock index train.tfrecord --format dali -o train.idx   for NVIDIA DALI
+  penstock index data/ --format tfindex                      for the package tfrecord
+"""
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What became of one file."""
+
+    path: str
+    index: ShardIndex | None = None
+    kept: str = ""
+    problem: Problem | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        found = self.index
+        return {
+            "path": self.path,
+            "records": found and found.records,
+            "compression": found and found.compression,
+            "seekable": found and found.seekable,
+            "index": self.kept or None,
+            "problem": self.problem and self.problem.as_json(),
+        }
+
+
+@click.command(epilog=_EXAMPLES)
+@reading_options
+@click.option("--beside", is_flag=True, help="Keep indexes beside the files, hidden, and not in the cache folder.")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["penstock", *SUFFIXES]),
+    default="penstock",
+    show_default=True,
+    help="Whose index to write; dali and tfindex are the same text, for plain files alone.",
+)
+@click.option(
+    "--output", "-o", metavar="PATH", help="Where the index of dali or tfindex goes: a file, or a folder for several."
+)
+@jobs_option
+@json_option
+def index(
+    paths: tuple[str, ...],
+    reading: Reading,
+    beside: bool,
+    kind: str,
+    output: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Index files: find where their records are, once, for random access and a true shuffle.
+
+    An index is told by content: a copy or a moved file finds it again, a changed file does not.
+    """
+    if kind == "penstock" and output:
+        raise click.UsageError("--output is for --format dali or tfindex; others are found in the cache or --beside.")
+    if kind != "penstock" and beside:
+        raise click.UsageError("--beside is for Penstock's own indexes; say where with --output.")
+    files = expand(paths)
+    into_folder = output is not None and (os.path.isdir(output) or output.endswith("/"))
+    if output and not into_folder and len(files) != 1:
+        raise click.UsageError("the indexes of several files go to a folder: --output needs one that is there.")
+
+    def work(file: str | Problem, ticker: Ticker) -> Indexed:
+        where: Where = "beside" if beside else "cache" if kind == "penstock" else "none"
+        target = None if kind == "penstock" else _target(file, kind, output, into_folder)
+        indexed = _index(file, reading, where, target, ticker)
+        ticker.advance(0, indexed.index.records if indexed.index else 0)
+        return indexed
+
+    done = on_each(files, work, jobs=jobs_for(len(files), jobs), title="indexing")
+    problems = [entry.problem for entry in done if entry.problem]
+    if as_json:
+        write_json({"files": [entry.as_json() for entry in done], "problems": len(problems)})
+    else:
+        _print(done)
+        for problem in problems:
+            complain(problem)
+    click.get_current_context().exit(1 if problems else 0)
+
+
+def _target(file: str | Problem, kind: str, output: str | None, into_folder: bool) -> str:
+    path = file.path if isinstance(file, Problem) else file
+    if output is None:
+        return path + SUFFIXES[kind]
+    name = path.replace(os.sep, "/").rpartition("/")[2]
+    return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
+
+
+def _index(file: str | Problem, reading: Reading, where: Where, target: str | None, ticker: Ticker) -> Indexed:
+    if isinstance(file, Problem):
+        ticker.advance(1)
+        return Indexed(file.path, problem=file)
+    shown = 0.0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        share = min(1.0, done / total) if total else 1.0
+        ticker.advance(share - shown)
+        shown = share
+
+    try:
+        found = open_index(
+            file,
+            compression=reading.compression,
+            where=where,
+            max_record_bytes=reading.max_record_bytes,
+            progress=progress,
+        )
+        if target is not None:
+            write_whole(target, to_text(found))
+    except Exception as error:
+        if not is_expected(file, error):
+            raise
+        return Indexed(file, problem=problem_of(file, error))
+    finally:
+        ticker.advance(1 - shown)
+    return Indexed(file, found, target or _kept(file, found, where))
+
+
+def _kept(file: str, found: ShardIndex, where: Where) -> str:
+    """Answer where the index is; nowhere, where the cache folder cannot be written to."""
+    beside, cached = path_beside(file), path_in_cache(found.identity)
+    if where == "beside" or os.path.exists(beside):
+        return beside
+    return cached if os.path.exists(cached) else ""
+
+
+def _print(done: list[Indexed]) -> None:
+    table = plain_table("records", "size", "access", "file", "index", right=("records", "size"))
+    for entry in done:
+        if entry.index is not None:
+            access = "random" if entry.index.seekable else "in order"
+            size = size_text(entry.index.identity.size)
+            kept = printable(entry.kept) or "not kept: the cache folder cannot be written to"
+            table.add_row(f"{entry.index.records:,}", size, access, Text(printable(entry.path)), Text(kept))
+    if table.row_count:
+        print_table(table)
