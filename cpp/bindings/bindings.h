@@ -19,6 +19,7 @@ void bind_columns(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_encoding(nb::module_& m);
 void bind_file_batches(nb::module_& m);
+void bind_fetching(nb::module_& m);
 void bind_gathering(nb::module_& m);
 void bind_indexing(nb::module_& m);
 void bind_inspecting(nb::module_& m);

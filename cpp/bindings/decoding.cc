@@ -70,22 +70,22 @@ class Queue {
 
   void submit(std::vector<Chunk> chunks, nb::list outputs) {
     Outputs pointers = decoder_.pointers_of(rows_of(chunks), outputs);
-    get().submit(std::move(chunks), std::move(pointers));
+    get().submit({std::move(chunks), std::move(pointers), {}});
     outputs_.push_back(std::move(outputs));
   }
   std::size_t pending() { return get().pending(); }
   nb::tuple next() {
     for (;;) {
-      std::optional<DecodedBatch> batch;
+      std::optional<DecodeJob> job;
       DecodeQueue& queue = get();
       {
         const nb::gil_scoped_release release;
-        batch = queue.next(std::chrono::milliseconds(100));
+        job = queue.next(std::chrono::milliseconds(100));
       }
-      if (batch) {
+      if (job) {
         const nb::list outputs = std::move(outputs_.front());
         outputs_.pop_front();
-        return decoder_.to_python(*batch, outputs);
+        return decoder_.to_python(job->batch, outputs);
       }
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }

@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "bindings/bindings.h"
-#include "io/block_reader.h"
+#include "io/file.h"
 
 namespace nb = nanobind;
 
@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_decoding(m);
   penstock::bindings::bind_file_batches(m);
   penstock::bindings::bind_encoding(m);
+  penstock::bindings::bind_fetching(m);
   penstock::bindings::bind_gathering(m);
   penstock::bindings::bind_indexing(m);
   penstock::bindings::bind_inspecting(m);

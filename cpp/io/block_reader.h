@@ -11,11 +11,10 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <string>
-#include <system_error>
 #include <vector>
 
 #include "core/assembler.h"
+#include "io/file.h"
 
 namespace penstock {
 
@@ -40,16 +39,6 @@ struct Block {
   std::size_t file = 0;         // that the events are about
   std::uint64_t first_row = 0;  // number, in the stream, of the first record in the events
   std::vector<Event> events;
-};
-
-// What the operating system said about one of the files.
-class FileError : public std::system_error {
- public:
-  FileError(const std::system_error& error, std::string path) : std::system_error(error), path_(std::move(path)) {}
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 // Called by the reading threads, side by side.

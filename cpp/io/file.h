@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <utility>
 
 namespace penstock {
 
@@ -14,10 +16,23 @@ inline std::string text_of(const std::filesystem::path& path) {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
+// What the operating system said about a file.
+class FileError : public std::system_error {
+ public:
+  FileError(const std::system_error& error, std::string path) : std::system_error(error), path_(std::move(path)) {}
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// How a file is read: what is behind a read is fetched along with it, or not.
+enum class Access { kSequential, kRandom };
+
 class File {
  public:
   // Opens for reading; throws std::system_error with the operating system's code.
-  explicit File(const std::filesystem::path& path);
+  explicit File(const std::filesystem::path& path, Access access = Access::kSequential);
   ~File();
   File(File&& other) noexcept : handle_(other.handle_) { other.handle_ = kClosed; }
   File(const File&) = delete;

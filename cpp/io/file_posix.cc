@@ -28,10 +28,10 @@ int open_to_read(const std::filesystem::path& path) {
 
 }  // namespace
 
-File::File(const std::filesystem::path& path) : handle_(open_to_read(path)) {
+File::File(const std::filesystem::path& path, [[maybe_unused]] Access access) : handle_(open_to_read(path)) {
   if (handle_ < 0) raise_errno();
 #ifdef POSIX_FADV_SEQUENTIAL
-  ::posix_fadvise(handle_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  ::posix_fadvise(handle_, 0, 0, access == Access::kSequential ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM);
 #endif
 }
 

@@ -22,9 +22,10 @@ constexpr std::size_t kMostPerCall = 1u << 30;
 
 }  // namespace
 
-File::File(const std::filesystem::path& path)
-    : handle_(::CreateFileW(path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
-                            OPEN_EXISTING, FILE_FLAG_SEQUENTIAL_SCAN, nullptr)) {
+File::File(const std::filesystem::path& path, Access access)
+    : handle_(::CreateFileW(
+          path.c_str(), GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr, OPEN_EXISTING,
+          access == Access::kSequential ? FILE_FLAG_SEQUENTIAL_SCAN : FILE_FLAG_RANDOM_ACCESS, nullptr)) {
   if (handle_ == INVALID_HANDLE_VALUE) raise_last_error();
 }
 

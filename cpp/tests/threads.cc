@@ -1,7 +1,7 @@
 // Everything that has threads, all at once, under ThreadSanitizer: usage  threads ROUNDS
 //
-// A file is written on a thread, read on several, decoded by a queue while other threads share its decoder, and decoded
-// straight from the file. What comes out does not depend on who ran first.
+// A file is written on a thread, read on several, decoded by a queue while other threads share its decoder, decoded
+// straight from the file, and fetched by the places of its records. What comes out does not depend on who ran first.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 #include "io/file_batches.h"
 #include "io/file_records.h"
 #include "io/file_writer.h"
+#include "io/record_fetcher.h"
 #include "io/workers.h"
 #include "tests/columns.h"
 #include "tests/odd_messages.h"
@@ -104,6 +105,33 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
   require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
 }
 
+// Records by their places, shuffled: decoded by threads that share a decoder and few open files.
+void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
+                   const std::shared_ptr<BatchDecoder>& decoder) {
+  RecordFetcher fetcher({file.path, file.path, file.path}, 3, true, 2);
+  std::vector<FetchJob> jobs(8);
+  std::vector<std::vector<Chunk>> expected(jobs.size());
+  for (const Chunk& chunk : chunks) {
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      const std::size_t j = random.below(jobs.size());
+      jobs[j].shards.push_back(static_cast<std::uint32_t>(random.below(3)));
+      jobs[j].offsets.push_back(chunk.frame_offset(i));
+      jobs[j].lengths.push_back(chunk.span(i).length);
+      expected[j].push_back(chunk.slice(i, i + 1));
+    }
+  }
+  for (FetchJob& job : jobs) {
+    job.decoder = decoder;
+    fetcher.submit(job);
+  }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const std::optional<FetchJob> job = fetcher.next(kPatience);
+    require(job && job->faults.empty() && job->decoded, "records are not fetched");
+    require(same(decoder->plan(), *job->decoded, decoder->decode(expected[j], {}, 1, run_here)), "fetched ones differ");
+  }
+  for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
+}
+
 void check(Random& random) {
   const TemporaryFile file;
   write_file(random, file);
@@ -129,14 +157,15 @@ void check(Random& random) {
       for (std::size_t i = 0; i < chunks.size(); ++i)
         require(same(plan, decode(chunks[i], 3), expected[i]), "threads differ");
     });
-  for (const Chunk& chunk : chunks) queue.submit({chunk}, {});
+  for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const std::optional<DecodedBatch> batch = queue.next(kPatience);
-    require(batch.has_value() && same(plan, *batch, expected[i]), "the queue differs");
+    const std::optional<DecodeJob> job = queue.next(kPatience);
+    require(job.has_value() && same(plan, job->batch, expected[i]), "the queue differs");
   }
   for (std::thread& other : others) other.join();
-  for (const Chunk& chunk : chunks) queue.submit({chunk}, {});  // and nobody takes them
+  for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});  // and nobody takes them
   check_batches(random, file, chunks, decoder);
+  check_fetcher(random, file, chunks, decoder);
 }
 
 }  // namespace

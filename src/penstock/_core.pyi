@@ -340,6 +340,44 @@ def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: i
     Frame rows[first:] as Examples until the frames have ``limit`` bytes; answer the first row left.
     """
 
+class FetchFault:
+    """Why a record is not where, or what, the index says."""
+
+    @property
+    def row(self) -> int:
+        """Row of the job."""
+
+    @property
+    def kind(self) -> str:
+        """
+        One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is stale).
+        """
+
+class RecordFetcher:
+    """Reads records of local files by their places, on native threads."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, threads: int, verify: bool = True, max_open_files: int = 64) -> None: ...
+
+    def submit(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[Any] = []) -> None:
+        """
+        Start a job: of each row the file, the offset of its frame and the length of its payload. ``outputs`` as in NativeDecoder.decode.
+        """
+
+    @property
+    def pending(self) -> int:
+        """Jobs submitted and not taken."""
+
+    def next(self) -> tuple[list[RecordChunk], tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | None, list[FetchFault]]:
+        """
+        The oldest job: its records (without a decoder) or what they decode to, or else all that is wrong.
+        """
+
+    def read_one(self, shard: int, offset: int, length: int) -> bytes | FetchFault:
+        """Read one record on the calling thread."""
+
+    def close(self) -> None:
+        """End the threads and close the files."""
+
 class RowGatherer:
     """
     Gathers rows into columns; ``refuse(row, value)`` raises for what is no row of the features.
