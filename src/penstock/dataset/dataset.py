@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.dataset.access import element_at, elements_at
+from penstock.dataset.arguments import check_at_least, positions_in
 from penstock.dataset.found import find_data
 from penstock.dataset.iterator import DatasetIterator
 from penstock.dataset.joining import Concatenated, Mixture, Stop, Zipped
@@ -166,7 +167,7 @@ class Dataset:
             start, stop, step = key.indices(len(self))
             return self._reorder(lambda order: Range(order, start, stop, step), None, "a slice")
         if isinstance(key, Sequence | np.ndarray):
-            return elements_at(self._pipeline, _positions(key, len(self)))
+            return elements_at(self._pipeline, positions_in(key, len(self)))
         index, length = operator.index(key), len(self)
         if not -length <= index < length:
             raise IndexError(f"element {index} of a data set of {length}")
@@ -174,7 +175,7 @@ class Dataset:
 
     def select(self, positions: Sequence[int] | NDArray[Any]) -> Dataset:
         """Choose elements by their positions, in that order."""
-        chosen = _positions(positions, len(self))
+        chosen = positions_in(positions, len(self))
         return self._reorder(lambda order: Picked(order, chosen), None, "select()")
 
     def select_columns(self, names: Iterable[str]) -> Dataset:
@@ -193,10 +194,10 @@ class Dataset:
         in random order and the rows of a window of about that many mixed: for files where seeking is slow or, as in one
         gzip stream, impossible.
         """
-        _check_at_least("seed", seed, 0)
+        check_at_least("seed", seed, 0)
         if window is None:
             return self._reorder(lambda order: Shuffled(order, seed), None, "shuffle() without a window")
-        _check_at_least("window", window, 1)
+        check_at_least("window", window, 1)
         reads = self._pipeline.reads
         if reads is None:
             return self._then(WindowShuffled(seed, window))
@@ -206,7 +207,7 @@ class Dataset:
     def interleave(self, cycle: int | None = None) -> Dataset:
         """Take a row of each file in turn, ``cycle`` files at a time; None: all of them."""
         if cycle is not None:
-            _check_at_least("cycle", cycle, 1)
+            check_at_least("cycle", cycle, 1)
         reads = self._reads("interleave()")
         if not isinstance(reads.order, AllRows):
             raise ValueError("interleave() comes first, before other orders and before batch()")
@@ -218,7 +219,7 @@ class Dataset:
         ``remainder`` says what happens to elements that cannot be dealt out evenly: ``"keep"`` them, so that some ranks
         have one more; ``"drop"`` them; or ``"repeat"`` some, so that all have the same number and none is missing.
         """
-        _check_at_least("world", world, 1)
+        check_at_least("world", world, 1)
         if not 0 <= rank < world:
             raise ValueError(f"a rank is one of 0 ... {world - 1}, not {rank}")
         if remainder not in ("keep", "drop", "repeat"):
@@ -235,22 +236,22 @@ class Dataset:
     def repeat(self, times: int | None = None) -> Dataset:
         """Go through the data ``times``, or without end; shuffled anew each time."""
         if times is not None:
-            _check_at_least("times", times, 0)
+            check_at_least("times", times, 0)
         return self._reorder(lambda order: Repeated(order, times), RepeatedFlow(times), "repeat()")
 
     def take(self, count: int) -> Dataset:
         """End after ``count`` elements."""
-        _check_at_least("count", count, 0)
+        check_at_least("count", count, 0)
         return self._reorder(lambda order: Range(order, 0, count), Taken(count), "take()")
 
     def skip(self, count: int) -> Dataset:
         """Start behind ``count`` elements."""
-        _check_at_least("count", count, 0)
+        check_at_least("count", count, 0)
         return self._reorder(lambda order: Range(order, count, None), Skipped(count), "skip()")
 
     def epoch(self, number: int) -> Dataset:
         """Let the next ``iter()`` be this epoch."""
-        _check_at_least("number", number, 0)
+        check_at_least("number", number, 0)
         chosen = Dataset._of(self._pipeline)
         chosen._next_epoch = number
         return chosen
@@ -304,7 +305,7 @@ class Dataset:
         Rows of unequal length are ragged columns; ``pad`` makes arrays of them: ``True`` pads to the longest of the
         batch with zeros, a dict says by column which value, or which ``ps.Pad(value, length)``.
         """
-        _check_at_least("size", size, 1)
+        check_at_least("size", size, 1)
         reads = self._pipeline.reads
         # Where records may be passed over, which rows make a batch is known when they were read.
         if reads is None or reads.batches is not None or reads.source.on_error != "raise":
@@ -333,7 +334,7 @@ class Dataset:
 
     def prefetch(self, blocks: int) -> Dataset:
         """Work that many blocks (behind ``batch()``: batches) ahead of the consumer, on a thread."""
-        _check_at_least("blocks", blocks, 1)
+        check_at_least("blocks", blocks, 1)
         return self._then(Prefetched(blocks))
 
     # Passes.
@@ -392,24 +393,3 @@ class Dataset:
             order = Joined(first.rows, second.rows, first.source.shards)
             return self._with_start(Reads(first.source + second.source, order))
         return Dataset._of(Pipeline(Concatenated((mine, theirs))))
-
-
-def _positions(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:
-    """Answer positions by the rules of NumPy: from the end, masks, errors, without an array of the whole length."""
-    given = np.asarray(key, None if len(key) else np.int64)
-    if given.dtype == bool:
-        if given.shape != (length,):
-            raise IndexError(f"a mask for {length} elements has that length, not {given.shape}")
-        return np.flatnonzero(given)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise IndexError("elements are chosen by a list of integers or booleans")
-    positions = np.where(given < 0, given.astype(np.int64) + length, given).astype(np.int64)
-    wrong = (positions < 0) | (positions >= length)
-    if wrong.any():
-        raise IndexError(f"element {given[wrong][0]} of a data set of {length}")
-    return positions
-
-
-def _check_at_least(name: str, value: int, least: int) -> None:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is an integer of {least} or more, not {value!r}")

@@ -1,0 +1,31 @@
+"""What users give to the methods of a data set, checked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:
+    """Answer positions by the rules of NumPy: from the end, masks, errors, without an array of the whole length."""
+    given = np.asarray(key, None if len(key) else np.int64)
+    if given.dtype == bool:
+        if given.shape != (length,):
+            raise IndexError(f"a mask for {length} elements has that length, not {given.shape}")
+        return np.flatnonzero(given)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise IndexError("elements are chosen by a list of integers or booleans")
+    positions = np.where(given < 0, given.astype(np.int64) + length, given).astype(np.int64)
+    wrong = (positions < 0) | (positions >= length)
+    if wrong.any():
+        raise IndexError(f"element {given[wrong][0]} of a data set of {length}")
+    return positions
+
+
+def check_at_least(name: str, value: int, least: int) -> None:
+    """Refuse what is no integer, or a smaller one."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} is an integer of {least} or more, not {value!r}")
