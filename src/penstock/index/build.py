@@ -123,7 +123,8 @@ def measure(store: FileStore, path: str, kind: Compression, building: Building) 
     parts = []
     with closing(iter(RecordEvents(store, path, options))) as events:
         for event in events:
-            if not isinstance(event, RecordChunk):
+            if isinstance(event, CorruptDataError):
                 raise event
-            parts.append(narrowed(event.spans[:, 1]))
+            if isinstance(event, RecordChunk):
+                parts.append(narrowed(event.spans[:, 1]))
     return Lengths.of(parts)
