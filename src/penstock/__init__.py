@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from penstock.errors import TruncatedError as TruncatedError
     from penstock.errors import WorkerError as WorkerError
     from penstock.infer import infer_schema as infer_schema
+    from penstock.integrity import RepairReport as RepairReport
+    from penstock.integrity import repair as repair
+    from penstock.integrity import repair_data_set as repair_data_set
     from penstock.manifest import Manifest as Manifest
     from penstock.reader import RecordReader as RecordReader
     from penstock.schema import Feature as Feature
@@ -80,6 +83,7 @@ _HOMES = {
     "RecordReader": "reader",
     "RecordTooLargeError": "errors",
     "RecordWriter": "writer",
+    "RepairReport": "integrity",
     "Schema": "schema",
     "SchemaError": "errors",
     "StaleIndexError": "errors",
@@ -89,6 +93,8 @@ _HOMES = {
     "Writer": "dataset_writer",
     "image": "",
     "infer_schema": "infer",
+    "repair": "integrity",
+    "repair_data_set": "integrity",
     "write": "dataset_writer",
 }
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from penstock import _core
 from penstock._core import Fault, RecordChunk
@@ -22,6 +23,10 @@ from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
 from penstock.files.standard import StandardStreams
 from penstock.salvage import Part, Salvage, Salvaged, Spool
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Bytes that are walked in one native call.
 _STRIDE = 64 << 20
@@ -43,6 +48,8 @@ class ReadOptions:
     """Go on behind damage, with every record that is outside it."""
     nested: bool | None = None
     """Whether payloads may hold TFRecords, which matters behind damage; None: look."""
+    known_starts: NDArray[np.uint64] | None = None
+    """Where the records start in the stream, in order, if that is known: it settles whose they are."""
 
 
 class RecordEvents:
@@ -200,7 +207,7 @@ class RecordEvents:
 
     def _salvage(self) -> Salvage:
         options = self._options
-        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads)
+        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads, options.known_starts)
 
     def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""

@@ -6,13 +6,17 @@ import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import _core
 from penstock._core import RecordChunk, Stretch
 from penstock.damage import doubt_of, error_of
 from penstock.errors import CorruptDataError
 from penstock.files.local import naming
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _PIECE = 1 << 20
 # From this size on, starting native threads to read a stretch pays.
@@ -53,6 +57,8 @@ class Salvage:
     nested: bool | None
     """Whether payloads may hold TFRecords; None: look."""
     threads: int
+    known_starts: NDArray[np.uint64] | None = None
+    """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
 
     def read(self, part: Part, record: int, hint: str = "") -> Generator[Salvaged, None, int]:
         """Give out what a part holds, numbered from ``record``; answer the number that comes next."""
@@ -63,6 +69,8 @@ class Salvage:
                 if stretch.kind == "whole":
                     yield from self._chunks(part, stretch, record)
                     record += stretch.records
+                elif stretch.kind == "doubtful" and self.known_starts is not None:
+                    record = yield from self._settled(part, stretch, record, self.known_starts)
                 elif stretch.kind == "doubtful":
                     for chunk in self._chunks(part, stretch, record):
                         yield Doubtful(chunk) if isinstance(chunk, RecordChunk) else chunk
@@ -71,6 +79,23 @@ class Salvage:
                     yield self._error(part, stretch, record, hint)
                     record += 1
             start = stretches[-1].stop
+        return record
+
+    def _settled(
+        self, part: Part, stretch: Stretch, record: int, known: NDArray[np.uint64]
+    ) -> Generator[Salvaged, None, int]:
+        """Give out those records of a stretch that start where one of the file is known to start."""
+        at = stretch.start + part.shift
+        for chunk in self._chunks(part, stretch, record):
+            if not isinstance(chunk, RecordChunk):
+                yield chunk
+                continue
+            for i, length in enumerate(chunk.spans[:, 1].tolist()):
+                nearest = int(known.searchsorted(at))
+                if nearest < len(known) and known[nearest] == at:
+                    yield chunk[i : i + 1]
+                    record += 1
+                at += length + 16
         return record
 
     def _survey(self, part: Part, start: int) -> list[Stretch]:

@@ -14,6 +14,7 @@ from penstock.cli.cat import cat
 from penstock.cli.count import count
 from penstock.cli.head import head
 from penstock.cli.index import index
+from penstock.cli.repair import repair
 from penstock.cli.schema import schema
 from penstock.cli.stats import stats
 from penstock.cli.verify import verify
@@ -34,5 +35,5 @@ def main() -> None:
     """
 
 
-for command in (schema, head, stats, count, verify, cat, index):
+for command in (schema, head, stats, count, index, verify, repair, cat):
     main.add_command(command)

@@ -1,0 +1,137 @@
+"""``penstock repair``: what can be saved of damaged files, written to new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.text import Text
+
+from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
+from penstock.cli.problems import is_expected, problem_of
+from penstock.cli.work import on_each
+from penstock.files import locate
+from penstock.integrity import RepairReport, repair_data_set
+from penstock.integrity import repair as repair_file
+from penstock.manifest import SUFFIX
+
+_EXAMPLES = """\b
+Examples:
+  penstock repair damaged.tfrecord -o saved.tfrecord
+  penstock repair damaged.tfrecord --dry-run
+  penstock repair data/ -o saved/
+  penstock repair data/train.penstock.json -o saved/ --json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@reading_options
+@click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a manifest, the new directory.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; show what would be saved and what is lost.")
+@click.option(
+    "--nested/--flat",
+    default=None,
+    help="Whether payloads may hold TFRecords themselves. By default they may where there are signs of it; with --flat "
+    "no record is in doubt.",
+)
+@click.option("--replace", is_flag=True, help="Replace files that exist.")
+@jobs_option
+@json_option
+def repair(
+    paths: tuple[str, ...],
+    reading: Reading,
+    output: str | None,
+    dry_run: bool,
+    nested: bool | None,
+    replace: bool,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Write every record outside the damage to a new file.
+
+    PATH is one file, one directory, or one manifest; it is never changed. Records of which nobody can know whether they
+    are the file's own are written apart, to NAME.doubtful.tfrecord.
+    """
+    if len(paths) != 1:
+        raise click.UsageError("Name one PATH: a file, a directory, or a manifest.")
+    if dry_run == (output is not None):
+        raise click.UsageError("Say where to with --output, or look first with --dry-run.")
+    (path,) = paths
+    try:
+        if path.endswith(SUFFIX) or _is_folder(path):
+            reports = repair_data_set(
+                path, output, nested=nested, max_record_bytes=reading.max_record_bytes, replace=replace, jobs=jobs
+            )
+        else:
+            (report,) = on_each(
+                [path],
+                lambda file, ticker: repair_file(
+                    file,
+                    output,
+                    compression=reading.compression,
+                    nested=nested,
+                    max_record_bytes=reading.max_record_bytes,
+                    replace=replace,
+                ),
+                jobs=1,
+                title="repairing",
+            )
+            reports = [report]
+    except (FileExistsError, ValueError) as error:
+        raise click.UsageError(printable(str(error))) from None
+    except Exception as error:
+        if not is_expected(path, error):
+            raise
+        complain(problem_of(path, error))
+        click.get_current_context().exit(1)
+    if as_json:
+        write_json(_as_json(reports))
+    else:
+        _print(reports)
+    damaged = any(not report.is_whole for report in reports)
+    click.get_current_context().exit(1 if dry_run and damaged else 0)
+
+
+def _is_folder(path: str) -> bool:
+    store, name = locate(path)
+    try:
+        store.stat(name)
+    except IsADirectoryError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _as_json(reports: list[RepairReport]) -> dict[str, Any]:
+    files = [
+        {
+            "path": report.source,
+            "target": report.target,
+            "records": report.records,
+            "doubtful": report.doubtful,
+            "doubtful_target": report.doubtful_target,
+            "problems": [problem_of(report.source, error).as_json() for error in report.damage],
+        }
+        for report in reports
+    ]
+    total = {name: sum(getattr(report, name) for report in reports) for name in ("records", "doubtful")}
+    return {"files": files, **total, "problems": sum(len(report.damage) for report in reports)}
+
+
+def _print(reports: list[RepairReport]) -> None:
+    problems = [problem_of(report.source, error) for report in reports for error in report.damage]
+    if problems:
+        print_table(problem_table(problems))
+    console = open_console()
+    for report in reports:
+        if report.target is not None:
+            console.print(Text(printable(f"{report.target}: {plural(report.records, 'record')} saved")))
+        if report.doubtful_target is not None:
+            console.print(Text(printable(f"{report.doubtful_target}: {plural(report.doubtful, 'record')} in doubt")))
+    records, doubtful = (sum(getattr(report, name) for report in reports) for name in ("records", "doubtful"))
+    lost = sum(stop - start for report in reports for start, stop in report.lost_ranges if stop is not None)
+    loss = f"{plural(lost, 'byte')} lost" if problems else "nothing is damaged"
+    doubt = f", {plural(doubtful, 'record')} in doubt" if doubtful else ""
+    console.print(Text(f"{plural(records, 'good record')}{doubt}, {loss}"))

@@ -1,0 +1,121 @@
+"""Repairs all shards of a data set, and describes what is left of it in a new manifest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace as changed
+
+from penstock import _core
+from penstock.errors import CorruptDataError
+from penstock.files import StrPath, find_files, locate
+from penstock.integrity.one_file import Salvaging, check_target, save_records, without_extension
+from penstock.integrity.report import RepairReport
+from penstock.manifest import SUFFIX, Manifest, Shard
+
+
+def repair_data_set(
+    source: StrPath,
+    target: StrPath | None,
+    *,
+    nested: bool | None = None,
+    max_record_bytes: int = 1 << 30,
+    replace: bool = False,
+    sync: bool = False,
+    jobs: int | None = None,
+    done: Callable[[RepairReport], None] | None = None,
+) -> list[RepairReport]:
+    """Repair every file of a folder, or of a data set that its manifest names, into a new folder.
+
+    Files keep their names. Where there is a manifest, a new one is written last, with what the new shards hold; shards
+    that are missing are reported and left out. Records in doubt go to ``_<name>.doubtful.tfrecord``, which readers of
+    the folder pass over.
+
+    Args:
+        source: A folder, or the manifest of a data set.
+        target: The new folder; None writes nothing and only reports.
+        nested: Whether payloads may hold TFRecords, as in :func:`penstock.repair`.
+        max_record_bytes: A longer record is damage, whatever its header says.
+        replace: Replace files that exist.
+        sync: Wait until the new files are on the disk.
+        jobs: Files to repair at once; by default one for each CPU core.
+        done: Called with the report on each file when it is done.
+    """
+    store, path = locate(source)
+    folder = path.rpartition("/")[0] or "." if path.endswith(SUFFIX) else path.rstrip("/")
+    if path.endswith(SUFFIX):
+        manifests = [path]
+        files = [f"{folder}/{shard.name}" for shard in Manifest.load(path).shards]
+    else:
+        manifests = [entry for entry in store.list(folder) if entry.endswith(SUFFIX)]
+        files = find_files([path])
+        listed = [_beside(entry, shard.name) for entry in manifests for shard in Manifest.load(entry).shards]
+        files = sorted({*files, *listed})
+    new = {file: _moved(file, folder, target) for file in [*files, *manifests]}
+    for old, name in new.items():
+        if name is not None:
+            check_target(old, name, replace=replace)
+            if "://" not in name:
+                os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    jobs = max(1, min(len(files), jobs or os.cpu_count() or 1))
+    how = Salvaging(None, nested, max_record_bytes, sync, threads=max(1, (os.cpu_count() or 1) // jobs))
+
+    def work(file: str) -> RepairReport:
+        report = _repair_shard(file, new[file], how)
+        if done is not None:
+            done(report)
+        return report
+
+    with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
+        reports = list(pool.map(work, files))
+    if target is not None:
+        for manifest in manifests:
+            _write_manifest(manifest, new[manifest], reports)
+    return reports
+
+
+def _repair_shard(file: str, target: str | None, how: Salvaging) -> RepairReport:
+    apart = None
+    if target is not None:
+        folder, _, name = target.rpartition("/")
+        apart = f"{folder}/_{without_extension(name)}.doubtful.tfrecord"
+    try:
+        return save_records(file, target, apart, how)
+    except FileNotFoundError:
+        missing = CorruptDataError(f"the shard is missing: {file}", path=file, kind="missing")
+        return RepairReport(file, None, 0, 0, None, (missing,))
+
+
+def _write_manifest(old: str, new: str | None, reports: list[RepairReport]) -> None:
+    """Describe the shards that were saved."""
+    manifest = Manifest.load(old)
+    saved = {report.source: report for report in reports}
+    shards = []
+    for shard in manifest.shards:
+        report = saved.get(_beside(old, shard.name))
+        if report is not None and report.target is not None:
+            shards.append(_describe(shard, report.target, report.records))
+    if new is not None:
+        changed(manifest, shards=tuple(shards)).save(new)
+
+
+def _describe(shard: Shard, path: str, records: int) -> Shard:
+    store, name = locate(path)
+    size = crc = 0
+    for piece in store.stream(name):
+        size += len(piece)
+        crc = _core.crc32c(piece, crc)
+    return changed(shard, records=records, bytes=size, crc32c=crc)
+
+
+def _beside(manifest: str, name: str) -> str:
+    return f"{manifest.rpartition('/')[0] or '.'}/{name}"
+
+
+def _moved(file: str, folder: str, target: StrPath | None) -> str | None:
+    """Answer where a file goes: to the same place below the target that it has below its folder."""
+    if target is None:
+        return None
+    inside = file[len(folder) :].lstrip("/") if file.startswith(folder) else file.rpartition("/")[2]
+    return f"{locate(target)[1].rstrip('/')}/{inside}"

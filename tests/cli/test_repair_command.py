@@ -1,0 +1,52 @@
+"""penstock repair."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import penstock as ps
+from conftest import RECORDS
+
+
+def test_good_records_are_saved_and_losses_listed(penstock, damaged: str):
+    result = penstock("repair", damaged, "-o", "saved.tfrecord")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[1].split()[:3] == ["damaged.tfrecord", "3", "72"]
+    assert "saved.tfrecord: 8 records saved" in lines
+    assert lines[-1] == "8 good records, 43 bytes lost"
+    assert list(ps.RecordReader("saved.tfrecord")) == RECORDS[:3] + RECORDS[4:9]
+
+
+def test_a_dry_run_writes_nothing(penstock, damaged: str, folder: Path):
+    before = sorted(folder.iterdir())
+    result = penstock("repair", damaged, "--dry-run")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1] == "8 good records, 43 bytes lost"
+    assert sorted(folder.iterdir()) == before
+    assert penstock("repair", "good.tfrecord", "--dry-run").exit_code == 0
+
+
+def test_json(penstock, damaged: str):
+    answer = json.loads(penstock("repair", damaged, "-o", "saved.tfrecord", "--json").stdout)
+    assert (answer["records"], answer["doubtful"], answer["problems"]) == (8, 0, 2)
+    assert [problem["stop"] for problem in answer["files"][0]["problems"]] == [96, 235]
+
+
+def test_a_folder_is_repaired_file_by_file(penstock, damaged: str):
+    result = penstock("repair", ".", "-o", "saved")
+    assert result.exit_code == 0
+    assert sorted(path.name for path in Path("saved").iterdir()) == [
+        "damaged.tfrecord",
+        "good.tfrecord",
+        "good.tfrecord.gz",
+    ]
+
+
+def test_mistakes_are_told(penstock, damaged: str):
+    assert penstock("repair", damaged).exit_code == 2
+    assert penstock("repair", damaged, "-o", damaged).exit_code == 2
+    assert penstock("repair", damaged, "-o", "good.tfrecord").exit_code == 2
+    assert penstock("repair", damaged, "-o", "good.tfrecord", "--replace").exit_code == 0
+    assert penstock("repair", "gone.tfrecord", "-o", "new.tfrecord").exit_code == 1

@@ -1,0 +1,138 @@
+"""Repaired files hold every record outside the damage, and no other."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+from damage_model import KINDS, ModelFile, damage, payload
+
+import framing
+import penstock as ps
+from penstock.index import open_index
+
+# A record that holds records, between others; its header and the start of its payload are to be destroyed.
+INNER = [b"inner 1", b"inner 2"]
+OUTER = [b"before", b"prefix" + framing.frames(INNER), b"behind"]
+
+
+@pytest.fixture
+def undecidable(tmp_path: Path) -> Path:
+    path = tmp_path / "damaged.tfrecord"
+    data = bytearray(framing.frames(OUTER))
+    data[22:38] = bytes(16)
+    path.write_bytes(data)
+    return path
+
+
+def test_recovered_is_what_is_recoverable(tmp_path: Path):
+    source, target = tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord"
+    for seed in range(80):
+        chance = random.Random(seed)
+        model = ModelFile([payload(chance, nested=seed % 2 == 0) for _ in range(10)])
+        for _ in range(chance.randint(1, 3)):
+            damage(model, chance.choice(KINDS), chance)
+        source.write_bytes(model.data)
+        report = ps.repair(source, target, nested=True, compression="", replace=True)
+        whole = model.whole_records()
+        saved = list(ps.RecordReader(target))
+        apart = [] if report.doubtful_target is None else list(ps.RecordReader(report.doubtful_target))
+        assert (len(saved), len(apart)) == (report.records, report.doubtful)
+        # Each is there once, in order; what is missing is in doubt.
+        rest = iter(whole.values())
+        assert all(record in rest for record in saved), seed
+        missing = list(whole.values())
+        for record in saved:
+            missing.remove(record)
+        assert [record for record in missing if record not in apart] == [], seed
+
+
+def test_the_lost_ranges_are_exact(tmp_path: Path):
+    chance = random.Random(4)
+    model = ModelFile([chance.randbytes(100) for _ in range(20)])
+    model.flip(3 * 116 + 50, 4)  # a payload
+    model.flip(7 * 116 + 1, 4)  # a header
+    model.zero(12 * 116 + 60, 200)  # from one payload into the next but one
+    (tmp_path / "damaged.tfrecord").write_bytes(model.data[:-1])
+    report = ps.repair(tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord")
+    assert report.lost_ranges == [(348, 464), (812, 928), (1392, 1740), (2204, 2319)]
+    assert report.causes == {"data-crc": 2, "length-crc": 1, "truncated-record": 1}
+    lost = (3, 7, 12, 13, 14, 19)
+    assert list(ps.RecordReader(report.target)) == [p for i, p in enumerate(model.payloads) if i not in lost]
+
+
+def test_records_in_doubt_are_written_apart(undecidable: Path, tmp_path: Path):
+    report = ps.repair(undecidable, tmp_path / "saved.tfrecord")
+    assert list(ps.RecordReader(report.target)) == [OUTER[0], OUTER[2]]
+    assert report.doubtful_target == str(tmp_path / "saved.doubtful.tfrecord")
+    assert list(ps.RecordReader(report.doubtful_target)) == INNER
+
+
+def test_who_knows_that_payloads_hold_no_records_has_no_doubt(undecidable: Path, tmp_path: Path):
+    report = ps.repair(undecidable, tmp_path / "saved.tfrecord", nested=False)
+    assert list(ps.RecordReader(report.target)) == [OUTER[0], *INNER, OUTER[2]]
+    assert (report.doubtful, report.doubtful_target) == (0, None)
+
+
+def test_an_index_settles_the_doubt(tmp_path: Path):
+    # An index knows a file by its size, head and tail: it is believed as long as those are whole.
+    filler = [random.Random(i).randbytes(50_000) for i in range(4)]
+    records = [*filler[:2], *OUTER[1:], *filler[2:]]
+    path = tmp_path / "data.tfrecord"
+    path.write_bytes(framing.frames(records))
+    open_index(path, where="beside")
+    data = bytearray(path.read_bytes())
+    at = 2 * 50_016
+    data[at : at + 16] = bytes(16)
+    path.write_bytes(data)
+    report = ps.repair(path, tmp_path / "saved.tfrecord")
+    assert list(ps.RecordReader(report.target)) == [*filler[:2], OUTER[2], *filler[2:]]
+    assert report.doubtful == 0
+
+
+def test_the_source_is_never_changed_and_never_the_target(undecidable: Path, tmp_path: Path):
+    before = undecidable.read_bytes()
+    with pytest.raises(ValueError, match="never changed"):
+        ps.repair(undecidable, undecidable, replace=True)
+    link = tmp_path / "link.tfrecord"
+    link.symlink_to(undecidable)
+    with pytest.raises(ValueError, match="never changed"):
+        ps.repair(undecidable, link, replace=True)
+    ps.repair(undecidable, tmp_path / "saved.tfrecord")
+    with pytest.raises(FileExistsError):
+        ps.repair(undecidable, tmp_path / "saved.tfrecord")
+    assert undecidable.read_bytes() == before
+
+
+def test_a_report_alone_writes_nothing(undecidable: Path, tmp_path: Path):
+    report = ps.repair(undecidable, None)
+    assert (report.records, report.doubtful, report.target) == (2, 2, None)
+    assert list(tmp_path.iterdir()) == [undecidable]
+
+
+def test_a_remote_file_is_saved_to_a_gzip_file(tmp_path: Path):
+    data = bytearray(framing.frames([b"a" * 40, b"b" * 40, b"c" * 40]))
+    data[56] ^= 1
+    fsspec.filesystem("memory").pipe("/damaged.tfrecord", bytes(data))
+    report = ps.repair("memory://damaged.tfrecord", tmp_path / "saved.tfrecord.gz")
+    assert list(ps.RecordReader(report.target)) == [b"a" * 40, b"c" * 40]
+    assert (tmp_path / "saved.tfrecord.gz").read_bytes().startswith(b"\x1f\x8b")
+
+
+def test_a_data_set_is_repaired_as_a_whole(tmp_path: Path):
+    ps.write(tmp_path / "data" / "train", {"x": np.arange(300)}, shards=3)
+    first, second, _ = sorted((tmp_path / "data").glob("*.tfrecord"))
+    data = bytearray(first.read_bytes())
+    data[20] ^= 1
+    first.write_bytes(data)
+    second.unlink()
+    reports = ps.repair_data_set(tmp_path / "data", tmp_path / "saved")
+    assert [report.records for report in reports] == [99, 0, 100]
+    assert reports[1].causes == {"missing": 1}
+    manifest = ps.Manifest.load(tmp_path / "saved" / "train.penstock.json")
+    assert manifest.verify(tmp_path / "saved") == []
+    assert manifest.records == 199
+    assert manifest.schema == ps.Manifest.load(tmp_path / "data" / "train.penstock.json").schema
