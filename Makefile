@@ -92,9 +92,11 @@ build/fuzz/objects/%.o: cpp/%.cc $(HEADERS)
 
 .PRECIOUS: build/fuzz/objects/%.o build/sanitize/address/%.o  # they serve several programs
 
-interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed .venvs/columns/.penstock
-	$(BIN)/python -m pytest interop --ignore interop/columns
+interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/columns/.penstock
+	$(BIN)/python -m pytest interop --ignore interop/columns --ignore interop/training
 	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
+	.venvs/columns/bin/python -m pytest interop/training/torch_and_jax --confcutdir interop/training
+	.venvs/tensorflow/bin/python -m pytest interop/training/with_tensorflow --confcutdir interop/training
 
 bench: $(VENV)/.native $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py

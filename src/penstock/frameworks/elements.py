@@ -1,0 +1,70 @@
+"""Elements of a data set, taken apart to the leaves that frameworks have types for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.columns import Batch, BytesColumn, Nullable, Ragged
+from penstock.dataset.dataset import Dataset
+
+
+def convert_leaves(element: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Answer a batch, dict or tuple with each of its values converted; a batch becomes a dict."""
+    if isinstance(element, Batch | Mapping):
+        return {name: _named(name, value, leaf) for name, value in element.items()}
+    if isinstance(element, tuple):
+        return tuple(convert_leaves(value, leaf) for value in element)
+    return leaf(element)
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value is an array, or a scalar of NumPy, of numbers."""
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OSUT"
+
+
+def ragged_parts(column: Ragged) -> tuple[NDArray[Any] | BytesColumn, list[NDArray[np.int64]]]:
+    """Answer the innermost values of a ragged column, and the offsets of each level from the outermost on."""
+    values, offsets = column.values, [column.offsets]
+    begin, end = int(column.offsets[0]), int(column.offsets[-1])
+    if begin or end != len(values):
+        return ragged_parts(column.copy())
+    if isinstance(values, Ragged):
+        values, inner = ragged_parts(values)
+        return values, offsets + inner
+    if isinstance(values, Nullable):
+        refuse_absent()
+    assert isinstance(values, np.ndarray | BytesColumn)
+    return values, offsets
+
+
+def refuse_absent() -> NoReturn:
+    """Raise: an absent value is neither zero nor empty, and no framework has a tensor with gaps."""
+    raise TypeError(
+        "a column with absent rows makes no tensor: say what they become, such as "
+        'batch | {"x": batch["x"].fill(0), "x_valid": batch["x"].valid} in a map() behind batch()'
+    )
+
+
+def share_of(dataset: Dataset, rank: int, world: int) -> Dataset:
+    """Deal a data set out to the processes of a training run, unless its owner has done so with ``shard()``."""
+    return dataset if world == 1 or dataset._pipeline.world > 1 else dataset.shard(rank, world)
+
+
+def gives_batches(dataset: Dataset) -> bool:
+    """Whether the elements of a data set have rows, so that their first dimension counts them."""
+    grouped = False
+    for what, *_ in dataset._pipeline.describe():
+        grouped = what in ("batch", "pack", "bucket") or (grouped and what != "unbatch")
+    return grouped
+
+
+def _named(name: str, value: Any, leaf: Callable[[Any], Any]) -> Any:
+    try:
+        return convert_leaves(value, leaf)
+    except (TypeError, ValueError, OverflowError) as error:
+        error.add_note(f"column {name!r}")
+        raise

@@ -1,0 +1,99 @@
+"""What elements look like to TensorFlow, and the plain arrays that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.columns import Batch, BytesColumn, Nullable, Ragged
+from penstock.errors import import_extra
+from penstock.frameworks.elements import is_numeric, ragged_parts, refuse_absent
+from penstock.schema import Feature, Schema
+
+tf = import_extra("tensorflow", "tensorflow", "feeding TensorFlow")
+
+
+def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bool, name: str = "") -> Any:
+    """Describe elements like this one, as ``element_spec`` does.
+
+    The number of rows of a batch varies, and so do dimensions of padded columns that the schema says are ragged.
+    """
+    if isinstance(element, Batch | Mapping):
+        return {name: spec_of(value, schema, batched=batched, name=name) for name, value in element.items()}
+    if isinstance(element, tuple):
+        return tuple(spec_of(value, schema, batched=batched) for value in element)
+    return _leaf_spec(element, batched, schema[name] if name in schema else None)  # noqa: SIM401
+
+
+def signature(spec: Any) -> tuple[Any, ...]:
+    """Describe the arrays that :func:`components` answers."""
+    if isinstance(spec, Mapping):
+        return tuple(part for value in spec.values() for part in signature(value))
+    if isinstance(spec, tuple):
+        return tuple(part for value in spec for part in signature(value))
+    if isinstance(spec, tf.RaggedTensorSpec):
+        splits = tf.TensorSpec([None], tf.int64)
+        inner = spec.shape[spec.ragged_rank + 1 :]
+        return (tf.TensorSpec([None, *inner], spec.dtype), *[splits] * spec.ragged_rank)
+    return (spec,)
+
+
+def components(element: Any, spec: Any) -> tuple[Any, ...]:
+    """Take an element apart to plain arrays."""
+    if isinstance(spec, Mapping):
+        return tuple(part for name, value in spec.items() for part in components(element[name], value))
+    if isinstance(spec, tuple):
+        return tuple(part for item, value in zip(element, spec, strict=True) for part in components(item, value))
+    if isinstance(spec, tf.RaggedTensorSpec):
+        values, offsets = ragged_parts(element)
+        return (_array(values), *offsets)
+    return (_array(element),)
+
+
+def assemble(spec: Any, tensors: Iterator[Any]) -> Any:
+    """Put an element together from the tensors of its components."""
+    if isinstance(spec, Mapping):
+        return {name: assemble(value, tensors) for name, value in spec.items()}
+    if isinstance(spec, tuple):
+        return tuple(assemble(value, tensors) for value in spec)
+    values = next(tensors)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        splits = [next(tensors) for _ in range(spec.ragged_rank)]
+        return tf.RaggedTensor.from_nested_row_splits(values, splits, validate=False)
+    return values
+
+
+def _leaf_spec(value: Any, batched: bool, feature: Feature | None) -> Any:
+    if isinstance(value, Nullable):
+        refuse_absent()
+    if isinstance(value, Ragged):
+        values, offsets = ragged_parts(value)
+        shape = [
+            None if batched else len(value),
+            *[None] * len(offsets),
+            *values.shape[isinstance(values, np.ndarray) :],
+        ]
+        return tf.RaggedTensorSpec(shape, _dtype(values), ragged_rank=len(offsets), row_splits_dtype=tf.int64)
+    if isinstance(value, BytesColumn):
+        return tf.TensorSpec([None if batched else len(value), *value.shape], tf.string)
+    array = _array(value)
+    shape = list(array.shape)
+    rows = shape[:1] if batched else []
+    inner = shape[len(rows) :]
+    if feature is not None and len(feature.shape) == len(inner):
+        inner = [None if wanted is None else size for wanted, size in zip(feature.shape, inner, strict=True)]
+    return tf.TensorSpec([*[None] * len(rows), *inner], _dtype(array))
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, BytesColumn):
+        return value.to_numpy()
+    return (
+        np.asarray(value) if is_numeric(value) or not isinstance(value, str | bytes | list) else np.array(value, object)
+    )
+
+
+def _dtype(values: Any) -> Any:
+    return tf.as_dtype(values.dtype) if is_numeric(values) else tf.string

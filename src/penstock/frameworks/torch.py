@@ -1,0 +1,187 @@
+"""torch: batches as tensors on a device, copied there ahead of the training loop; data sets for a ``DataLoader``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.columns import BytesColumn, Nullable, Ragged
+from penstock.columns import collate as collate_rows
+from penstock.dataset.dataset import Dataset
+from penstock.errors import import_extra
+from penstock.frameworks.elements import convert_leaves, is_numeric, ragged_parts, refuse_absent, share_of
+from penstock.frameworks.feed import Feed
+from penstock.frameworks.torch_epochs import Epochs
+
+torch = import_extra("torch", "torch", "feeding torch")
+
+__all__ = ["IterableDataset", "MapDataset", "collate", "convert", "feed"]
+
+RaggedAs: TypeAlias = Literal["nested", "padded"]
+Move: TypeAlias = Callable[[Any], Any]
+
+
+def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: RaggedAs = "nested") -> Feed:
+    """Give out a data set's elements as tensors on a device.
+
+    To a CUDA device they go through pinned memory and on a stream of their own, while the loop works on the one before.
+    On the CPU, tensors are the memory that was decoded into, which is theirs alone.
+
+    Args:
+        dataset: Whole: of several ranks (``torch.distributed``), each is given its share, unless ``shard()`` dealt it
+            out already.
+        device: Where tensors lie.
+        ahead: How many elements are on their way while one is worked on.
+        ragged: What ragged columns become: ``"nested"`` tensors (jagged), or ``"padded"`` with zeros.
+    """
+    share, device = share_of(dataset, *_ranks()), torch.device(device)
+    if device.type != "cuda":
+        return Feed(share, lambda element: convert(element, device=device, ragged=ragged), ahead=ahead)
+    stream = torch.cuda.Stream(device)
+
+    def place(element: Any) -> tuple[Any, list[Any], Any]:
+        moved: list[Any] = []
+
+        def move(tensor: Any) -> Any:
+            pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
+            moved.append(pinned.to(device, non_blocking=True))
+            return moved[-1]
+
+        with torch.cuda.stream(stream):
+            placed = convert_leaves(element, lambda value: _leaf(value, ragged, move))
+            return placed, moved, stream.record_event()
+
+    def arrive(placed: tuple[Any, list[Any], Any]) -> Any:
+        element, moved, event = placed
+        current = torch.cuda.current_stream(device)
+        current.wait_event(event)
+        for tensor in moved:
+            tensor.record_stream(current)  # or its memory could be used again while a kernel still reads it
+        return element
+
+    return Feed(share, place, arrive=arrive, ahead=ahead)
+
+
+def convert(element: Any, *, device: Any = "cpu", ragged: RaggedAs = "nested") -> Any:
+    """Convert a batch, or a dict or tuple of columns, to tensors; strings become lists."""
+    return convert_leaves(element, lambda value: _leaf(value, ragged, lambda tensor: tensor.to(device)))
+
+
+def collate(rows: Sequence[Any]) -> Any:
+    """Make a batch of tensors out of rows of NumPy values: a ``collate_fn`` that knows ragged rows and strings."""
+    return convert(collate_rows(rows))
+
+
+class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
+    """A data set for a ``DataLoader``: its workers, and the ranks, have each element once.
+
+    Behind ``batch()``, pass ``batch_size=None`` to the loader: batches come in the order of the data set, whatever the
+    number of workers. Each pass of a loader is the next epoch. ``StatefulDataLoader`` saves and resumes it.
+
+    Args:
+        dataset: Whole, as for :func:`feed`.
+        ragged: What ragged columns become: ``"nested"`` tensors (jagged), or ``"padded"`` with zeros.
+    """
+
+    def __init__(self, dataset: Dataset, *, ragged: RaggedAs = "nested") -> None:
+        self._dataset, self._ragged = dataset, ragged
+        self._epochs = Epochs()
+        self._ranks: tuple[int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._share())
+
+    def __iter__(self) -> _Elements:
+        share, worker = self._share(), torch.utils.data.get_worker_info()
+        if worker is not None:
+            share = share.shard(worker.id, worker.num_workers)
+        epoch = self._epochs.begin(None if worker is None else worker.seed - worker.id)
+        return _Elements(share.epoch(epoch), self._ragged, self._epochs)
+
+    def _share(self) -> Dataset:
+        return share_of(self._dataset, *(self._ranks or _ranks()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A spawned worker does not know the rank of its parent.
+        return vars(self) | {"_ranks": self._ranks or _ranks()}
+
+
+class _Elements:
+    """One pass of one worker, with the state that ``StatefulDataLoader`` asks for."""
+
+    def __init__(self, dataset: Dataset, ragged: RaggedAs, epochs: Epochs) -> None:
+        self._elements, self._ragged, self._epochs = iter(dataset), ragged, epochs
+
+    def __iter__(self) -> _Elements:
+        return self
+
+    def __next__(self) -> Any:
+        return convert(next(self._elements), ragged=self._ragged)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._elements.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._elements.load_state_dict(state)
+        self._epochs.resume(self._elements.epoch)
+
+
+class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+    """A data set by position, for the samplers of a ``DataLoader``; the rows of a batch are read by one call.
+
+    Rows are dicts of NumPy values, which the loader's own ``default_collate`` takes; :func:`collate` is faster, and
+    knows ragged columns.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def __getitem__(self, position: int) -> Any:
+        return self._dataset[position]
+
+    def __getitems__(self, positions: list[int]) -> list[Any]:
+        elements = self._dataset[positions]
+        return elements if isinstance(elements, list) else [elements.row(i) for i in range(len(positions))]
+
+
+def _leaf(value: Any, ragged: RaggedAs, move: Move) -> Any:
+    if isinstance(value, Nullable):
+        refuse_absent()
+    if isinstance(value, BytesColumn):
+        return value.to_list()
+    if isinstance(value, Ragged):
+        return _ragged_leaf(value, ragged, move)
+    return move(_tensor(np.asarray(value))) if is_numeric(value) else value
+
+
+def _ragged_leaf(column: Ragged, ragged: RaggedAs, move: Move) -> Any:
+    values, offsets = ragged_parts(column)
+    if isinstance(values, BytesColumn):
+        return column.to_list()
+    if ragged == "padded":
+        return move(_tensor(column.to_padded()))
+    if len(offsets) > 1:
+        raise TypeError(f'a nested tensor has one ragged level, the column has {len(offsets)}: feed it ragged="padded"')
+    return torch.nested.nested_tensor_from_jagged(move(_tensor(values)), move(_tensor(offsets[0])))
+
+
+def _tensor(array: NDArray[Any]) -> Any:
+    """Answer a tensor on the array's own memory, where torch can have it."""
+    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+        array = array.copy()
+    if array.dtype.name == "bfloat16":  # which NumPy hands to nobody
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def _ranks() -> tuple[int, int]:
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    return 0, 1
