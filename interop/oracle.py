@@ -87,6 +87,11 @@ class Oracle:
         parsed: list[Any] = self._ask("parse_examples", list(cases))
         return parsed
 
+    def evaluate(self, *cases: tuple[str, dict[str, Any]]) -> list[Any]:
+        """Let TensorFlow evaluate expressions in ``tf``, each with the values of its names (see expressions.py)."""
+        values: list[Any] = self._ask("evaluate", list(cases))
+        return values
+
     def _ask(self, name: str, *arguments: object) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -33,6 +33,7 @@ os.dup2(2, 1)  # whatever TensorFlow prints must not end up between the answers
 
 import tensorflow as tf  # noqa: E402
 from examples.example_answers import parse_examples, read_messages  # noqa: E402
+from tf.expressions import evaluate  # noqa: E402
 
 
 def version() -> str:
@@ -107,6 +108,11 @@ def resize(cases: list[tuple[Any, tuple[int, int]]]) -> list[Any]:
     return [tf.image.resize(images, size).numpy() for images, size in cases]
 
 
+def evaluate_all(cases: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    """Evaluate each expression with its names."""
+    return [evaluate(tf, source, names) for source, names in cases]
+
+
 def _or_none(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
@@ -124,6 +130,7 @@ ABOUT_VALUES: dict[str, Callable[..., Any]] = {
     "resize": resize,
     "read_messages": read_messages,
     "parse_examples": parse_examples,
+    "evaluate": evaluate_all,
 }
 
 

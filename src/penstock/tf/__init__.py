@@ -1,0 +1,267 @@
+"""The data layer of TensorFlow, without TensorFlow:  ``import penstock.tf as tf``.
+
+Names that are not here come from a TensorFlow that is installed, which is imported only then.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from penstock.tf import errors as errors
+from penstock.tf import io as io
+from penstock.tf.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.ops.arrays import (
+    boolean_mask,
+    broadcast_to,
+    concat,
+    expand_dims,
+    gather,
+    pad,
+    repeat,
+    reshape,
+    reverse,
+    split,
+    squeeze,
+    stack,
+    tile,
+    transpose,
+    unstack,
+    where,
+)
+from penstock.tf.ops.casting import cast, saturate_cast
+from penstock.tf.ops.elementwise import (
+    abs,
+    add,
+    clip_by_value,
+    cos,
+    equal,
+    exp,
+    floor,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    matmul,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    not_equal,
+    pow,
+    round,
+    sigmoid,
+    sign,
+    sin,
+    sqrt,
+    square,
+    subtract,
+    tanh,
+    truediv,
+)
+from penstock.tf.ops.functions import numpy_function, py_function
+from penstock.tf.ops.making import (
+    constant,
+    convert_to_tensor,
+    ensure_shape,
+    fill,
+    identity,
+    one_hot,
+    ones,
+    ones_like,
+    range,
+    rank,
+    shape,
+    size,
+    zeros,
+    zeros_like,
+)
+from penstock.tf.ops.reductions import (
+    argmax,
+    argmin,
+    argsort,
+    cumsum,
+    reduce_all,
+    reduce_any,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+    sequence_mask,
+    sort,
+    unique,
+)
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.shape import TensorShape
+from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.tensor import Tensor
+
+divide = truediv
+newaxis = None
+
+# Parts that data code may not need, by the module that holds them; imported when they are first used.
+_PARTS = {
+    "compat": "compat",
+    "dtypes": "dtypes",
+    "image": "image",
+    "math": "math",
+    "python_io": "python_io",
+    "ragged": "ragged",
+    "random": "ops.random",
+    "sparse": "sparse_tensor",
+    "strings": "ops.strings",
+    "train": "train",
+}
+
+__all__ = [
+    "DType",
+    "RaggedTensor",
+    "SparseTensor",
+    "Tensor",
+    "TensorShape",
+    "abs",
+    "add",
+    "argmax",
+    "argmin",
+    "argsort",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "boolean_mask",
+    "broadcast_to",
+    "cast",
+    "clip_by_value",
+    "complex64",
+    "complex128",
+    "concat",
+    "constant",
+    "convert_to_tensor",
+    "cos",
+    "cumsum",
+    "divide",
+    "double",
+    "ensure_shape",
+    "equal",
+    "errors",
+    "executing_eagerly",
+    "exp",
+    "expand_dims",
+    "fill",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "gather",
+    "greater",
+    "greater_equal",
+    "half",
+    "identity",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "io",
+    "is_tensor",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "matmul",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "newaxis",
+    "not_equal",
+    "numpy_function",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "pad",
+    "pow",
+    "py_function",
+    "range",
+    "rank",
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "repeat",
+    "reshape",
+    "reverse",
+    "round",
+    "saturate_cast",
+    "sequence_mask",
+    "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "size",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "string",
+    "subtract",
+    "tanh",
+    "tile",
+    "transpose",
+    "truediv",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unique",
+    "unstack",
+    "where",
+    "zeros",
+    "zeros_like",
+]
+
+
+def executing_eagerly() -> bool:  # type: ignore[valid-type]
+    """Answer True: operations run when they are called."""
+    return True
+
+
+def is_tensor(x: Any) -> bool:  # type: ignore[valid-type]
+    """Answer whether a value is a tensor: dense, ragged or sparse."""
+    return isinstance(x, Tensor | RaggedTensor | SparseTensor)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return importlib.import_module(f"penstock.tf.{_PARTS[name]}")
+    return attribute_of_tensorflow("", name)

@@ -1,0 +1,35 @@
+"""``tf.compat.v1``: the names that data code of TensorFlow 1 uses."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from penstock.tf.compat.v1 import io as io
+from penstock.tf.fallback import attribute_of_tensorflow
+
+# What stood at the top in TensorFlow 1.
+_MOVED = {
+    "decode_raw": "io",
+    "FixedLenFeature": "io",
+    "FixedLenSequenceFeature": "io",
+    "SparseFeature": "io",
+    "VarLenFeature": "io",
+    "gfile": "io",
+    "parse_example": "io",
+    "parse_single_example": "io",
+    "parse_single_sequence_example": "io",
+    "parse_tensor": "io",
+    "read_file": "io",
+    "serialize_tensor": "io",
+}
+_THE_SAME = frozenset(("errors", "image", "math", "python_io", "random", "sparse", "strings", "train"))
+
+
+def __getattr__(name: str) -> Any:
+    tf = importlib.import_module("penstock.tf")
+    if name in _MOVED:
+        return getattr(getattr(tf, _MOVED[name]), name)
+    if name in _THE_SAME or name in tf.__all__:
+        return getattr(tf, name)
+    return attribute_of_tensorflow("compat.v1", name)

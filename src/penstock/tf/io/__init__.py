@@ -1,0 +1,69 @@
+"""``tf.io``: records, Examples, raw bytes, images and files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.io import gfile as gfile
+from penstock.tf.io.decoding import (
+    decode_compressed,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    decode_raw,
+    encode_jpeg,
+    encode_png,
+    is_jpeg,
+    matching_files,
+    parse_tensor,
+    read_file,
+    serialize_tensor,
+    write_file,
+)
+from penstock.tf.io.features import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    RaggedFeature,
+    SparseFeature,
+    VarLenFeature,
+)
+from penstock.tf.io.parsing import (
+    parse_example,
+    parse_sequence_example,
+    parse_single_example,
+    parse_single_sequence_example,
+)
+from penstock.tf.io.records import TFRecordOptions, TFRecordWriter
+
+__all__ = [
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "RaggedFeature",
+    "SparseFeature",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_compressed",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_raw",
+    "encode_jpeg",
+    "encode_png",
+    "gfile",
+    "is_jpeg",
+    "matching_files",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_tensor",
+    "write_file",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return attribute_of_tensorflow("io", name)

@@ -1,0 +1,220 @@
+"""``tf.io``: bytes to tensors and back; raw numbers, compressed strings, TensorProtos, images, whole files."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codec import images as codec
+from penstock.codec import tensor_proto
+from penstock.files import write_whole
+from penstock.tf.convert import as_array, as_bytes, object_array
+from penstock.tf.dtypes import as_dtype, of_numpy
+from penstock.tf.dtypes import uint8 as tf_uint8
+from penstock.tf.errors import DataLossError, InvalidArgumentError, tensorflow_errors
+from penstock.tf.io.gfile import GFile, glob
+from penstock.tf.operation import operation
+from penstock.tf.ops.strings import strings_of
+from penstock.tf.tensor import Tensor
+
+_RAW = frozenset(
+    [
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "complex64",
+        "complex128",
+        "bool",
+    ]
+)
+
+
+@operation("io.decode_raw")
+def decode_raw(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Read numbers from their bytes: a dimension more than the strings have."""
+    dtype = as_dtype(out_type)
+    if dtype.name not in _RAW:
+        raise InvalidArgumentError(f"raw bytes are not read as {dtype.name}")
+    strings = strings_of(input_bytes)
+    size = dtype.numpy.itemsize
+    if fixed_length is not None:
+        length = int(fixed_length)
+        if length <= 0 or length % size:
+            raise InvalidArgumentError(
+                f"fixed_length must be greater than zero and a multiple of {size}, found {length}"
+            )
+        parts = [text[:length].ljust(length, b"\0") for text in strings.flat]
+    else:
+        parts = strings.ravel().tolist()
+        length = len(parts[0]) if parts else 0
+        if any(len(part) != length for part in parts):
+            raise InvalidArgumentError("DecodeRaw requires input strings to all be the same size")
+        if length % size:
+            raise InvalidArgumentError(
+                f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {dtype.name}"
+            )
+    raw = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
+    return Tensor(_numbers(raw, dtype.numpy, little_endian).reshape(*strings.shape, length // size))
+
+
+def _numbers(raw: NDArray[np.uint8], dtype: np.dtype[Any], little_endian: bool) -> NDArray[Any]:
+    if dtype == np.bool_:
+        return np.not_equal(raw, 0)
+    found = raw.view(dtype.newbyteorder("<" if little_endian else ">"))
+    return found if found.dtype == dtype else found.astype(dtype)
+
+
+@operation("io.decode_compressed")
+def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
+    """Decompress each string."""
+    windows = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
+    if compression_type and compression_type not in windows:
+        raise InvalidArgumentError("Only ZLIB, GZIP or NONE are supported compressions")
+    strings = strings_of(bytes)
+    if not compression_type:
+        return Tensor(strings)
+    return Tensor(object_array((_inflated(text, windows[compression_type]) for text in strings.flat), strings.shape))
+
+
+def _inflated(data: bytes, window: int) -> bytes:
+    parts = []
+    while data:
+        stream = zlib.decompressobj(window)
+        try:
+            parts.append(stream.decompress(data))
+        except zlib.error as error:
+            raise DataLossError(f"inflate() failed: {error}") from error
+        if not stream.eof:
+            raise DataLossError("the compressed string is cut short")
+        data = stream.unused_data
+    return b"".join(parts)
+
+
+@operation("io.serialize_tensor")
+def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
+    """Write a tensor as a TensorProto."""
+    return Tensor(object_array([tensor_proto.serialize_tensor(as_array(tensor))], ()))
+
+
+@operation("io.parse_tensor")
+def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
+    """Read a tensor from a TensorProto."""
+    wanted = as_dtype(out_type)
+    with tensorflow_errors():
+        return Tensor(
+            tensor_proto.parse_tensor(as_bytes(serialized), "bytes" if wanted.name == "string" else wanted.name)
+        )
+
+
+def _decoded(contents: Any, channels: int, dtype: Any, name: str) -> Tensor:
+    wanted = as_dtype(dtype)
+    if channels not in (0, 1, 3, 4):
+        raise InvalidArgumentError(f"channels must be 0, 1, 3 or 4, found {channels}")
+    data = as_bytes(contents)
+    if not data:
+        raise InvalidArgumentError("Input is empty.")
+    with tensorflow_errors():
+        stored = wanted.name if wanted.is_integer else "uint8"
+        array = codec.decode_image(data, dtype=stored, shape=(None, None, channels or None))
+    return Tensor(array) if wanted.is_integer else Tensor(array.astype(wanted.numpy) / wanted.numpy.type(255))
+
+
+@operation("io.decode_image")
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = tf_uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """Decode an image of any format; of an animation the first frame."""
+    return _decoded(contents, channels or 0, dtype, "DecodeImage")
+
+
+@operation("io.decode_png")
+def decode_png(contents: Any, channels: int = 0, dtype: Any = tf_uint8, name: str | None = None) -> Tensor:
+    """Decode an image, of any format."""
+    return _decoded(contents, channels, dtype, "DecodePng")
+
+
+@operation("io.decode_jpeg")
+def decode_jpeg(
+    contents: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Decode an image, of any format; a JPEG image with the accurate transform, whatever ``dct_method`` says."""
+    if ratio != 1:
+        raise InvalidArgumentError("a JPEG image is decoded in full here: ratio=1; tf.image.resize makes it smaller")
+    return _decoded(contents, channels, tf_uint8, "DecodeJpeg")
+
+
+@operation("io.encode_png")
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """Encode an image as PNG."""
+    return _encoded(image, "png", 95)
+
+
+@operation("io.encode_jpeg")
+def encode_jpeg(image: Any, format: str = "", quality: int = 95, **options: Any) -> Tensor:
+    """Encode an image as JPEG; what else TensorFlow can choose is left to Pillow."""
+    return _encoded(image, "jpeg", quality)
+
+
+def _encoded(image: Any, encoding: str, quality: int) -> Tensor:
+    array = as_array(image)
+    if of_numpy(array.dtype).name not in ("uint8", "uint16"):
+        raise InvalidArgumentError(f"images are encoded from uint8 and uint16, not {of_numpy(array.dtype).name}")
+    with tensorflow_errors():
+        return Tensor(object_array([codec.encode_image(array, encoding, quality=quality)], ()))
+
+
+@operation("io.is_jpeg")
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Answer whether bytes begin as a JPEG image does."""
+    return Tensor(np.array(as_bytes(contents)[:3] == b"\xff\xd8\xff"))
+
+
+@operation("io.read_file")
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """Read a whole file."""
+    with tensorflow_errors(), GFile(os.fsdecode(as_bytes(filename)), "rb") as file:
+        return Tensor(object_array([file.read()], ()))
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
+    """Write a whole file; directories are made."""
+    path = os.fsdecode(as_bytes(filename))
+    with tensorflow_errors():
+        if "://" not in path and os.path.dirname(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_whole(path, as_bytes(contents))
+
+
+def matching_files(pattern: Any, name: str | None = None) -> Tensor:
+    """List the files that match patterns."""
+    patterns = [os.fsdecode(text) for text in np.atleast_1d(strings_of(pattern))]
+    found = sorted({os.fsencode(path) for one in patterns for path in glob(one)})
+    return Tensor(object_array(found, (len(found),)))

@@ -1,0 +1,178 @@
+"""``tf.io.gfile``: files by path or URL."""
+
+from __future__ import annotations
+
+import glob as globbing
+import os
+import shutil
+from collections.abc import Iterator
+from typing import IO, Any
+
+from penstock.errors import import_extra
+from penstock.tf.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, tensorflow_errors
+from penstock.tf.fallback import attribute_of_tensorflow
+
+
+def GFile(name: Any, mode: str = "r") -> IO[Any]:
+    """Open a file; text is UTF-8."""
+    path = _path(name)
+    if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "r+b", "w+b", "a+b", "rb+", "wb+", "ab+"):
+        raise InvalidArgumentError(f"mode {mode!r} is no mode of a file")
+    encoding = None if "b" in mode else "utf-8"
+    with tensorflow_errors():
+        if not _is_remote(path):
+            return open(_local(path), mode, encoding=encoding)
+        file: IO[Any] = _fsspec().open(path, mode, encoding=encoding).open()
+        return file
+
+
+Open = GFile
+
+
+def exists(path: Any) -> bool:
+    """Answer whether there is a file or a directory."""
+    name = _path(path)
+    if _is_remote(name):
+        store, inner = _store(name)
+        return bool(store.exists(inner))
+    return os.path.exists(_local(name))
+
+
+def isdir(path: Any) -> bool:
+    """Answer whether there is a directory."""
+    name = _path(path)
+    if _is_remote(name):
+        store, inner = _store(name)
+        return bool(store.isdir(inner))
+    return os.path.isdir(_local(name))
+
+
+def glob(pattern: Any) -> list[str]:
+    """List the files that match a pattern, or several; none is no error. Hidden files match too, as in TensorFlow."""
+    patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
+    found: list[str] = []
+    for one in map(_path, patterns):
+        if _is_remote(one):
+            store, inner = _store(one)
+            found += [store.unstrip_protocol(name) for name in store.glob(inner)]
+        else:
+            found += globbing.glob(_local(one), include_hidden=True)
+    return sorted(found) if len(patterns) == 1 else found
+
+
+def listdir(path: Any) -> list[str]:
+    """List the names in a directory."""
+    name = _path(path)
+    if not isdir(name):
+        raise NotFoundError(f"Could not find directory {name}")
+    if _is_remote(name):
+        store, inner = _store(name)
+        return [os.path.basename(entry.rstrip("/")) for entry in store.ls(inner, detail=False)]
+    return os.listdir(_local(name))
+
+
+def makedirs(path: Any) -> None:
+    """Make a directory and those above it; one that exists is no error."""
+    name = _path(path)
+    with tensorflow_errors():
+        if _is_remote(name):
+            store, inner = _store(name)
+            store.makedirs(inner, exist_ok=True)
+        else:
+            os.makedirs(_local(name), exist_ok=True)
+
+
+def mkdir(path: Any) -> None:
+    """Make a directory."""
+    with tensorflow_errors():
+        os.mkdir(_local(_path(path)))
+
+
+def remove(path: Any) -> None:
+    """Remove a file."""
+    name = _path(path)
+    with tensorflow_errors():
+        if _is_remote(name):
+            store, inner = _store(name)
+            store.rm_file(inner)
+        else:
+            os.unlink(_local(name))
+
+
+def rmtree(path: Any) -> None:
+    """Remove a directory and all in it."""
+    with tensorflow_errors():
+        shutil.rmtree(_local(_path(path)))
+
+
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copy a file."""
+    _check_target(dst, overwrite)
+    with GFile(src, "rb") as source, GFile(dst, "wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Rename a file."""
+    _check_target(dst, overwrite)
+    with tensorflow_errors():
+        os.replace(_local(_path(src)), _local(_path(dst)))
+
+
+def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Iterate over the directories below one."""
+    return os.walk(_local(_path(top)), topdown, onerror)
+
+
+def join(path: Any, *paths: Any) -> str:
+    """Join parts of a path."""
+    return os.path.join(_path(path), *map(_path, paths))
+
+
+class FileStatistics:
+    """What is known of a file without reading it."""
+
+    def __init__(self, length: int, mtime_nsec: int, is_directory: bool) -> None:
+        self.length = length
+        self.mtime_nsec = mtime_nsec
+        self.is_directory = is_directory
+
+
+def stat(path: Any) -> FileStatistics:
+    """Answer the size and the time of a file."""
+    name = _local(_path(path))
+    with tensorflow_errors():
+        info = os.stat(name)
+    return FileStatistics(info.st_size, info.st_mtime_ns, os.path.isdir(name))
+
+
+def _check_target(path: Any, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise AlreadyExistsError(f"file already exists: {_path(path)}")
+
+
+def _path(path: Any) -> str:
+    if hasattr(path, "numpy"):
+        path = path.numpy()
+    return os.fsdecode(path)
+
+
+def _is_remote(path: str) -> bool:
+    return "://" in path and not path.startswith("file://")
+
+
+def _local(path: str) -> str:
+    return path.removeprefix("file://")
+
+
+def _fsspec() -> Any:
+    return import_extra("fsspec", "remote", "a file at a URL")
+
+
+def _store(path: str) -> tuple[Any, str]:
+    store, inner = _fsspec().core.url_to_fs(path)
+    return store, inner
+
+
+def __getattr__(name: str) -> Any:
+    return attribute_of_tensorflow("io.gfile", name)

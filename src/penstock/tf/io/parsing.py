@@ -1,0 +1,124 @@
+"""``tf.io.parse_example`` and its relatives: serialized Examples and SequenceExamples to tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.tf.convert import as_array
+from penstock.tf.dtypes import of_numpy
+from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.io.plan import ExamplePlan
+from penstock.tf.io.sequence_plan import SequencePlan
+from penstock.tf.operation import operation
+from penstock.tf.tensor import Tensor
+
+_Plan = TypeVar("_Plan")
+
+# Functions given to map() write their descriptions anew on every call: what is equal is compiled once.
+_MOST_PLANS = 256
+_plans: dict[Any, Any] = {}
+
+
+@operation("io.parse_example")
+def parse_example(
+    serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+) -> Any:
+    """Parse Examples: a vector of them to tensors with one dimension more, a scalar as it is."""
+    records = _records(serialized)
+    plan = example_plan(features)
+    return plan.batch(records.tolist()) if records.ndim else plan.single(records.item())
+
+
+@operation("io.parse_single_example")
+def parse_single_example(
+    serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+) -> dict[str, Any]:
+    """Parse one Example."""
+    record = serialized if type(serialized) is bytes else _scalar(serialized)
+    return example_plan(features).single(record)
+
+
+@operation("io.parse_sequence_example")
+def parse_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_names: Any = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Parse SequenceExamples: context, lists, and the lengths of dense lists."""
+    records = _records(serialized)
+    plan = sequence_plan(context_features, sequence_features)
+    single = not records.ndim
+    return plan.parse([records.item()] if single else records.tolist(), single=single)
+
+
+@operation("io.parse_single_sequence_example")
+def parse_single_sequence_example(
+    serialized: Any,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: Any = None,
+    name: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parse one SequenceExample: context and lists."""
+    plan = sequence_plan(context_features, sequence_features)
+    return plan.parse([_scalar(serialized)], single=True)[:2]
+
+
+def example_plan(features: Mapping[str, Any]) -> ExamplePlan:
+    """Answer the plan of a feature description."""
+    if not features:
+        raise ValueError("Argument `features` cannot be None or empty.")
+    return _cached(_frozen(features), lambda: ExamplePlan(features))
+
+
+def sequence_plan(context: Mapping[str, Any] | None, sequence: Mapping[str, Any] | None) -> SequencePlan:
+    """Answer the plan of a feature description."""
+    if not context and not sequence:
+        raise ValueError("Both `context_features` and `sequence_features` arguments are None or empty.")
+    key = (_frozen(context or {}), _frozen(sequence or {}))
+    return _cached(key, lambda: SequencePlan(context or {}, sequence or {}))
+
+
+def _cached(key: Any, make: Callable[[], _Plan]) -> _Plan:
+    found: _Plan | None = _plans.get(key)
+    if found is None:
+        found = make()
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        _plans[key] = found
+    return found
+
+
+def _frozen(value: Any) -> Any:
+    """Answer what tells feature descriptions apart; numbers by their type too, for 1 equals True and 1.0."""
+    if isinstance(value, Mapping):
+        return tuple((key, _frozen(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return type(value), tuple(map(_frozen, value))
+    if isinstance(value, np.ndarray | Tensor):
+        array = np.asarray(value)
+        return type(value), array.dtype.str, array.shape, repr(array.tolist())
+    return type(value), repr(value) if isinstance(value, float) else value
+
+
+def _records(serialized: Any) -> NDArray[Any]:
+    array = as_array(serialized)
+    if array.dtype != object and array.size:
+        raise InvalidArgumentError(f"expected serialized Examples, found {of_numpy(array.dtype).name}")
+    if array.ndim > 1:
+        raise InvalidArgumentError(f"Expected serialized to be a scalar or vector, got shape: {list(array.shape)}")
+    return array
+
+
+def _scalar(serialized: Any) -> bytes:
+    array = as_array(serialized)
+    if array.ndim:
+        raise ValueError(f"Input serialized must be a scalar, found shape {array.shape}")
+    record: Any = _records(array)[()]
+    return bytes(record)

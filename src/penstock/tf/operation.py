@@ -1,0 +1,56 @@
+"""The registry of operations. Every public function on tensors goes through it.
+
+A function that is registered under a name runs as it is, unless a recorder listens: then calls on symbolic values are
+written down in place of being made, and can be made later, many rows at once (see :mod:`penstock.tf.tracing`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class Recorder(Protocol):
+    """Listens to calls of operations."""
+
+    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Write the call down and answer a symbol; or make it, where no argument is symbolic."""
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {}
+"""The functions themselves, by name; calling one here is not recorded."""
+
+recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+
+
+def operation(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Register a function under a name."""
+
+    def register(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        assert name not in OPERATIONS, name
+        OPERATIONS[name] = function
+
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            listening = recorder.get()
+            if listening is None:
+                return function(*args, **kwargs)
+            found: _R = listening.call(name, args, kwargs)
+            return found
+
+        return call
+
+    return register
+
+
+def invoke(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Call an operation by name."""
+    listening = recorder.get()
+    if listening is None:
+        return OPERATIONS[name](*args, **kwargs)
+    return listening.call(name, args, kwargs)

@@ -1,0 +1,261 @@
+"""``tf.image``: operations on images ``[height, width, channels]`` and batches of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import image as pixels
+from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array
+from penstock.tf.dtypes import as_dtype, float32, of_numpy
+from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.operation import operation
+from penstock.tf.ops.casting import saturate_cast
+from penstock.tf.ops.random import generator
+from penstock.tf.tensor import Tensor
+
+
+class ResizeMethod:
+    """The ways to resize."""
+
+    BILINEAR = "bilinear"
+    NEAREST_NEIGHBOR = "nearest"
+    BICUBIC = "bicubic"
+    AREA = "area"
+    LANCZOS3 = "lanczos3"
+    LANCZOS5 = "lanczos5"
+    GAUSSIAN = "gaussian"
+    MITCHELLCUBIC = "mitchellcubic"
+
+
+@operation("image.resize")
+def resize(
+    images: Any,
+    size: Any,
+    method: str = ResizeMethod.BILINEAR,
+    preserve_aspect_ratio: bool = False,
+    antialias: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Resize bilinearly, to float32, or to the nearest pixel."""
+    array = _image(images)
+    height, width = as_shape(size)
+    if min(height, width) < 1 or 0 in array.shape[-3:-1]:
+        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
+    if preserve_aspect_ratio:
+        height, width = _fitted(array.shape[-3:-1], height, width)
+    if antialias or method not in (ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR):
+        raise UnimplementedError("images are resized bilinearly and to the nearest pixel here, without antialiasing")
+    if method == ResizeMethod.NEAREST_NEIGHBOR:
+        rows, columns = _nearest(array.shape[-3], height), _nearest(array.shape[-2], width)
+        return Tensor(array.take(rows, -3).take(columns, -2))
+    return Tensor(pixels.resize(array, (height, width)))
+
+
+def _fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+    scale = min(np.float32(height) / np.float32(old[0]), np.float32(width) / np.float32(old[1]))
+    return int(np.round(scale * np.float32(old[0]))), int(np.round(scale * np.float32(old[1])))
+
+
+def _nearest(old: int, new: int) -> NDArray[np.int64]:
+    scale = np.float32(old) / np.float32(new)
+    return np.minimum(((np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale).astype(np.int64), old - 1)
+
+
+@operation("image.convert_image_dtype")
+def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+    """Convert and scale: floats are between 0 and 1, integers between 0 and their largest value."""
+    tensor, wanted = as_tensor(image), as_dtype(dtype)
+    array, found = tensor._array, tensor.dtype
+    if not all(one.is_floating or one.is_integer for one in (found, wanted)):
+        raise AttributeError("images are floating point or integer")
+    if found == wanted:
+        return tensor
+    if found.is_floating:
+        if wanted.is_floating:
+            return Tensor(cast_array(array, wanted))
+        return _as(array * array.dtype.type(wanted.max + 0.5), wanted, saturate)
+    if wanted.is_floating:
+        return Tensor(cast_array(array, wanted) * wanted.numpy.type(1.0 / found.max))
+    if found.max > wanted.max:
+        return _as(array // array.dtype.type((found.max + 1) // (wanted.max + 1)), wanted, saturate)
+    return Tensor(_as(array, wanted, saturate)._array * wanted.numpy.type((wanted.max + 1) // (found.max + 1)))
+
+
+def _as(array: NDArray[Any], dtype: Any, saturate: bool) -> Tensor:
+    return saturate_cast(Tensor(array), dtype) if saturate else Tensor(cast_array(array, dtype))
+
+
+@operation("image.per_image_standardization")
+def per_image_standardization(image: Any) -> Tensor:
+    """Scale each image to mean 0 and variance 1."""
+    array = _image(image).astype(np.float32)
+    mean = array.mean((-3, -2, -1), keepdims=True, dtype=np.float32)
+    deviation = array.std((-3, -2, -1), keepdims=True, dtype=np.float32)
+    least = np.float32(1 / np.sqrt(np.prod(array.shape[-3:])))
+    return Tensor((array - mean) / np.maximum(deviation, least))
+
+
+@operation("image.flip_left_right")
+def flip_left_right(image: Any) -> Tensor:
+    """Mirror at the vertical axis."""
+    return Tensor(_image(image)[..., ::-1, :])
+
+
+@operation("image.flip_up_down")
+def flip_up_down(image: Any) -> Tensor:
+    """Mirror at the horizontal axis."""
+    return Tensor(_image(image)[..., ::-1, :, :])
+
+
+@operation("image.rot90")
+def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
+    """Turn counter-clockwise by quarters."""
+    return Tensor(np.rot90(_image(image), k, (-3, -2)))
+
+
+@operation("image.random_flip_left_right")
+def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
+    """Mirror at the vertical axis, or not; each image of a batch on its own."""
+    return _flipped(_image(image), -2, seed)
+
+
+@operation("image.random_flip_up_down")
+def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
+    """Mirror at the horizontal axis, or not; each image of a batch on its own."""
+    return _flipped(_image(image), -3, seed)
+
+
+def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
+    flips = generator(seed).random((*array.shape[:-3], 1, 1, 1)) < 0.5
+    return Tensor(np.where(flips, np.flip(array, axis), array))
+
+
+@operation("image.random_brightness")
+def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
+    """Make lighter or darker."""
+    return adjust_brightness(image, generator(seed).uniform(-max_delta, max_delta))
+
+
+@operation("image.random_contrast")
+def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
+    """Change the contrast."""
+    return adjust_contrast(image, generator(seed).uniform(lower, upper))
+
+
+@operation("image.random_crop")
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Cut out a part of a size, anywhere."""
+    array, wanted = as_array(value), as_shape(size)
+    room = np.array(array.shape) - np.array(wanted)
+    if len(wanted) != array.ndim or (room < 0).any():
+        raise InvalidArgumentError(f"Need value.shape >= size, got {array.shape} and {wanted}")
+    starts = generator(seed).integers(0, room + 1)
+    return Tensor(array[tuple(slice(start, start + length) for start, length in zip(starts, wanted, strict=True))])
+
+
+@operation("image.adjust_brightness")
+def adjust_brightness(image: Any, delta: Any) -> Tensor:
+    """Add to all pixels of an image of floats; of integers, as a part of their range."""
+    tensor = as_tensor(image)
+    return _in_floats(tensor, lambda array: array + array.dtype.type(delta))
+
+
+@operation("image.adjust_contrast")
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+    """Move all pixels away from the mean of their channel."""
+
+    def adjust(array: NDArray[Any]) -> NDArray[Any]:
+        mean = array.mean((-3, -2), keepdims=True, dtype=np.float32).astype(array.dtype)
+        adjusted: NDArray[Any] = (array - mean) * array.dtype.type(contrast_factor) + mean
+        return adjusted
+
+    return _in_floats(as_tensor(images), adjust)
+
+
+def _in_floats(tensor: Tensor, function: Any) -> Tensor:
+    if tensor.dtype.is_floating and tensor.dtype.name in ("float16", "float32"):
+        return Tensor(function(tensor._array))
+    changed = Tensor(function(convert_image_dtype(tensor, float32)._array))
+    return convert_image_dtype(changed, tensor.dtype, saturate=True)
+
+
+@operation("image.rgb_to_grayscale")
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+    """Weigh red, green and blue to gray."""
+    tensor = as_tensor(images)
+    colour = convert_image_dtype(tensor, float32)._array
+    gray = (colour @ np.array([0.2989, 0.5870, 0.1140], np.float32))[..., None]
+    return convert_image_dtype(Tensor(gray), tensor.dtype)
+
+
+@operation("image.grayscale_to_rgb")
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    """Repeat gray three times."""
+    array = as_array(images)
+    if array.shape[-1] != 1:
+        raise ValueError(f"expected one channel, found shape {array.shape}")
+    return Tensor(np.repeat(array, 3, -1))
+
+
+@operation("image.central_crop")
+def central_crop(image: Any, central_fraction: float) -> Tensor:
+    """Keep the middle part."""
+    array = _image(image)
+    if not 0 < central_fraction <= 1:
+        raise ValueError("central_fraction must be within (0, 1]")
+    height, width = array.shape[-3:-1]
+    top = int((height - height * central_fraction) / 2)
+    left = int((width - width * central_fraction) / 2)
+    return Tensor(array[..., top : height - top, left : width - left, :])
+
+
+@operation("image.crop_to_bounding_box")
+def crop_to_bounding_box(
+    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
+) -> Tensor:
+    """Cut out a rectangle."""
+    array = _image(image)
+    top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
+    if min(top, left) < 0 or min(height, width) < 1 or top + height > array.shape[-3] or left + width > array.shape[-2]:
+        raise ValueError(f"a rectangle {height} x {width} at ({top}, {left}) is not inside {array.shape}")
+    return Tensor(array[..., top : top + height, left : left + width, :])
+
+
+@operation("image.pad_to_bounding_box")
+def pad_to_bounding_box(
+    image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
+) -> Tensor:
+    """Put an image into a larger one of zeros."""
+    array = _image(image)
+    top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
+    rows, columns = array.shape[-3:-1]
+    if min(top, left) < 0 or top + rows > height or left + columns > width:
+        raise ValueError(f"an image of shape {array.shape} at ({top}, {left}) is not inside {height} x {width}")
+    padded = np.zeros((*array.shape[:-3], height, width, array.shape[-1]), array.dtype)
+    padded[..., top : top + rows, left : left + columns, :] = array
+    return Tensor(padded)
+
+
+@operation("image.resize_with_crop_or_pad")
+def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
+    """Cut or pad around the middle."""
+    array = _image(image)
+    height, width = int(target_height), int(target_width)
+    if min(height, width) < 1:
+        raise ValueError("target_height and target_width must be > 0.")
+    more_rows, more_columns = height - array.shape[-3], width - array.shape[-2]
+    top, left = max(-more_rows // 2, 0), max(-more_columns // 2, 0)
+    cropped = array[..., top : top + height, left : left + width, :]
+    return pad_to_bounding_box(Tensor(cropped), max(more_rows // 2, 0), max(more_columns // 2, 0), height, width)
+
+
+def _image(value: Any) -> NDArray[Any]:
+    array = as_array(value)
+    if array.ndim < 3 or not of_numpy(array.dtype).is_numeric:
+        raise ValueError(
+            f"expected an image [..., height, width, channels], found {array.dtype} of shape {array.shape}"
+        )
+    return array

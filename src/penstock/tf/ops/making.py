@@ -1,0 +1,152 @@
+"""Operations that make tensors, and that tell their shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.tf.convert import as_array, as_shape, as_tensor
+from penstock.tf.dtypes import as_dtype, float32, int32, of_numpy
+from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.operation import operation
+from penstock.tf.shape import ShapeLike, TensorShape
+from penstock.tf.tensor import Tensor
+
+
+@operation("convert_to_tensor")
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+    """Answer a value as a tensor."""
+    if dtype is None and dtype_hint is not None and not isinstance(value, Tensor):
+        try:
+            return as_tensor(value, dtype_hint)
+        except (TypeError, ValueError):
+            pass  # a hint, no more
+    return as_tensor(value, dtype)
+
+
+@operation("constant")
+def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str = "Const") -> Tensor:
+    """Make a tensor; a single value fills ``shape``."""
+    array = as_array(value, dtype)
+    if shape is not None:
+        wanted = as_shape(shape)
+        size = int(np.prod(wanted, dtype=np.int64))
+        if array.size == 1:
+            array = np.full(wanted, array.reshape(())[()], array.dtype)
+        elif array.size != size:
+            raise TypeError(f"a value of {array.size} elements does not make a tensor of shape {wanted}")
+        array = array.reshape(wanted)
+    return Tensor(array.copy() if isinstance(value, np.ndarray) else array)
+
+
+@operation("zeros")
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Make a tensor of zeros, or of empty strings."""
+    return fill(shape, zero_of(as_dtype(dtype).numpy))
+
+
+@operation("ones")
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Make a tensor of ones."""
+    return Tensor(np.ones(as_shape(shape), as_dtype(dtype).numpy))
+
+
+@operation("zeros_like")
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Make a tensor of zeros of the same shape."""
+    array = as_array(input)
+    return zeros(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
+
+
+@operation("ones_like")
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Make a tensor of ones of the same shape."""
+    array = as_array(input)
+    return ones(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
+
+
+@operation("fill")
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """Make a tensor of one value."""
+    one = as_array(value)
+    return Tensor(np.full(as_shape(dims), one[()], one.dtype))
+
+
+def zero_of(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Answer zero, or an empty string."""
+    zero = np.zeros((), dtype)
+    if dtype.hasobject:
+        zero[()] = b""
+    return zero
+
+
+@operation("range")
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """Count from ``start`` up to, and without, ``limit``."""
+    if limit is None:
+        start, limit = 0, start
+    parts = [as_array(part, dtype) if not isinstance(part, Tensor) else part._array for part in (start, limit, delta)]
+    found = parts[0].dtype if dtype is not None else np.result_type(*parts)
+    bounds: list[Any] = [part.astype(found)[()] for part in parts]
+    first, last, step = bounds
+    if step == 0:
+        raise InvalidArgumentError("Requires delta != 0")
+    if (step > 0 and first > last) or (step < 0 and first < last):
+        raise InvalidArgumentError(f"Requires start <= limit when delta > 0, and >= when delta < 0: {first}, {last}")
+    return Tensor(np.arange(first, last, step, dtype=found))
+
+
+@operation("shape")
+def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """Answer the sizes as a tensor."""
+    return Tensor(np.array(as_array(input).shape, as_dtype(out_type).numpy))
+
+
+@operation("size")
+def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """Answer the number of elements."""
+    return Tensor(np.array(as_array(input).size, as_dtype(out_type).numpy))
+
+
+@operation("rank")
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Answer the number of dimensions."""
+    return Tensor(np.array(as_array(input).ndim, np.int32))
+
+
+@operation("identity")
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """Answer the tensor itself."""
+    return as_tensor(input)
+
+
+@operation("ensure_shape")
+def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """Raise unless the tensor has the shape."""
+    found = as_tensor(x)
+    if not TensorShape(shape).is_compatible_with(found.shape):
+        raise InvalidArgumentError(f"a tensor of shape {found.shape} is not compatible with {TensorShape(shape)}")
+    return found
+
+
+@operation("one_hot")
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Mark each index in a row of ``depth`` values."""
+    given = next((of_numpy(as_array(value).dtype) for value in (on_value, off_value) if value is not None), float32)
+    wanted = given if dtype is None else as_dtype(dtype)
+    on, off = (
+        as_array(1 if on_value is None else on_value, wanted),
+        as_array(0 if off_value is None else off_value, wanted),
+    )
+    marked = as_array(indices)[..., None] == np.arange(int(depth))
+    return Tensor(np.moveaxis(np.where(marked, on, off), -1, -1 if axis is None else axis))

@@ -1,0 +1,180 @@
+"""Operations that make fewer elements of many, and that order them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.tf.convert import as_array
+from penstock.tf.dtypes import as_dtype, int32, int64, of_numpy
+from penstock.tf.dtypes import bool as tf_bool
+from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.operation import operation
+from penstock.tf.tensor import Tensor
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "argsort",
+    "cumsum",
+    "reduce_all",
+    "reduce_any",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_std",
+    "reduce_sum",
+    "reduce_variance",
+    "sequence_mask",
+    "sort",
+    "unique",
+]
+
+
+def _axes(array: NDArray[Any], axis: Any) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(array.ndim))
+    axes = tuple(int(place) for place in np.atleast_1d(np.asarray(axis)))
+    if any(not -array.ndim <= place < array.ndim for place in axes):
+        raise InvalidArgumentError(f"Invalid reduction dimension {axes} for input with {array.ndim} dimensions.")
+    return axes
+
+
+def _reduction(name: str, function: Callable[..., Any], *, of_bools: bool = False) -> Callable[..., Tensor]:
+    @operation(name)
+    def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+        array = as_array(input_tensor, tf_bool if of_bools else None)
+        if not of_bools and not of_numpy(array.dtype).is_numeric:
+            raise InvalidArgumentError(f"the operation takes numbers, not {of_numpy(array.dtype).name}")
+        with np.errstate(all="ignore"):
+            reduced = np.asarray(function(array, axis=_axes(array, axis), keepdims=keepdims))
+        return Tensor(reduced.astype(array.dtype, copy=False))
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _sum(array: NDArray[Any], **options: Any) -> Any:
+    return np.sum(array, dtype=array.dtype, **options)
+
+
+def _mean(array: NDArray[Any], **options: Any) -> Any:
+    count = np.prod([array.shape[place] for place in options["axis"]], dtype=np.int64)
+    total = _sum(array, **options)
+    if not of_numpy(array.dtype).is_integer:
+        return (total / array.dtype.type(count)).astype(array.dtype)
+    if not count:
+        return np.zeros_like(total)
+    return np.trunc(total / count)  # as C divides
+
+
+def _extreme(function: Callable[..., Any], *, largest: bool) -> Callable[..., Any]:
+    def reduce(array: NDArray[Any], **options: Any) -> Any:
+        dtype = of_numpy(array.dtype)
+        if dtype.is_floating:
+            nothing: Any = -np.inf if largest else np.inf
+        else:
+            nothing = dtype.min if largest else dtype.max
+        return function(array, initial=nothing, **options)
+
+    return reduce
+
+
+reduce_sum = _reduction("reduce_sum", _sum)
+reduce_mean = _reduction("reduce_mean", _mean)
+reduce_max = _reduction("reduce_max", _extreme(np.max, largest=True))
+reduce_min = _reduction("reduce_min", _extreme(np.min, largest=False))
+reduce_prod = _reduction("reduce_prod", lambda array, **options: np.prod(array, dtype=array.dtype, **options))
+reduce_std = _reduction("reduce_std", np.std)
+reduce_variance = _reduction("reduce_variance", np.var)
+reduce_any = _reduction("reduce_any", np.any, of_bools=True)
+reduce_all = _reduction("reduce_all", np.all, of_bools=True)
+
+
+@operation("argmax")
+def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
+    """Answer where the largest element is, the first of equals."""
+    return _arg(np.argmax, input, axis, output_type)
+
+
+@operation("argmin")
+def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
+    """Answer where the smallest element is, the first of equals."""
+    return _arg(np.argmin, input, axis, output_type)
+
+
+def _arg(function: Callable[..., Any], values: Any, axis: Any, output_type: Any) -> Tensor:
+    array = as_array(values)
+    (place,) = _axes(array, 0 if axis is None else axis)
+    if not array.shape[place]:
+        raise InvalidArgumentError(f"Reduction axis {place} is empty in shape {list(array.shape)}")
+    return Tensor(np.asarray(function(array, axis=place)).astype(as_dtype(output_type).numpy))
+
+
+@operation("cumsum")
+def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Add up along a dimension."""
+    array = as_array(x)
+    ordered = np.flip(array, axis) if reverse else array
+    summed = np.cumsum(ordered, axis, dtype=array.dtype)
+    if exclusive:
+        summed = summed - ordered
+    return Tensor(np.flip(summed, axis) if reverse else summed)
+
+
+@operation("sort")
+def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """Sort along a dimension."""
+    ordered = np.sort(as_array(values), axis)
+    return Tensor(np.flip(ordered, axis) if _descending(direction) else ordered)
+
+
+@operation("argsort")
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """Answer the order that sorts; equals keep theirs."""
+    array = as_array(values)
+    if _descending(direction):  # from behind, so that equals keep their order
+        backwards = np.argsort(np.flip(array, axis), axis, kind="stable")
+        order = np.flip(array.shape[axis] - 1 - backwards, axis)
+    else:
+        order = np.argsort(array, axis, kind="stable")
+    return Tensor(order.astype(np.int32))
+
+
+def _descending(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"direction must be ASCENDING or DESCENDING, not {direction}")
+    return direction == "DESCENDING"
+
+
+class Unique(NamedTuple):
+    """The values that differ, in the order of their first places, and for each element which of them it is."""
+
+    y: Tensor
+    idx: Tensor
+
+
+@operation("unique")
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+    """Answer the values that differ, and for each element which of them it is."""
+    array = as_array(x)
+    if array.ndim != 1:
+        raise InvalidArgumentError("unique expects a 1D vector.")
+    numbers: dict[Any, int] = {}
+    places = [numbers.setdefault(value, len(numbers)) for value in array.tolist()]
+    first = np.unique(np.array(places, np.int64), return_index=True)[1]
+    return Unique(Tensor(array[first]), Tensor(np.array(places, as_dtype(out_idx).numpy)))
+
+
+@operation("sequence_mask")
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = tf_bool, name: str | None = None) -> Tensor:
+    """Mark the first elements of each row, as many as its length."""
+    array = as_array(lengths)
+    width = int(array.max(initial=0)) if maxlen is None else int(maxlen)
+    return Tensor((np.arange(width) < array[..., None]).astype(as_dtype(dtype).numpy))

@@ -1,0 +1,223 @@
+"""``tf.strings``: operations on tensors of bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.tf.convert import as_array, object_array
+from penstock.tf.dtypes import as_dtype, float32, of_numpy, string
+from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.operation import operation
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.tensor import Tensor
+
+_SPACE = b" \t\n\v\f\r"
+
+
+def strings_of(value: Any) -> NDArray[Any]:
+    """Answer a tensor of strings as an array."""
+    array = as_array(value)
+    if array.dtype != object and array.size:
+        raise InvalidArgumentError(f"expected strings, found {of_numpy(array.dtype).name}")
+    return array
+
+
+def _each(function: Callable[[bytes], Any], value: Any, dtype: Any = string) -> Tensor:
+    array = strings_of(value)
+    found = object_array(map(function, array.ravel()), array.shape)
+    return Tensor(found if dtype == string else found.astype(as_dtype(dtype).numpy))
+
+
+def _checked_unit(unit: str) -> bool:
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise ValueError(f"unit must be BYTE or UTF8_CHAR, not {unit}")
+    return unit == "UTF8_CHAR"
+
+
+@operation("strings.length")
+def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """Count bytes, or characters."""
+    if _checked_unit(unit):  # all bytes but those that continue a character
+        return _each(lambda text: sum(byte & 0xC0 != 0x80 for byte in text), input, "int32")
+    return _each(len, input, "int32")
+
+
+@operation("strings.lower")
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Make capitals small: those of ASCII, or with ``encoding="utf-8"`` all."""
+    return _each(lambda text: text.decode().lower().encode() if _is_utf8(encoding) else text.lower(), input)
+
+
+@operation("strings.upper")
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Make small letters capitals: those of ASCII, or with ``encoding="utf-8"`` all."""
+    return _each(lambda text: text.decode().upper().encode() if _is_utf8(encoding) else text.upper(), input)
+
+
+def _is_utf8(encoding: str) -> bool:
+    if encoding not in ("", "utf-8"):
+        raise InvalidArgumentError(f'encoding must be "" or "utf-8", not {encoding!r}')
+    return encoding == "utf-8"
+
+
+@operation("strings.strip")
+def strip(input: Any, name: str | None = None) -> Tensor:
+    """Remove white space at both ends."""
+    return _each(lambda text: text.strip(_SPACE), input)
+
+
+@operation("strings.join")
+def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+    """Join strings, element by element."""
+    arrays = [strings_of(value) for value in inputs]
+    between = separator.encode() if isinstance(separator, str) else bytes(separator)
+    shape = next((array.shape for array in arrays if array.ndim), ())
+    if any(array.ndim and array.shape != shape for array in arrays):
+        raise InvalidArgumentError(f"expected scalars and tensors of one shape, found {[a.shape for a in arrays]}")
+    columns = [np.broadcast_to(array, shape).ravel() for array in arrays]
+    return Tensor(object_array((between.join(parts) for parts in zip(*columns, strict=True)), shape))
+
+
+@operation("strings.reduce_join")
+def reduce_join(
+    inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "", name: str | None = None
+) -> Tensor:
+    """Join strings along a dimension, or all of them."""
+    array = strings_of(inputs)
+    between = separator.encode()
+    if axis is None:
+        joined = object_array([between.join(array.ravel())], ())
+        return Tensor(joined.reshape((1,) * array.ndim) if keepdims else joined)
+    rows = np.moveaxis(array, axis, -1)
+    shape = rows.shape[:-1]
+    joined = object_array(map(between.join, rows.reshape(-1, rows.shape[-1])), shape)
+    return Tensor(np.expand_dims(joined, axis) if keepdims else joined)
+
+
+@operation("strings.split")
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+    """Cut each string at a separator, or at white space."""
+    array = strings_of(input)
+    between = b"" if sep is None else (sep.encode() if isinstance(sep, str) else bytes(sep))
+
+    def cut(text: bytes) -> list[bytes]:
+        return (text.split(between, maxsplit) if text else [b""]) if between else text.split(None, maxsplit)
+
+    if not array.ndim:
+        parts = cut(array.item())
+        return Tensor(object_array(parts, (len(parts),)))
+    if array.ndim > 1:
+        raise InvalidArgumentError("strings of more than one dimension are split one row after another")
+    rows = [cut(text) for text in array]
+    flat = [part for row in rows for part in row]
+    return RaggedTensor.from_row_lengths(
+        Tensor(object_array(flat, (len(flat),))), Tensor(np.array([len(row) for row in rows], np.int64))
+    )
+
+
+_INTEGER = re.compile(rb"[+-]?[0-9]+")
+_FLOAT = re.compile(rb"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
+
+
+@operation("strings.to_number")
+def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
+    """Read numbers."""
+    wanted = as_dtype(out_type)
+
+    def read(text: bytes) -> Any:
+        stripped = text.strip(_SPACE)
+        if not (_INTEGER if wanted.is_integer else _FLOAT).fullmatch(stripped):
+            raise InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {text[:40]!r}")
+        number = int(stripped) if wanted.is_integer else float(stripped)
+        if wanted.is_integer and not wanted.min <= number <= wanted.max:
+            raise InvalidArgumentError(f"{wanted.name} does not hold {number}")
+        return number
+
+    with np.errstate(over="ignore"):
+        return _each(read, input, wanted)
+
+
+def _regex(pattern: Any) -> re.Pattern[bytes]:
+    return re.compile(pattern.encode() if isinstance(pattern, str) else bytes(as_array(pattern)[()]))
+
+
+@operation("strings.regex_replace")
+def regex_replace(
+    input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
+) -> Tensor:
+    """Replace what a regular expression matches."""
+    compiled = _regex(pattern)
+    text = rewrite.encode() if isinstance(rewrite, str) else bytes(as_array(rewrite)[()])
+    template = re.sub(rb"\\0", rb"\\g<0>", text)
+    return _each(lambda value: compiled.sub(template, value, 0 if replace_global else 1), input)
+
+
+@operation("strings.regex_full_match")
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Answer whether a regular expression matches the whole string."""
+    compiled = _regex(pattern)
+    return _each(lambda value: compiled.fullmatch(value) is not None, input, "bool")
+
+
+@operation("strings.substr")
+def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
+    """Cut a part out of each string."""
+    characters = _checked_unit(unit)
+    array, starts, sizes = np.broadcast_arrays(strings_of(input), as_array(pos), as_array(len))
+
+    def cut(value: bytes, start: int, size: int) -> bytes:
+        text: Any = value.decode() if characters else value
+        total = text.__len__()
+        if not -total <= start <= total:
+            raise InvalidArgumentError(f"pos {start} out of range for a string of {total}")
+        begin = start + total if start < 0 else start
+        part = text[begin : max(begin, begin + size)]
+        return bytes(part.encode() if characters else part)
+
+    return Tensor(object_array(map(cut, array.flat, starts.flat, sizes.flat), array.shape))
+
+
+@operation("strings.as_string")
+def as_string(
+    input: Any,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Write numbers."""
+    array = as_array(input)
+    dtype = of_numpy(array.dtype)
+    if scientific and shortest:
+        raise InvalidArgumentError("Cannot select both scientific and shortest notation")
+    pad = fill + (str(width) if width > -1 else "")
+    if dtype.is_bool:
+        texts = ["true" if value else "false" for value in array.flat]
+    elif dtype.is_floating:
+        kind = "e" if scientific else "g" if shortest else "f"
+        exact = "" if precision < 0 else f".{precision}"
+        texts = [f"%{pad}{exact}{kind}" % value for value in array.ravel().tolist()]
+    elif dtype.is_integer:
+        texts = [f"%{pad}d" % value for value in array.ravel().tolist()]
+    else:
+        raise InvalidArgumentError(f"as_string does not take {dtype.name}")
+    return Tensor(object_array((text.encode() for text in texts), array.shape))
+
+
+@operation("strings.bytes_split")
+def bytes_split(input: Any, name: str | None = None) -> Tensor:
+    """Take a string apart into its bytes."""
+    text = strings_of(input)[()]
+    return Tensor(object_array([text[place : place + 1] for place in range(len(text))], (len(text),)))
+
+
+def __getattr__(name: str) -> Any:
+    return attribute_of_tensorflow("strings", name)
