@@ -35,7 +35,9 @@ def test_what_is_not_in_the_data_layer_says_what_to_install():
 def test_other_attributes_come_from_an_installed_tensorflow(tmp_path):
     package = tmp_path / "tensorflow"
     package.mkdir()
-    (package / "__init__.py").write_text("class io:\n    decode_gif = 'their decode_gif'\nGradientTape = 'their tape'\n")
+    (package / "__init__.py").write_text(
+        "class io:\n    decode_gif = 'their decode_gif'\nGradientTape = 'their tape'\n"
+    )
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import penstock.tf as tf\n"
@@ -47,9 +49,9 @@ def test_other_attributes_come_from_an_installed_tensorflow(tmp_path):
 
 def test_keras_comes_from_keras_where_only_that_is_installed(tmp_path):
     (tmp_path / "keras.py").write_text("name = 'their keras'\n")
-    assert run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import penstock.tf as tf; print(tf.keras.name)") == (
-        "their keras"
-    )
+    assert run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import penstock.tf as tf; print(tf.keras.name)"
+    ) == ("their keras")
 
 
 def test_a_function_decorator_leaves_functions_as_they_are():
