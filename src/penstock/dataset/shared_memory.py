@@ -1,18 +1,20 @@
 """Objects between processes: their arrays lie in memory that both share, and only a file descriptor is sent.
 
-The memory has no name, so nobody has to remove it: it goes when the last process that has it lets go or dies. It is
-mapped as it lies, and an array keeps the mapping alive.
+The memory has no name, so nobody has to remove it: it goes when the last process that has it lets go or dies. The
+receiver reads it at once into memory of its own. To map it would save that copy, and cost a fault for every page; but
+each array that lives on would hold a mapping and a descriptor, of which a process has few.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 import socket
 import struct
 import tempfile
 from typing import Any
+
+import numpy as np
 
 _ALIGNMENT = 64
 
@@ -56,10 +58,9 @@ def receive(channel: socket.socket) -> Any:
         message, files = b"", []
     if not message or not files:
         raise EOFError("the other process has gone")
-    try:
-        memory = memoryview(mmap.mmap(files[0], 0))
-    finally:
-        os.close(files[0])
+    with os.fdopen(files[0], "rb") as file:
+        file.seek(0)  # both sides share the position
+        memory = np.fromfile(file, np.uint8).data
     (count,) = _COUNT.unpack_from(memory)
     sizes = struct.unpack_from(f"<{count}Q", memory, _COUNT.size)
     parts = []

@@ -15,24 +15,24 @@ class Supply:
         self._skip: int = 0 if is_start(place) else place["skip"]
         self._flow = upstream(self._up)
         self._block: Block | None = None
+        """What is at hand; a block that is used up is let go, so that its memory serves the next one."""
         self._used = 0
 
     @property
     def place(self) -> Cursor:
         """Where the next element is; a supply that is opened there goes on with it."""
         # It counts from the start of a block even at its end: what follows a block that was cut short is its error.
-        if self._block is None:
-            return {"up": self._up, "skip": self._skip}
-        return {"up": self._block.start, "skip": self._used}
+        return {"up": self._up, "skip": self._used + self._skip}
 
     def ready(self) -> int:
         """Count the elements at hand, and get some where there are none; 0: the flow has ended."""
-        while self._block is None or self._used == len(self._block):
+        while self._block is None:
             block = next(self._flow, None)
             if block is None:
                 return 0
-            self._block, self._used = block, min(self._skip, len(block))
+            self._up, self._used = block.start, min(self._skip, len(block))
             self._skip -= self._used
+            self._block = block if self._used < len(block) else None
         return len(self._block) - self._used
 
     def take(self, most: int) -> list[Block]:
@@ -48,6 +48,8 @@ class Supply:
         assert self._block is not None
         taken = part(self._block, self._used, self._used + count)
         self._used += count
+        if self._used == len(self._block):
+            self._block = None
         return taken
 
     def close(self) -> None:
