@@ -82,7 +82,7 @@ class Decoder:
         makes such an array for every dense column that ``out`` does not give: in pinned or shared memory, say.
         """
         chunks = _as_chunks(records)
-        return self._batch(self._native.decode(chunks, self._outputs(chunks, out or {}, allocate)), _locator(chunks))
+        return self.batch_of(self._native.decode(chunks, self._outputs(chunks, out or {}, allocate)), _locator(chunks))
 
     def decode_batches(
         self, chunks: Iterable[RecordChunk], size: int, *, allocate: Allocate | None = None
@@ -103,9 +103,9 @@ class Decoder:
                 ahead.append(part)
                 del part  # or its memory could not be used again while the consumer works
                 if len(ahead) > most_ahead:
-                    yield self._batch(queue.next(), _locator(ahead.popleft()))
+                    yield self.batch_of(queue.next(), _locator(ahead.popleft()))
             while ahead:
-                yield self._batch(queue.next(), _locator(ahead.popleft()))
+                yield self.batch_of(queue.next(), _locator(ahead.popleft()))
         finally:
             queue.close()
         if failure:
@@ -155,13 +155,19 @@ class Decoder:
             start=start,
             rows=rows,
         )
-        return FileBatches(native, paths, self._batch)
+        return FileBatches(native, paths, self.batch_of)
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = [planned.name for planned in self._plan.features]
         return _rebuild, (self._schema, names, self._validate, self._threads)
 
-    def _batch(self, decoded: Decoded, locate: Locate) -> Batch:
+    @property
+    def native(self) -> _core.NativeDecoder:
+        """The native decoder, for native readers that decode what they read; :meth:`batch_of` takes their answers."""
+        return self._native
+
+    def batch_of(self, decoded: Decoded, locate: Locate) -> Batch:
+        """Make a batch of what the native decoder answered; ``locate`` tells where a row comes from."""
         rows, columns, buffers, fault = decoded
         if fault is not None:
             raise self._error(fault, locate)

@@ -6,9 +6,10 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
@@ -31,6 +32,14 @@ class Reading:
     index: Where = "cache"
     salvage: bool = False
     """Index around damage, which would else be an error."""
+
+
+class Places(NamedTuple):
+    """Where rows are: their files, the offsets of their frames in these, and the lengths of their payloads."""
+
+    shards: NDArray[np.int32]
+    offsets: NDArray[np.uint64]
+    lengths: NDArray[np.uint64]
 
 
 class Shards:
@@ -99,6 +108,15 @@ class Shards:
         """Answer the file of each row, and its number in that file."""
         shards = np.searchsorted(self.starts, rows, side="right") - 1
         return shards, rows - self.starts[shards]
+
+    def places(self, rows: Ints) -> Places:
+        """Answer where rows are."""
+        shards, numbers = self.split(rows)
+        offsets, lengths = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
+        for shard in np.unique(shards).tolist():
+            mine = slice(None) if len(self.paths) == 1 else np.flatnonzero(shards == shard)
+            offsets[mine], lengths[mine] = self.indexes[shard].places(numbers[mine])
+        return Places(shards.astype(np.int32), offsets, lengths)
 
     @cached_property
     def identity(self) -> str:
