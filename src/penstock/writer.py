@@ -7,11 +7,15 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock._core import FrameBuffer
 from penstock.compression import by_extension, check, open_encoder
 from penstock.files import StrPath, locate
+from penstock.files.local import LocalFiles
+
+if TYPE_CHECKING:
+    from penstock.appending import End
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
 
@@ -34,6 +38,9 @@ class RecordWriter:
             records are in ``.<name>.<8 hex digits>.partial`` beside it, where those that were flushed are found after a
             crash. Without, records are written in place, over what was there; so they are to a device or a pipe.
         sync: Closing waits until the file is on the disk.
+        append: Go on behind the records of a local file that is plain or GZIP, in place. An incomplete record at its
+            end is cut off, with a warning, and kept in ``.<name>.torn``; any other damage is an error. The manifest of
+            its data set, beside it, is brought up to date by :meth:`close`.
 
     An error is final: after a write has failed, so does every later call, :meth:`close` included. A writer is for one
     thread at a time, and for the process that made it.
@@ -49,19 +56,32 @@ class RecordWriter:
         level: int = 2,
         atomic: bool = True,
         sync: bool = False,
+        append: bool = False,
     ) -> None:
         store, self._path = locate(path)
-        kind = by_extension(self._path) if compression is None else check(compression)
         if not 0 <= level <= 9:
             raise ValueError(f"level must be from 0 to 9, not {level}")
+        if append and not isinstance(store, LocalFiles):
+            raise ValueError(f"only a local file can be appended to, not {self._path}")
+        self._end: End | None = None
+        if append:
+            from penstock.appending import prepare
+
+            self._end = prepare(self._path, compression)
+            kind = self._end.compression
+        else:
+            kind = by_extension(self._path) if compression is None else check(compression)
         self._encoder = open_encoder(kind, level) if kind else None
         self._frames = FrameBuffer()
-        self._atomic = atomic
+        self._atomic = atomic and not append
         self._sync = sync
         self._count = 0
         self._failure: BaseException | None = None
         self._process = os.getpid()
-        self._upload = store.put(self._path, atomic=atomic)
+        if self._end is not None and isinstance(store, LocalFiles):
+            self._upload = store.append(self._path, self._end.offset)
+        else:
+            self._upload = store.put(self._path, atomic=atomic)
         self._closed = False
 
     @property
@@ -124,10 +144,16 @@ class RecordWriter:
         self._check_process()
         try:
             self._send()
-            if self._encoder is not None:
+            # A gzip file without records is an empty member, which TensorFlow takes for the end of the file.
+            goes_on = self._end is not None and self._end.offset > 0
+            if self._encoder is not None and (self._count or not goes_on):
                 for data in self._encoder.finish():
                     self._upload.write(data)
             self._upload.commit(sync=self._sync)
+            if self._end is not None:
+                from penstock.appending import follow
+
+                follow(self._path, self._end.records + self._count)
         except BaseException as error:
             self._failure = error
             self._give_up()

@@ -49,6 +49,10 @@ class LocalFiles:
     def put(self, path: str, *, atomic: bool) -> Upload:
         return LocalUpload(path, atomic=atomic)
 
+    def append(self, path: str, offset: int) -> Upload:
+        """Start to write behind the first ``offset`` bytes of a file, which stay; what follows them is cut off."""
+        return LocalUpload(path, atomic=False, offset=offset)
+
     def remove(self, path: str) -> None:
         os.unlink(path)
 
@@ -57,10 +61,11 @@ class LocalUpload:
     """A local file being written.
 
     With ``atomic`` the bytes go to ``.<name>.<8 hex digits>.partial`` in the same directory and :meth:`commit` renames;
-    what was flushed before a crash is found there. Without, they go to the file itself.
+    what was flushed before a crash is found there. Without, they go to the file itself, of which the first ``offset``
+    bytes stay.
     """
 
-    def __init__(self, path: str, *, atomic: bool) -> None:
+    def __init__(self, path: str, *, atomic: bool, offset: int = 0) -> None:
         if os.path.isdir(path):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
         self._path = path
@@ -73,10 +78,13 @@ class LocalUpload:
             self._path = os.path.realpath(path)
             folder, name = os.path.split(self._path)
             self._target = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
-        flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else os.O_TRUNC)
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else 0 if offset else os.O_TRUNC)
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self._target, flags, 0o666)
         try:
+            if offset:
+                os.ftruncate(self._descriptor, offset)
+                os.lseek(self._descriptor, offset, os.SEEK_SET)
             self._writer = _core.FileWriter(self._descriptor)
         except BaseException:
             os.close(self._descriptor)
