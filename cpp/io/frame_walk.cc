@@ -11,7 +11,7 @@ namespace {
 // How far into a piece its first frame is looked for: records so long that there is none are quickly walked over.
 constexpr std::uint64_t kSearchBytes = std::uint64_t{256} << 10;
 
-// Walked first, to see how long the records are.
+// Walked first, to see how long the records are; less, where pieces are smaller.
 constexpr std::uint64_t kProbeBytes = std::uint64_t{128} << 10;
 
 // Prolongs a run by the frames that start before `stop`; answers what is wrong with the frame where it ends.
@@ -63,9 +63,9 @@ void FrameWalk::walk_pieces(std::uint64_t stop) {
     return false;
   };
 
-  const std::uint64_t probe_start = found_.end, probe_records = found_.count;
-  if (!walk_to(std::min(stop, probe_start + kProbeBytes))) return;
-  const std::uint64_t origin = found_.end, step = options_.piece_bytes;
+  const std::uint64_t step = options_.piece_bytes, probe_start = found_.end, probe_records = found_.count;
+  if (!walk_to(std::min(stop, probe_start + std::min(step, kProbeBytes)))) return;
+  const std::uint64_t origin = found_.end;
   const bool hops = origin - probe_start >= (found_.count - probe_records) * HeaderWindow::kWorthHopping;
   if (options_.threads == 1 || hops || origin >= stop || stop - origin < 2 * step) {
     walk_to(stop);

@@ -47,7 +47,8 @@ HeaderWindow::Frame HeaderWindow::frame_at(std::uint64_t offset) {
 std::uint64_t HeaderWindow::find_frame(std::uint64_t from, std::uint64_t stop) {
   while (from < stop && file_size_ - from >= kFrameOverhead) {
     const std::byte* bytes = see(from, kFrameOverhead, kWindowBytes);
-    const auto size = static_cast<std::size_t>(end_ - from);
+    // A header that starts before `stop` may end behind it.
+    const auto size = static_cast<std::size_t>(std::min(end_ - from, stop - from + kHeaderBytes - 1));
     const std::size_t found = find_header({bytes, size}, 0);
     if (found == size) {
       // The last bytes may be the start of a header that the next read completes.
@@ -55,7 +56,7 @@ std::uint64_t HeaderWindow::find_frame(std::uint64_t from, std::uint64_t stop) {
       continue;
     }
     from += found;
-    if (from < stop && frame_at(from).fault == FaultKind::kNone) return from;
+    if (frame_at(from).fault == FaultKind::kNone) return from;
     ++from;
   }
   return kNowhere;

@@ -14,6 +14,7 @@
 #include "io/file_batches.h"
 #include "io/file_records.h"
 #include "io/file_writer.h"
+#include "io/frame_walk.h"
 #include "io/record_fetcher.h"
 #include "io/workers.h"
 #include "tests/columns.h"
@@ -132,9 +133,20 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
   for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
 }
 
+void check_walk(Random& random, const TemporaryFile& file) {
+  FrameWalkOptions options;
+  options.threads = 3;
+  options.piece_bytes = random.one_in(2) ? 100 : 1000;
+  FrameWalk walk(file.path, options);
+  while (walk.advance(std::size_t{16} << 10)) {
+  }
+  require(walk.records() == kRecords && walk.position() == walk.file_size(), "the walk misses records");
+}
+
 void check(Random& random) {
   const TemporaryFile file;
   write_file(random, file);
+  check_walk(random, file);
   read_file(file, 1);  // the other blocks are on their way when the reader goes
   const std::vector<Chunk> chunks = read_file(file, kRecords);
   std::size_t rows = 0;

@@ -32,8 +32,6 @@ def walked(path: Path, *, threads: int, piece: int, stride: int) -> tuple[list[i
     return lengths, walk
 
 
-# The first bytes are walked by one thread, to see how long records are: what follows them is cut into pieces.
-PROBED = framing.frame(bytes(1000)) * 140
 LARGE = framing.frame(bytes(50_000))
 
 # What a payload may hold to lead a search astray: whole frames, headers that claim what follows, or more than there is.
@@ -47,16 +45,16 @@ inner = st.one_of(
 payloads = st.lists(st.lists(inner, max_size=4).map(b"".join), min_size=1, max_size=30)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     payloads=payloads,
-    large=st.integers(0, 3),
+    large=st.integers(0, 2),
     threads=st.integers(1, 4),
-    piece=st.sampled_from([16, 17, 100, 1000, 4096, 100_000]),
-    stride=st.sampled_from([1, 5000, 300_000, 1 << 30]),
+    piece=st.sampled_from([1, 16, 17, 100, 1000, 100_000]),
+    stride=st.sampled_from([1, 500, 30_000, 1 << 30]),
 )
 def test_any_pieces_give_what_a_plain_walk_gives(tmp_path, payloads, large, threads, piece, stride):
-    data = PROBED + framing.frames(payloads) + LARGE * large + framing.frames(payloads)
+    data = framing.frames(payloads) + LARGE * large + framing.frames(payloads)
     path = tmp_path / "some.tfrecord"
     path.write_bytes(data)
     lengths, walk = walked(path, threads=threads, piece=piece, stride=stride)
