@@ -76,7 +76,7 @@ def _find(path: str, identity: Identity, compression: str, where: Where, stale: 
     except IndexFileError as error:
         if stale == "error":
             raise
-        warnings.warn(f"an index is passed over: {error}", stacklevel=4)
+        warnings.warn(f"an index is passed over: {error}", stacklevel=3)
     if index is None and where == "cache":
         try:
             index = read_index(path_in_cache(identity), identity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -70,7 +71,9 @@ def reporting(path: str, size: int, progress: Progress | bool | None) -> Iterato
     def report(done: int) -> None:
         nonlocal bar
         if bar is None and terminal and time.monotonic() - begin > _SHOWN_AFTER_SECONDS:
-            bar = _BARS.add(f"building the index of {path}", size)
+            name = path.replace(os.sep, "/").rpartition("/")[2]
+            # A name may hold what a terminal obeys.
+            bar = _BARS.add(f"building the index of {name if name.isprintable() else ascii(name)}", size)
         if bar is not None:
             _BARS.update(bar, done)
 
