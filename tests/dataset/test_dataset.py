@@ -159,6 +159,38 @@ def test_batches_are_padded_bucketed_and_taken_apart(shards):
         assert (lengths < 2).all() or (lengths >= 2).all()
 
 
+def test_what_is_cached_is_computed_once_and_shuffled_anew(shards):
+    calls: list[int] = []
+
+    def costly(row):
+        calls.append(int(row["id"]))
+        return row
+
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).map(costly).cache().shuffle(1)
+    first, second = ids(ds), ids(ds)
+    assert sorted(calls) == sorted(first) == sorted(second) == list(range(TOTAL))
+    assert first != second
+
+
+def test_a_cache_on_disk_is_found_again_and_never_stale(shards, tmp_path):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    folder = tmp_path / "kept"
+    assert ids(ds.map(_tripled).cache(folder)) == [3 * number for number in range(TOTAL)]
+    assert ids(ds.map(_tripled).cache(folder)) == [3 * number for number in range(TOTAL)]
+    assert len(list(folder.iterdir())) == 1
+    assert ids(ds[:4].map(_tripled).cache(folder)) == [0, 3, 6, 9]
+    assert ids(ds.map(_quadrupled).cache(folder)) == [4 * number for number in range(TOTAL)]
+    assert len(list(folder.iterdir())) == 3
+
+
+def _tripled(row):
+    return {"id": row["id"] * 3}
+
+
+def _quadrupled(row):
+    return {"id": row["id"] * 4}
+
+
 def test_a_data_set_crosses_to_other_processes(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
     assert ids(pickle.loads(pickle.dumps(ds))) == ids(ds.epoch(0))

@@ -146,6 +146,8 @@ def resumed_at_every_step(ds: ps.Dataset, model: Model) -> None:
         lambda ds: ds.map(doubled, workers=2).batch(4).prefetch(2),
         lambda ds: ds.filter(is_even).shuffle(3, window=4).take(9),
         lambda ds: ds.bucket([2, 3], 3, key="items"),
+        lambda ds: ds.cache().repeat(2).batch(4),
+        lambda ds: ds.map(doubled).cache().shuffle(1).repeat(2).batch(4),
         lambda ds: ds.batch(3).unbatch().skip(2),
         lambda ds: ds.filter(is_even).concat(ds.map(doubled)).batch(7),
         lambda ds: ds.mix(ds.map(doubled), weights=[2, 1], seed=3),

@@ -64,3 +64,13 @@ def _functions(pipeline: Pipeline) -> Iterator[Callable[..., Any]]:
         if is_dataclass(stage):
             values = (getattr(stage, field.name) for field in fields(stage))
             yield from (value for value in values if callable(value))
+
+
+def is_in_memory(pipeline: Pipeline) -> bool:
+    """Whether all elements are kept in memory, but for what is done to each of them behind the cache."""
+    for stage in reversed(pipeline.stages):
+        if isinstance(stage, Cached):
+            return True
+        if not stage.one_to_one:
+            return False
+    return False

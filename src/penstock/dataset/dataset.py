@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.dataset import stages
 from penstock.dataset.access import element_at, elements_at
 from penstock.dataset.arguments import check_at_least, positions_in
-from penstock.dataset.found import find_data
+from penstock.dataset.caching import cache_stage, is_in_memory
+from penstock.dataset.found import open_source
 from penstock.dataset.iterator import DatasetIterator
 from penstock.dataset.joining import Concatenated, Mixture, Stop, Zipped
 from penstock.dataset.order import (
@@ -32,23 +35,8 @@ from penstock.dataset.order import (
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import shown
 from penstock.dataset.reads import Reads
-from penstock.dataset.source.shards import Reading, Shards
-from penstock.dataset.source.source import OnError, Source
-from penstock.dataset.stages import (
-    Batched,
-    Bucketed,
-    Filter,
-    Map,
-    Packed,
-    Prefetched,
-    RepeatedFlow,
-    Skipped,
-    Stage,
-    Strided,
-    Taken,
-    Unbatched,
-    WindowShuffled,
-)
+from penstock.dataset.source.shards import Reading
+from penstock.dataset.source.source import OnError
 from penstock.dataset.stages.padding import Padding
 from penstock.files import StrPath
 from penstock.index import Where
@@ -101,7 +89,6 @@ class Dataset:
     ) -> None:
         if not callable(on_error) and on_error not in ("raise", "skip"):
             raise ValueError(f"on_error is 'raise', 'skip' or a function, not {on_error!r}")
-        found = find_data(paths)
         reading = Reading(
             compression=compression,
             verify=verify,
@@ -110,10 +97,8 @@ class Dataset:
             index=index,
             salvage=on_error != "raise",
         )
-        shards = Shards(found.files, reading, found.counts)
-        chosen = tuple(columns) if columns is not None else None
-        source = Source(shards, schema if schema is not None else found.describe(), chosen, on_error)
-        self._pipeline = Pipeline(Reads(source, AllRows(shards)))
+        source = open_source(paths, schema, columns, on_error, reading)
+        self._pipeline = Pipeline(Reads(source, AllRows(source.shards)))
         self._next_epoch = 0
 
     @classmethod
@@ -196,11 +181,13 @@ class Dataset:
         """
         check_at_least("seed", seed, 0)
         if window is None:
-            return self._reorder(lambda order: Shuffled(order, seed), None, "shuffle() without a window")
+            # What is in memory anyway is shuffled there.
+            flow = stages.WindowShuffled(seed, sys.maxsize) if is_in_memory(self._pipeline) else None
+            return self._reorder(lambda order: Shuffled(order, seed), flow, "shuffle() without a window")
         check_at_least("window", window, 1)
         reads = self._pipeline.reads
         if reads is None:
-            return self._then(WindowShuffled(seed, window))
+            return self._then(stages.WindowShuffled(seed, window))
         shards = reads.source.shards
         return self._reorder(lambda order: Windowed(order, seed, window, shards), None, "shuffle()")
 
@@ -230,24 +217,24 @@ class Dataset:
                 return order.divided(rank, world, remainder)
             return Ranked(order, rank, world, remainder)
 
-        flow = Strided(rank, world) if remainder == "keep" else None
+        flow = stages.Strided(rank, world) if remainder == "keep" else None
         return self._reorder(share, flow, "an even shard()")
 
     def repeat(self, times: int | None = None) -> Dataset:
         """Go through the data ``times``, or without end; shuffled anew each time."""
         if times is not None:
             check_at_least("times", times, 0)
-        return self._reorder(lambda order: Repeated(order, times), RepeatedFlow(times), "repeat()")
+        return self._reorder(lambda order: Repeated(order, times), stages.RepeatedFlow(times), "repeat()")
 
     def take(self, count: int) -> Dataset:
         """End after ``count`` elements."""
         check_at_least("count", count, 0)
-        return self._reorder(lambda order: Range(order, 0, count), Taken(count), "take()")
+        return self._reorder(lambda order: Range(order, 0, count), stages.Taken(count), "take()")
 
     def skip(self, count: int) -> Dataset:
         """Start behind ``count`` elements."""
         check_at_least("count", count, 0)
-        return self._reorder(lambda order: Range(order, count, None), Skipped(count), "skip()")
+        return self._reorder(lambda order: Range(order, count, None), stages.Skipped(count), "skip()")
 
     def epoch(self, number: int) -> Dataset:
         """Let the next ``iter()`` be this epoch."""
@@ -291,13 +278,13 @@ class Dataset:
         that wants randomness is given ``seed`` and takes a second argument: a NumPy generator of its own for each
         element and epoch, the same whatever the workers, the ranks and the step that a run was resumed at.
         """
-        return self._then(Map(fn, workers=workers, processes=processes, seed=seed))
+        return self._then(stages.Map(fn, workers=workers, processes=processes, seed=seed))
 
     def filter(
         self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
     ) -> Dataset:
         """Keep the elements that a function answers true to; the arguments are those of :meth:`map`."""
-        return self._then(Filter(fn, workers=workers, processes=processes, seed=seed))
+        return self._then(stages.Filter(fn, workers=workers, processes=processes, seed=seed))
 
     def batch(self, size: int, *, drop_last: bool = False, pad: Padding = None) -> Dataset:
         """Group elements into batches of columns; the last may be smaller, or is dropped.
@@ -309,8 +296,8 @@ class Dataset:
         reads = self._pipeline.reads
         # Where records may be passed over, which rows make a batch is known when they were read.
         if reads is None or reads.batches is not None or reads.source.on_error != "raise":
-            return self._then(Batched(size, drop_last=drop_last, pad=pad))
-        return self._with_start(reads.batched(size, drop_last))._then(Packed(pad=pad))
+            return self._then(stages.Batched(size, drop_last=drop_last, pad=pad))
+        return self._with_start(reads.batched(size, drop_last))._then(stages.Packed(pad=pad))
 
     def bucket(
         self,
@@ -326,16 +313,24 @@ class Dataset:
         Batch i holds elements whose length lies below ``boundaries[i]`` and not below the one before; ``sizes`` is the
         size of all batches, or of each bucket's.
         """
-        return self._then(Bucketed(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
+        return self._then(stages.Bucketed(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
 
     def unbatch(self) -> Dataset:
         """Take batches apart into examples."""
-        return self._then(Unbatched())
+        return self._then(stages.Unbatched())
 
     def prefetch(self, blocks: int) -> Dataset:
         """Work that many blocks (behind ``batch()``: batches) ahead of the consumer, on a thread."""
         check_at_least("blocks", blocks, 1)
-        return self._then(Prefetched(blocks))
+        return self._then(stages.Prefetched(blocks))
+
+    def cache(self, path: StrPath | None = None, *, key: str | None = None) -> Dataset:
+        """Keep the elements of the first whole pass, in memory or on disk below ``path``, for the passes after it.
+
+        What is kept on disk is found again by the content of the files and by what is done to them, functions included;
+        ``key`` names what a function does where its code does not tell.
+        """
+        return self._then(cache_stage(self._pipeline, path, key))
 
     # Passes.
 
@@ -357,13 +352,13 @@ class Dataset:
 
     # How methods change the pipeline.
 
-    def _then(self, stage: Stage) -> Dataset:
+    def _then(self, stage: stages.Stage) -> Dataset:
         return Dataset._of(self._pipeline.then(stage))
 
     def _with_start(self, start: Reads) -> Dataset:
         return Dataset._of(Pipeline(start, self._pipeline.stages))
 
-    def _reorder(self, change: Callable[[Order], Order], flow: Stage | None, what: str) -> Dataset:
+    def _reorder(self, change: Callable[[Order], Order], flow: stages.Stage | None, what: str) -> Dataset:
         """Change the order of elements that have an index; do ``flow`` to others, where that can be."""
         reordered = self._pipeline.reordered(change)
         if reordered is not None:

@@ -7,11 +7,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.beside import find_beside, is_file, load_schema
+from penstock.dataset.source.shards import Reading, Shards
+from penstock.dataset.source.source import OnError, Source
 from penstock.errors import ManifestError
 from penstock.files import StrPath, find_files, locate
 from penstock.infer import infer_schema
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
+
+
+def open_source(
+    paths: StrPath | Iterable[StrPath],
+    schema: Schema | None,
+    columns: Iterable[str] | None,
+    on_error: OnError,
+    reading: Reading,
+) -> Source:
+    """Open the rows of what ``paths`` name; files are read when rows are."""
+    found = find_data(paths)
+    shards = Shards(found.files, reading, found.counts)
+    chosen = tuple(columns) if columns is not None else None
+    return Source(shards, schema if schema is not None else found.describe(), chosen, on_error)
 
 
 @dataclass(frozen=True)

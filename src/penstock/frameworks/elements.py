@@ -51,7 +51,11 @@ def refuse_absent() -> NoReturn:
 
 def share_of(dataset: Dataset, rank: int, world: int) -> Dataset:
     """Deal a data set out to the processes of a training run, unless its owner has done so with ``shard()``."""
-    return dataset if world == 1 or dataset._pipeline.world > 1 else dataset.shard(rank, world)
+    return dataset if world == 1 or _is_dealt_out(dataset._pipeline.start.world) else dataset.shard(rank, world)
+
+
+def _is_dealt_out(world: int | list[Any]) -> bool:
+    return world > 1 if isinstance(world, int) else any(map(_is_dealt_out, world))
 
 
 def gives_batches(dataset: Dataset) -> bool:
