@@ -23,6 +23,8 @@ def as_array(value: Any, dtype: Any = None) -> NDArray[Any]:
             )
         return array
     wanted = None if dtype is None else as_dtype(dtype)
+    if type(value) is float and (wanted is None or wanted.is_floating):  # the usual constant, spared the long way
+        return np.array(value, (wanted or float32).numpy)
     if isinstance(value, np.ndarray | np.generic):
         return _from_numpy(np.asarray(value), wanted)
     if value is None:

@@ -16,11 +16,12 @@ from penstock.tf.io.sequence_plan import SequencePlan
 from penstock.tf.operation import operation
 from penstock.tf.tensor import Tensor
 
-_Plan = TypeVar("_Plan")
+_Made = TypeVar("_Made")
 
 # Functions given to map() write their descriptions anew on every call: what is equal is compiled once.
 _MOST_PLANS = 256
 _plans: dict[Any, Any] = {}
+_by_identity: dict[Any, tuple[ExamplePlan, list[Any]]] = {}
 
 
 @operation("io.parse_example")
@@ -74,7 +75,13 @@ def example_plan(features: Mapping[str, Any]) -> ExamplePlan:
     """Answer the plan of a feature description."""
     if not features:
         raise ValueError("Argument `features` cannot be None or empty.")
-    return _cached(_frozen(features), lambda: ExamplePlan(features))
+    # Most descriptions are made of the same objects every time; an entry keeps its own alive, so that ids are theirs.
+    identity = tuple(features), tuple(map(id, features.values()))
+    if (entry := _by_identity.get(identity)) is not None:
+        return entry[0]
+    plan = _cached(_plans, _frozen(features), lambda: ExamplePlan(features))
+    _cached(_by_identity, identity, lambda: (plan, list(features.values())))
+    return plan
 
 
 def sequence_plan(context: Mapping[str, Any] | None, sequence: Mapping[str, Any] | None) -> SequencePlan:
@@ -82,16 +89,16 @@ def sequence_plan(context: Mapping[str, Any] | None, sequence: Mapping[str, Any]
     if not context and not sequence:
         raise ValueError("Both `context_features` and `sequence_features` arguments are None or empty.")
     key = (_frozen(context or {}), _frozen(sequence or {}))
-    return _cached(key, lambda: SequencePlan(context or {}, sequence or {}))
+    return _cached(_plans, key, lambda: SequencePlan(context or {}, sequence or {}))
 
 
-def _cached(key: Any, make: Callable[[], _Plan]) -> _Plan:
-    found: _Plan | None = _plans.get(key)
+def _cached(cache: dict[Any, Any], key: Any, make: Callable[[], _Made]) -> _Made:
+    found: _Made | None = cache.get(key)
     if found is None:
         found = make()
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        _plans[key] = found
+        if len(cache) >= _MOST_PLANS:
+            cache.clear()
+        cache[key] = found
     return found
 
 

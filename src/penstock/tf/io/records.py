@@ -110,6 +110,13 @@ class TFRecordWriter:
     ) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        # As in TensorFlow, where code that never closes its writers gets whole files all the same.
+        try:
+            self._writer.close()
+        except Exception:
+            pass
+
 
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """Iterate over the records of a file."""

@@ -1,0 +1,109 @@
+"""Tensors are taken as arrays by NumPy and others, and behave as TensorFlow's."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import penstock.tf as tf
+
+
+def test_numpy_takes_tensors_without_a_copy():
+    array = np.arange(6.0).reshape(2, 3)
+    tensor = tf.convert_to_tensor(array)
+    assert np.shares_memory(np.asarray(tensor), array)
+    np.testing.assert_array_equal(np.mean(tensor, axis=0), [1.5, 2.5, 3.5])
+    assert np.zeros(tensor.shape).shape == (2, 3)
+
+
+def test_numpy_answers_a_copy_that_may_be_changed():
+    tensor = tf.constant([1, 2])
+    tensor.numpy()[0] = 7
+    assert tensor.numpy().tolist() == [1, 2]
+
+
+def test_a_constant_is_not_the_array_that_it_was_made_of():
+    array = np.zeros(2)
+    tensor = tf.constant(array)
+    array[0] = 7
+    assert tensor.numpy().tolist() == [0.0, 0.0]
+
+
+def test_dlpack():
+    assert np.from_dlpack(tf.constant([1.5, 2.5])).tolist() == [1.5, 2.5]
+
+
+def test_scalars_become_python_and_numpy_values():
+    assert isinstance(tf.constant(1.5).numpy(), np.float32)
+    assert tf.constant("héllo").numpy() == "héllo".encode()
+    assert int(tf.constant(3)) == 3
+    assert [10, 20][tf.constant(1)] == 20
+    assert bool(tf.constant([True])) is True
+    with pytest.raises(TypeError, match="Scalar tensor"):
+        len(tf.constant(1))
+    with pytest.raises(TypeError):
+        hash(tf.constant(1))
+
+
+def test_operators_with_arrays_on_the_left():
+    assert isinstance(np.array([1, 2]) + tf.constant([1, 2]), tf.Tensor)
+    assert (np.float32(2) * tf.constant([1.5])).numpy().tolist() == [3.0]
+
+
+def test_nothing_is_promoted():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="int32 and float32"):
+        tf.constant(1) + tf.constant(1.5)
+    with pytest.raises(TypeError):
+        tf.constant([1, 2]) + 1.5
+
+
+def test_tensors_pickle_and_copy():
+    for tensor in (tf.constant([[1, 2]]), tf.constant(["a"]), tf.ragged.constant([[1], []])):
+        assert repr(pickle.loads(pickle.dumps(tensor))) == repr(tensor)
+    assert copy.deepcopy(tf.constant(1)).numpy() == 1
+    assert pickle.loads(pickle.dumps(tf.float32)) is tf.float32
+
+
+def test_bfloat16():
+    tensor = tf.cast([1.5, 2.0], tf.bfloat16)
+    assert tensor.dtype == tf.bfloat16
+    assert tf.cast(tensor, tf.float32).numpy().tolist() == [1.5, 2.0]
+
+
+def test_shapes_compare_with_lists_and_tuples():
+    shape = tf.zeros([2, 3]).shape
+    assert shape == [2, 3]
+    assert shape == (2, 3)
+    assert shape.as_list() == [2, 3]
+    assert (shape[0], shape[1:], shape.rank) == (2, [3], 2)
+    assert [None, *shape] == [None, 2, 3]
+    assert tf.TensorShape(None).rank is None
+    with pytest.raises(ValueError, match="incompatible"):
+        shape.assert_is_compatible_with([2, 4])
+
+
+def test_ragged_tensors_are_validated():
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.RaggedTensor.from_row_splits([1, 2], [0, 3])
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.RaggedTensor.from_row_lengths([1, 2], [3, -1])
+
+
+def test_random_values_follow_the_seed():
+    tf.random.set_seed(5)
+    first = tf.random.uniform([3]).numpy().tolist()
+    tf.random.set_seed(5)
+    assert tf.random.uniform([3]).numpy().tolist() == first
+    drawn = tf.random.uniform([1000], 2, 5, tf.int32).numpy()
+    assert set(drawn.tolist()) == {2, 3, 4}
+    assert tf.random.uniform([2], seed=1).numpy().tolist() == tf.random.uniform([2], seed=1).numpy().tolist()
+
+
+def test_a_random_flip_flips_each_image_or_not():
+    images = tf.constant(np.arange(200 * 2, dtype=np.float32).reshape(200, 1, 2, 1))
+    flipped = tf.image.random_flip_left_right(images).numpy()
+    rows = {tuple(int(value) % 2 for value in image.ravel()) for image in flipped}
+    assert rows == {(0, 1), (1, 0)}
