@@ -98,7 +98,7 @@ interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/c
 	.venvs/columns/bin/python -m pytest interop/training/torch_and_jax --confcutdir interop/training
 	.venvs/tensorflow/bin/python -m pytest interop/training/with_tensorflow --confcutdir interop/training
 
-bench: $(VENV)/.native $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl,.venvs/$(peer)/.installed)
+bench: $(VENV)/.native $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl grain,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py
 
 clean:

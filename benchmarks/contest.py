@@ -21,8 +21,8 @@ from workloads import Workload
 import penstock as ps
 
 HERE = Path(__file__).parent
-PEERS = ("tensorflow", "tfrecord", "tfrecords", "tfx_bsl")
-_TALKATIVE = ("tensorflow", "tfx_bsl")  # they tell of their CPU features
+PEERS = ("tensorflow", "tfrecord", "tfrecords", "tfx_bsl", "grain")
+_TALKATIVE = ("tensorflow", "tfx_bsl", "grain")  # they tell of their CPU features
 
 # Shorter calls are repeated within a turn until it lasts this long.
 _TURN_SECONDS = 0.2

@@ -107,6 +107,17 @@ def test_many_examples_are_one_batch_in_the_order_asked_for(kind, shards):
             ds[wrong]
 
 
+@pytest.mark.parametrize("kind", ["plain", "members"])
+def test_records_are_there_as_they_are_stored(kind, shards):
+    ds = ps.Dataset(shards(kind), schema=SCHEMA)
+    stored = [record for file in shards(kind) for record in ps.RecordReader(file)]
+    assert [ds.record(number) for number in range(TOTAL)] == stored
+    assert ds.records([3, 3, -1, 0]) == [stored[3], stored[3], stored[-1], stored[0]]
+    assert ds[::-1].record(0) == stored[-1]
+    with pytest.raises(TypeError, match="before batch"):
+        ds.batch(2).record(0)
+
+
 def test_columns_are_chosen(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA, columns=["text", "id"])
     assert list(ds[3]) == ["text", "id"]

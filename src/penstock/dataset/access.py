@@ -37,6 +37,26 @@ def elements_at(pipeline: Pipeline, positions: Ints) -> Any:
     return collate(_through_stages(pipeline, reads, keys))
 
 
+def record_at(pipeline: Pipeline, position: int) -> bytes:
+    """Answer the record that an element is made of, as it is stored."""
+    reads = _rows(pipeline)
+    row = position if reads.rows.whole else int(reads.keys(position, 1, Pass()).rows[0])
+    return reads.source.record(row)
+
+
+def records_at(pipeline: Pipeline, positions: Ints) -> list[bytes]:
+    """Answer the records that elements are made of, as they are stored."""
+    reads = _rows(pipeline)
+    return reads.source.records(reads.rows.at(positions, Pass()).rows)
+
+
+def _rows(pipeline: Pipeline) -> Reads:
+    reads = _reads(pipeline)
+    if reads.batches is not None:
+        raise TypeError("a batch is made of many records: ask for them before batch()")
+    return reads
+
+
 def _reads(pipeline: Pipeline) -> Reads:
     if pipeline.reads is None:
         raise TypeError("elements behind filter(), bucket(), cache() and the like have no index: iterate them")

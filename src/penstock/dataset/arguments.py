@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+def position_in(key: SupportsIndex, length: int) -> int:
+    """Answer a position, which may be counted from the end."""
+    index = operator.index(key)
+    if not -length <= index < length:
+        raise IndexError(f"element {index} of a data set of {length}")
+    return index % length
 
 
 def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.dataset import stages
-from penstock.dataset.access import element_at, elements_at
-from penstock.dataset.arguments import check_at_least, positions_in
+from penstock.dataset.access import element_at, elements_at, record_at, records_at
+from penstock.dataset.arguments import check_at_least, position_in, positions_in
 from penstock.dataset.caching import cache_stage, is_in_memory
 from penstock.dataset.found import open_source
 from penstock.dataset.iterator import DatasetIterator
@@ -153,10 +152,15 @@ class Dataset:
             return self._reorder(lambda order: Range(order, start, stop, step), None, "a slice")
         if isinstance(key, Sequence | np.ndarray):
             return elements_at(self._pipeline, positions_in(key, len(self)))
-        index, length = operator.index(key), len(self)
-        if not -length <= index < length:
-            raise IndexError(f"element {index} of a data set of {length}")
-        return element_at(self._pipeline, index % length)
+        return element_at(self._pipeline, position_in(key, len(self)))
+
+    def record(self, index: int) -> bytes:
+        """Answer the record that an element is made of, as it is stored; its payload need not be an Example."""
+        return record_at(self._pipeline, position_in(index, len(self)))
+
+    def records(self, indexes: Sequence[int] | NDArray[Any]) -> list[bytes]:
+        """Answer the records that elements are made of, as they are stored."""
+        return records_at(self._pipeline, positions_in(indexes, len(self)))
 
     def select(self, positions: Sequence[int] | NDArray[Any]) -> Dataset:
         """Choose elements by their positions, in that order."""

@@ -52,6 +52,16 @@ class Lengths:
             return np.full(self.count, self.equal or 0, np.uint64)
         return np.diff(self._starts) - np.uint64(FRAME_OVERHEAD)
 
+    def place(self, row: int) -> tuple[int, int]:
+        """Where the frame of one record starts, and how long its payload is."""
+        if not 0 <= row < self.count:
+            raise IndexError(f"there are {self.count} records, found row {row}")
+        if self._starts is not None:
+            start = int(self._starts[row])
+            return start, int(self._starts[row + 1]) - start - FRAME_OVERHEAD
+        length = self.equal or 0
+        return row * (length + FRAME_OVERHEAD), length
+
     def places(self, rows: NDArray[np.int64]) -> tuple[Uint64s, Uint64s]:
         """Where the frames of these records start, and how long their payloads are."""
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.count):

@@ -88,11 +88,18 @@ class ShardIndex:
         The members of a gzip file tell how many records they hold, not how long these are: for such a file, the first
         call inflates it once. :attr:`members` is there without that.
         """
+        return self._measured().places(np.asarray(rows, np.int64))
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Where the frame of one record starts, and how long its payload is."""
+        return self._measured().place(row)
+
+    def _measured(self) -> Lengths:
         if self.lengths is None:
             if self.measure is None:
                 raise ValueError("the lengths of the records are not known")
             self.lengths = self.measure(self)
-        return self.lengths.places(np.asarray(rows, np.int64))
+        return self.lengths
 
     def with_lengths(self, lengths: Lengths) -> ShardIndex:
         """The same index, where the lengths of the records are known."""

@@ -36,6 +36,10 @@ class SalvagedIndex:
         """Whether a record can be read without reading all that come before it."""
         return not self.compression
 
+    def place(self, row: int) -> tuple[int, int]:
+        """Where the frame of a record starts, and how long its payload is."""
+        return int(self._starts[row]), int(self._lengths[row])
+
     def places(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
         """Where the frames of these records start, and how long their payloads are."""
         return self._starts[rows], self._lengths[rows]

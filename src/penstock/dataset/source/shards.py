@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -108,6 +109,16 @@ class Shards:
         """Answer the file of each row, and its number in that file."""
         shards = np.searchsorted(self.starts, rows, side="right") - 1
         return shards, rows - self.starts[shards]
+
+    @cached_property
+    def _start_list(self) -> list[int]:
+        starts: list[int] = self.starts.tolist()
+        return starts
+
+    def place(self, row: int) -> tuple[int, int, int]:
+        """Answer the file of a row, the offset of its frame in it, and the length of its payload."""
+        shard = bisect_right(self._start_list, row) - 1
+        return shard, *self.indexes[shard].place(row - self._start_list[shard])
 
     def places(self, rows: Ints) -> Places:
         """Answer where rows are."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
+from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from penstock import _core
 from penstock._core import RecordChunk
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
@@ -37,6 +40,7 @@ class Source:
     def __init__(self, shards: Shards, schema: Schema, columns: tuple[str, ...] | None, on_error: OnError) -> None:
         self.shards, self.on_error = shards, on_error
         self._whole_schema, self._columns = schema, columns
+        self._fetcher: tuple[int, _core.RecordFetcher | None] = (0, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.shards, self._whole_schema, self._columns, self.on_error)
@@ -77,6 +81,41 @@ class Source:
         """Reads a few rows at a time, whenever somebody asks."""
         return self.open()
 
+    @cached_property
+    def _alone(self) -> Lock:
+        return Lock()
+
+    def _native(self) -> _core.RecordFetcher:
+        """Answer what reads local plain files; a forked child opens its own."""
+        process, fetcher = self._fetcher
+        if process != os.getpid() or fetcher is None:
+            fetcher = _core.RecordFetcher(self.shards.paths, threads=1, verify=self.shards.reading.verify)
+            self._fetcher = (os.getpid(), fetcher)
+        return fetcher
+
+    def record(self, row: int) -> bytes:
+        """Read one record as it is stored."""
+        if self.shards.local_and_plain:
+            found = self._native().read_one(*self.shards.place(row))
+            if isinstance(found, bytes):
+                return found
+        # Another kind of file, or damage: the slower way finds what it is.
+        return self.records(np.array([row]))[0]
+
+    def records(self, rows: Ints) -> list[bytes]:
+        """Read records as they are stored, in the order in which they are named."""
+        if self.shards.local_and_plain:
+            places = self.shards.places(rows)
+            with self._alone:
+                native = self._native()
+                native.submit(places.shards, places.offsets, places.lengths)
+                chunks, _, faults = native.next()
+            if not faults:
+                return [record for chunk in chunks for record in chunk]
+        chunks, inverse = self.random_access.read(rows)
+        found = [record for chunk in chunks for record in chunk]
+        return [found[number] for number in inverse]
+
     def open(self, window: int = 0) -> RowFetcher:
         """Open the files for reading rows by number."""
         return RowFetcher(self, window)
@@ -108,14 +147,19 @@ class RowFetcher:
             else:
                 return Fetched(batch, kept, tuple(errors))
 
-    def _fetch_all(self, rows: Ints) -> Batch:
+    def read(self, rows: Ints) -> tuple[list[RecordChunk], Ints]:
+        """Read each row once, in the order of the files; answer where each that was asked for is."""
         unique, inverse = np.unique(rows, return_inverse=True)
         shards, numbers = self._shards.split(unique)
         chunks: list[RecordChunk] = []
         for shard in np.unique(shards).tolist():
             chunks += self._rows(shard).read(numbers[shards == shard])
+        return chunks, inverse
+
+    def _fetch_all(self, rows: Ints) -> Batch:
+        chunks, inverse = self.read(rows)
         batch = self._source.decoder.decode(chunks)
-        in_order = len(inverse) == len(unique) and bool((inverse == np.arange(len(inverse))).all())
+        in_order = len(inverse) == batch.num_rows and bool((inverse == np.arange(len(inverse))).all())
         return batch if in_order else batch.take(inverse)
 
     def _rows(self, shard: int) -> Rows:
