@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+
+import penstock as ps
 
 
 def test_all_is_well_in_one_line(penstock):
@@ -17,9 +24,10 @@ def test_every_damage_is_listed_with_its_place_and_what_to_do(penstock, damaged:
     result = penstock("verify", "good.tfrecord", damaged)
     lines = result.stdout.splitlines()
     assert result.exit_code == 1
-    assert lines[0] == "damaged.tfrecord, record 3, byte 72: the payload's checksum does not match"
-    assert lines[1] == "damaged.tfrecord, record 9, byte 216: the file ends inside a record"
-    assert "penstock cat FILE --skip-damaged --format tfrecord > NEW" in lines[2]
+    assert lines[0] == "damaged.tfrecord, record 3, byte 72 to 96: bit rot, the payload's checksum does not match"
+    assert lines[1] == "damaged.tfrecord, record 9, byte 216 to 235: torn tail, the file ends inside a record"
+    assert "penstock repair FILE -o NEW" in lines[2]
+    assert lines[-2] == "damaged.tfrecord: 8 records can be saved, 3 before the first damage, 5 behind it"
     assert lines[-1].startswith("not ok: 2 problems in 1 of 2 files, 18 good records, ")
 
 
@@ -60,3 +68,53 @@ def test_a_truncated_gzip_file_is_damage(penstock, folder: Path):
     result = penstock("verify", "good.tfrecord.gz")
     assert result.exit_code == 1
     assert "the compressed stream is incomplete" in result.stdout
+
+
+DAMAGE = {
+    "bit rot": lambda data: data[:100] + b"?" + data[101:],
+    "zero-filled block": lambda data: data[:1000] + bytes(1500) + data[2500:],
+    "torn tail": lambda data: data[:-3],
+    "not a TFRecord": lambda data: b"<html>" + data,
+    "truncated": lambda data: gzip.compress(data)[:-100],
+}
+
+
+@pytest.mark.parametrize("cause", DAMAGE)
+def test_what_happened_is_named(penstock, folder: Path, write: Callable[..., str], cause: str):
+    chance = random.Random(1)
+    name = write("large.tfrecord", [chance.randbytes(400) for _ in range(20)])
+    (folder / name).write_bytes(DAMAGE[cause]((folder / name).read_bytes()))
+    report = json.loads(penstock("verify", name, "--json").stdout)["files"][0]
+    assert report["problems"][0]["damage"] == cause
+    assert sum(report["saved"].values()) == report["records"]
+
+
+def test_a_wrong_compression_is_named(penstock):
+    result = penstock("verify", "good.tfrecord.gz", "--compression", "none", "--json")
+    assert json.loads(result.stdout)["files"][0]["problems"][0]["damage"] == "wrong compression"
+
+
+EXAMPLES = ps.Encoder(ps.Schema({"x": ps.Feature("int64")})).encode([{"x": i} for i in range(20)])
+
+
+def test_payloads_that_are_no_examples_are_told_once_and_are_no_damage(penstock):
+    result = penstock("verify", ".")
+    assert result.exit_code == 0
+    assert result.stdout.rstrip().endswith("the payloads of 2 files are no Examples")
+
+
+def test_a_record_that_is_no_example_among_examples_is_a_problem(penstock, write: Callable[..., str]):
+    name = write("mixed.tfrecord", [*EXAMPLES[:7], b"no Example", *EXAMPLES[7:]])
+    answer = json.loads(penstock("verify", name, "--json").stdout)
+    (problem,) = answer["files"][0]["problems"]
+    assert (problem["kind"], problem["record"]) == ("malformed-example", 7)
+    assert answer["files"][0]["examples"] is True
+
+
+def test_examples_are_checked_against_the_schema_beside_them(penstock, folder: Path, write: Callable[..., str]):
+    name = write("train.tfrecord", EXAMPLES)
+    assert penstock("verify", name).exit_code == 0
+    ps.Schema({"x": ps.Feature("float32")}).save(folder / "train.schema.json")
+    result = penstock("verify", name)
+    assert result.exit_code == 1
+    assert 'train.tfrecord, record 0: feature "x": expected float' in result.stdout

@@ -97,13 +97,15 @@ def problem_table(problems: list[Problem]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("file", overflow="fold")
     table.add_column("record", justify="right", no_wrap=True, style="cyan")
-    table.add_column("byte", justify="right", no_wrap=True, style="cyan")
+    table.add_column("bytes", justify="right", no_wrap=True, style="cyan")
+    table.add_column("damage", no_wrap=True, style="red")
     table.add_column("what is wrong", overflow="fold", style="red")
     for problem in problems:
         table.add_row(
             Text(printable(problem.path)),
             _number(problem.record),
-            _number(problem.offset),
+            _range(problem.offset, problem.stop),
+            problem.damage or "",
             Text(printable(problem.cause)),
         )
     return table
@@ -111,3 +113,7 @@ def problem_table(problems: list[Problem]) -> Table:
 
 def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
+
+
+def _range(start: int | None, stop: int | None) -> str:
+    return _number(start) if stop is None else f"{_number(start)} to {_number(stop)}"

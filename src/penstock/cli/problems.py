@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, PenstockError
+from penstock.integrity.causes import cause_of
 
-_COPY = "penstock cat FILE --format tfrecord > NEW"
-_CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_COPY}"
-
-_KEEP = "restore the file, or keep the good records with  penstock cat FILE --skip-damaged --format tfrecord > NEW"
+_REPAIR = "penstock repair FILE -o NEW"
+_CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_REPAIR}"
+_KEEP = f"restore the file, or keep the good records with  {_REPAIR}"
 
 # By the kind of a CorruptDataError: what it means, and what to do.
 MEANINGS = {
@@ -34,19 +34,19 @@ MEANINGS = {
     "truncated-stream": ("the compressed stream is incomplete", _CUT_SHORT),
     "inflate": (
         "the compressed data cannot be inflated",
-        f"restore the file, or keep the records before the damage with  {_COPY}",
+        f"a gzip file goes on at its next member, any other ends there; {_KEEP}",
     ),
     "stream-crc": (
         "the checksum of the compressed stream does not match",
-        f"the records before it match their own checksums; restore the file, or write them anew with  {_COPY}",
+        f"the records before it match their own checksums; restore the file, or write them anew with  {_REPAIR}",
     ),
     "trailing-bytes": (
         "something follows the compressed stream",
-        f"all records before it are good; write them anew, without it, with  {_COPY}",
+        f"all records before it are good; write them anew, without it, with  {_REPAIR}",
     ),
     "doubtful": (
         "records that may lie inside the payload of a record that lost its header",
-        "nobody can tell whose they are; restore the file",
+        "nobody can tell whose they are; restore the file, or look at them apart after  penstock repair FILE -o NEW",
     ),
     "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),
     "empty": ("the file is empty", "its writer was killed, or a download failed; fetch it again"),
@@ -64,6 +64,8 @@ class Problem:
     record: int | None = None
     offset: int | None = None
     stop: int | None = None
+    damage: str | None = None
+    """What most likely happened, in a word or two."""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,8 +76,10 @@ class Problem:
         if self.record is not None:
             place.append(f"record {self.record}")
         if self.offset is not None:
-            place.append(f"byte {self.offset}")
-        return f"{', '.join(place)}: {self.cause}" if place else self.cause
+            stop = "" if self.stop is None else f" to {self.stop}"
+            place.append(f"byte {self.offset}{stop}")
+        what = f"{self.damage}, {self.cause}" if self.damage else self.cause
+        return f"{', '.join(place)}: {what}" if place else what
 
 
 def advice_on(problems: list[Problem]) -> list[str]:
@@ -99,7 +103,7 @@ def problem_of(path: str, error: Exception) -> Problem:
             # At the very start the error also says what the file seems to be instead, which is the better advice.
             hint, asked, _ = str(error).rpartition("; ")[2].partition(": read it with compression=")
             cause, advice = f"{cause}; {hint}" + (": leave out --compression" if asked else ""), ""
-        return Problem(path, error.kind, cause, advice, error.record, error.offset, error.stop)
+        return Problem(path, error.kind, cause, advice, error.record, error.offset, error.stop, cause_of(error))
     if isinstance(error, MalformedExampleError):
         feature = "" if error.feature is None else f', feature "{error.feature}"'
         cause = str(error).removesuffix(f": {error.path}, record {error.record}{feature}")

@@ -10,12 +10,15 @@ from typing import Any
 import click
 from rich.text import Text
 
+from penstock.beside import find_beside, load_schema
 from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
 from penstock.cli.problems import Problem, advice_on, is_expected, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
 from penstock.files import locate
+from penstock.integrity.payloads import PayloadCheck
+from penstock.schema import Schema
 
 _EXAMPLES = """\b
 Examples:
@@ -35,10 +38,21 @@ class Report:
     bytes: int
     """Of good records, frames included, in the uncompressed stream."""
     problems: list[Problem]
+    before: int | None = None
+    """Of the records, those before the first damage; None where nothing is damaged."""
+    examples: bool | None = None
+    """Whether the payloads are Examples; None where there are none, or where it was not looked."""
 
     def as_json(self) -> dict[str, Any]:
-        problems = [problem.as_json() for problem in self.problems]
-        return {"path": self.path, "records": self.records, "bytes": self.bytes, "problems": problems}
+        saved = None if self.before is None else {"before": self.before, "behind": self.records - self.before}
+        return {
+            "path": self.path,
+            "records": self.records,
+            "bytes": self.bytes,
+            "examples": self.examples,
+            "saved": saved,
+            "problems": [problem.as_json() for problem in self.problems],
+        }
 
 
 @click.command(epilog=_EXAMPLES)
@@ -46,10 +60,11 @@ class Report:
 @jobs_option
 @json_option
 def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: bool) -> None:
-    """Read files whole and check every checksum.
+    """Read files whole, and check every checksum and every Example.
 
-    Lists everything that is damaged, and reads on behind it where there is a way. Of a data set, given as its directory
-    or its manifest (NAME.penstock.json), also what is missing, changed or one too many.
+    Lists everything that is damaged, what happened to it, and what can be saved. Examples are checked against the
+    schema beside the files, where there is one. Of a data set, given as its directory or its manifest
+    (NAME.penstock.json), also what is missing, changed or one too many.
     """
     files = expand(with_shards(paths))
     manifests = find_manifests(paths)
@@ -81,11 +96,17 @@ def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker)
     records = size = 0
     done = 0.0
     ending: list[Problem] = []
+    before: int | None = None
+    payloads: PayloadCheck | None = None
     reader = reading.open(file, on_error="skip", threads=threads)
     try:
+        payloads = PayloadCheck(_schema_of(file), threads)
         file_size = locate(file)[0].stat(file).size
         for chunk in reader.chunks():
+            if before is None and reader.damage:
+                before = records
             records += len(chunk)
+            payloads.look_at(chunk)
             size += int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
             # Of a compressed file only the end is known; its part of the bar is full when it seems to be, and waits.
             now = min(0.99, size / file_size) if file_size else 0.0
@@ -96,7 +117,21 @@ def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker)
             raise
         ending = [problem_of(file, error)]
     ticker.advance(1 - done)
-    return Report(file, records, size, [problem_of(file, error) for error in reader.damage] + ending)
+    damage = [problem_of(file, error) for error in reader.damage]
+    malformed = [] if payloads is None else [problem_of(file, error) for error in payloads.malformed]
+    return Report(
+        file,
+        records,
+        size,
+        [*damage, *ending, *malformed],
+        records if damage and before is None else before,
+        None if payloads is None else payloads.are_examples,
+    )
+
+
+def _schema_of(file: str) -> Schema | None:
+    beside = find_beside(file)
+    return None if beside is None else load_schema(beside)
 
 
 def _print(reports: list[Report], problems: list[Problem], seconds: float) -> None:
@@ -105,7 +140,7 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float) -> No
     size = size_text(sum(report.bytes for report in reports))
     read = f"{plural(len(reports), 'file')}, {records}, {size} in {seconds:.1f} s"
     if not problems:
-        console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches"))
+        console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches{_no_examples(reports)}"))
         return
     if console.is_terminal:
         console.print(problem_table(problems), Text(), soft_wrap=False)
@@ -114,6 +149,17 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float) -> No
             click.echo(printable(str(problem)))
     for advice in advice_on(problems):
         console.print(Text(printable(advice)), soft_wrap=not console.is_terminal)
+    for report in reports:
+        if report.before is not None:
+            saved = f"{report.before:,} before the first damage, {report.records - report.before:,} behind it"
+            line = f"{report.path}: {plural(report.records, 'record')} can be saved, {saved}"
+            console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
     bad = sum(bool(report.problems) for report in reports)
     summary = f": {plural(len(problems), 'problem')} in {bad} of {read.replace('record', 'good record', 1)}"
-    console.print(Text.assemble(("not ok", "bold red"), summary))
+    console.print(Text.assemble(("not ok", "bold red"), summary + _no_examples(reports)))
+
+
+def _no_examples(reports: list[Report]) -> str:
+    """Say how many files hold other payloads than Examples, which is no damage."""
+    others = sum(report.examples is False for report in reports)
+    return f"; the payloads of {plural(others, 'file')} are no Examples" if others else ""

@@ -1,0 +1,53 @@
+"""Checks payloads: that they are Examples, and fit their schema where there is one."""
+
+from __future__ import annotations
+
+from penstock._core import RecordChunk
+from penstock.codec.decoder import Decoder
+from penstock.errors import MalformedExampleError
+from penstock.schema import Schema
+
+# Where so many records are malformed, the others are not looked at any more.
+_MOST_TOLD = 100
+
+# Encodings that the native decoder checks by itself; what the others hold is known when it is decoded.
+_CHECKED_NATIVELY = ("list", "raw")
+
+
+class PayloadCheck:
+    """Looks at the payloads of one file, a chunk at a time."""
+
+    def __init__(self, schema: Schema | None, threads: int = 1) -> None:
+        self._has_schema = schema is not None
+        schema = Schema({}) if schema is None else schema
+        names = [name for name, feature in schema.items() if feature.encoding in _CHECKED_NATIVELY]
+        self._decoder = Decoder(schema, features=names, validate="all", threads=threads)
+        self._good = 0
+        self._told: list[MalformedExampleError] = []
+
+    def look_at(self, chunk: RecordChunk) -> None:
+        """Check the payloads of a chunk, in one native call unless some are malformed."""
+        while len(chunk) and len(self._told) < _MOST_TOLD:
+            try:
+                self._decoder.decode(chunk)
+            except MalformedExampleError as error:
+                before = (error.record or 0) - chunk.first_record
+                self._good += before
+                self._told.append(error)
+                chunk = chunk[before + 1 :]
+            else:
+                self._good += len(chunk)
+                return
+
+    @property
+    def are_examples(self) -> bool | None:
+        """Whether the payloads are Examples, apart from some that are malformed; None where that cannot be told."""
+        if self._good:
+            return True
+        # What does not fit a schema may be Examples of another one.
+        return False if self._told and not self._has_schema else None
+
+    @property
+    def malformed(self) -> list[MalformedExampleError]:
+        """Records that are not what the others are, or what the schema says: the first hundred of them."""
+        return self._told if self._has_schema or self._good else []
