@@ -78,7 +78,7 @@ def test_records_come_in_the_order_in_which_they_are_asked_for(shards: Shards, n
     chunks, decoded, faults = fetcher.next()
     assert (chunks, faults, fetcher.pending) == ([], [], 0)
     assert decoded is not None
-    batch = decoder._batch(decoded, lambda row: (None, row))
+    batch = decoder.batch_of(decoded, lambda row: (None, row))
     assert batch.to_list() == decoder.decode(expected).to_list()
     fetcher.close()
 
