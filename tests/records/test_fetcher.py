@@ -70,7 +70,7 @@ def test_records_come_in_the_order_in_which_they_are_asked_for(shards: Shards, n
     decoder = Decoder(SCHEMA)
     fetcher = _core.RecordFetcher(shards.paths, threads=3, verify=verify)
     fetcher.submit(*shards.places(rows))
-    fetcher.submit(*shards.places(rows), decoder._native)
+    fetcher.submit(*shards.places(rows), decoder.native)
     assert fetcher.pending == 2
     chunks, decoded, faults = fetcher.next()
     expected = [shards.records[row] for row in rows]
@@ -114,13 +114,13 @@ def test_columns_go_into_the_memory_that_is_given(shards: Shards):
     fetcher = _core.RecordFetcher(shards.paths, threads=1)
     rows = np.random.default_rng(1).permutation(3001)[:100]
     memory = np.zeros(100, np.int64)
-    fetcher.submit(*shards.places(rows), decoder._native, [memory, None, None])
+    fetcher.submit(*shards.places(rows), decoder.native, [memory, None, None])
     _, decoded, _ = fetcher.next()
     assert decoded is not None
     assert decoded[1][0] is memory
     assert memory.tolist() == rows.tolist()
     with pytest.raises(ValueError, match="does not fit"):
-        fetcher.submit(*shards.places(rows), decoder._native, [memory[:99], None, None])
+        fetcher.submit(*shards.places(rows), decoder.native, [memory[:99], None, None])
 
 
 def test_few_files_are_open_at_a_time(tmp_path: Path):
@@ -151,7 +151,7 @@ def test_a_record_that_does_not_decode_is_a_fault_of_the_batch(tmp_path: Path):
         np.array([0, len(good) + 16, 0], "Q"),
         np.array([len(good), len(wrong), len(good)], "Q"),
     )
-    fetcher.submit(*places, Decoder(SCHEMA)._native)
+    fetcher.submit(*places, Decoder(SCHEMA).native)
     _, decoded, faults = fetcher.next()
     assert faults == []
     assert decoded is not None
@@ -217,7 +217,7 @@ def test_all_rows_that_are_wrong_are_named(shards: Shards):
     chosen, offsets, lengths = shards.places(rows)
     offsets[[7, 2500]] += 1
     lengths[8] += 1
-    for decoder in (None, Decoder(SCHEMA)._native):
+    for decoder in (None, Decoder(SCHEMA).native):
         fetcher.submit(chosen, offsets, lengths, decoder)
         chunks, decoded, faults = fetcher.next()
         assert (chunks, decoded) == ([], None)
@@ -269,7 +269,7 @@ def test_closing_does_not_wait_for_a_consumer(shards: Shards):
     for _ in range(10):
         fetcher = _core.RecordFetcher(shards.paths, threads=4)
         for _ in range(20):
-            fetcher.submit(*shards.places(np.arange(3001)), Decoder(SCHEMA)._native)
+            fetcher.submit(*shards.places(np.arange(3001)), Decoder(SCHEMA).native)
         fetcher.next()
         fetcher.close()
 

@@ -33,9 +33,9 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
   std::uint64_t value;
   if (n <= 4) {
     // Loads end where the varint ends: there is always enough before it, and maybe nothing behind.
-    if (!join_groups(load_le32(feature.end() - 4) >> (32 - 8 * n), n, value)) return false;
+    if (!read_short_varint(load_le32(feature.end() - 4) >> (32 - 8 * n), n, value)) return false;
   } else if (n <= 8) {
-    if (!join_groups(load_le64(feature.end() - 8) >> (64 - 8 * n), n, value)) return false;
+    if (!read_short_varint(load_le64(feature.end() - 8) >> (64 - 8 * n), n, value)) return false;
   } else {
     const std::byte* p = feature.data + 4;
     if (!wire::read_varint(p, feature.end(), value) || p != feature.end()) return false;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/example/narrow_float.h"
-#include "core/example/varint.h"
+#include "core/example/varint_run.h"
 
 namespace penstock {
 namespace {
@@ -114,7 +114,8 @@ bool RowValues::varints(wire::Bytes run) {
   if (plan_.element == Element::kInt64 && growing_ != nullptr) {
     // A run of n bytes holds at most n values.
     auto* out = reinterpret_cast<std::int64_t*>(growing_->room(8 * run.size));
-    const std::size_t n = decode_varints(run, out, run.size);
+    const std::byte* p = run.data;
+    const std::size_t n = decode_varints(p, run.end(), out, run.size);
     if (n == kBadRun) return fail(ExampleFault::kMalformed, 0);
     growing_->commit(8 * n);
     count_ += n;
@@ -124,16 +125,8 @@ bool RowValues::varints(wire::Bytes run) {
   std::array<std::int64_t, 256> piece;
   const std::byte* p = run.data;
   while (p != run.end()) {
-    // The longest prefix that surely fits and ends where a value ends.
-    std::size_t n = 0;
-    while (p != run.end() && n < piece.size()) {
-      std::uint64_t value = static_cast<std::uint64_t>(*p);
-      if (value < 0x80)
-        ++p;
-      else if (!wire::read_varint(p, run.end(), value))
-        return fail(ExampleFault::kMalformed, 0);
-      piece[n++] = static_cast<std::int64_t>(value);
-    }
+    const std::size_t n = decode_varints(p, run.end(), piece.data(), piece.size());
+    if (n == kBadRun) return fail(ExampleFault::kMalformed, 0);
     if (!store_ints(piece.data(), n)) return false;
   }
   return true;

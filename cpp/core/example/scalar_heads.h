@@ -38,7 +38,7 @@ class ScalarHeads {
     } else {
       std::uint64_t number;
       const std::uint64_t word = load_le64(value) & (~std::uint64_t{0} >> (64 - 8 * head.value_size));
-      if (!join_groups(word, head.value_size, number)) return kNone;
+      if (!read_short_varint(word, head.value_size, number)) return kNone;
       store_le64(target, number);
     }
     cursor.p = value + head.value_size;
