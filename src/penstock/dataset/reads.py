@@ -174,7 +174,7 @@ class Reads:
 
     def fetch(self, rows: Ints) -> Batch:
         """Read rows on the calling thread."""
-        return self.source.random_access.fetch(rows).batch
+        return self.source.fetch(rows)
 
     def common_cursor(self, cursor: Cursor) -> Cursor:
         """Answer where any number of ranks goes on when all ranks of these reads stand at ``cursor``."""

@@ -15,7 +15,7 @@ from penstock._core import RecordChunk
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
-from penstock.dataset.source.rows import Rows, open_rows
+from penstock.dataset.source.rows import Rows, changed, open_rows
 from penstock.dataset.source.shards import Shards
 from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.schema import Schema
@@ -100,21 +100,37 @@ class Source:
             if isinstance(found, bytes):
                 return found
         # Another kind of file, or damage: the slower way finds what it is.
-        return self.records(np.array([row]))[0]
+        chunks, _ = self.random_access.read(np.array([row]))
+        return chunks[0][0]
 
     def records(self, rows: Ints) -> list[bytes]:
         """Read records as they are stored, in the order in which they are named."""
         if self.shards.local_and_plain:
-            places = self.shards.places(rows)
-            with self._alone:
-                native = self._native()
-                native.submit(places.shards, places.offsets, places.lengths)
-                chunks, _, faults = native.next()
-            if not faults:
-                return [record for chunk in chunks for record in chunk]
+            return [record for chunk in self.chunks(rows) for record in chunk]
         chunks, inverse = self.random_access.read(rows)
         found = [record for chunk in chunks for record in chunk]
         return [found[number] for number in inverse]
+
+    def chunks(self, rows: Ints) -> list[RecordChunk]:
+        """Read records of local plain files, in the order in which they are named."""
+        places = self.shards.places(rows)
+        with self._alone:
+            native = self._native()
+            native.submit(places.shards, places.offsets, places.lengths)
+            chunks, _, faults = native.next()
+        if faults:
+            self.random_access.read(rows)  # raises, and says what is wrong
+            raise changed(self.shards.paths[places.shards[faults[0].row]], int(rows[faults[0].row]))
+        return chunks
+
+    def fetch(self, rows: Ints) -> Batch:
+        """Read and decode rows, in the order in which they are named; damage raises, whatever the policy of a pass."""
+        if self.shards.local_and_plain:
+            try:
+                return self.decoder.decode([self.record(int(rows[0]))] if len(rows) == 1 else self.chunks(rows))
+            except MalformedExampleError:
+                pass  # it does not know its file: the slower way does
+        return self.random_access.fetch_all(rows)
 
     def open(self, window: int = 0) -> RowFetcher:
         """Open the files for reading rows by number."""
@@ -133,11 +149,11 @@ class RowFetcher:
     def fetch(self, rows: Ints) -> Fetched:
         """Answer rows in the order in which they are named."""
         if self._source.on_error == "raise":
-            return Fetched(self._fetch_all(rows), None)
+            return Fetched(self.fetch_all(rows), None)
         kept, errors = np.arange(len(rows)), []
         while True:
             try:
-                batch = self._fetch_all(rows[kept])
+                batch = self.fetch_all(rows[kept])
             except (CorruptDataError, MalformedExampleError) as error:
                 bad = self._rows_of(error, rows[kept])
                 if not len(bad):
@@ -156,7 +172,8 @@ class RowFetcher:
             chunks += self._rows(shard).read(numbers[shards == shard])
         return chunks, inverse
 
-    def _fetch_all(self, rows: Ints) -> Batch:
+    def fetch_all(self, rows: Ints) -> Batch:
+        """Answer rows in the order in which they are named; damage raises."""
         chunks, inverse = self.read(rows)
         batch = self._source.decoder.decode(chunks)
         in_order = len(inverse) == batch.num_rows and bool((inverse == np.arange(len(inverse))).all())
