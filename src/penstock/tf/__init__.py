@@ -120,6 +120,7 @@ from penstock.tf.ops.reductions import (
 from penstock.tf.ragged_tensor import RaggedTensor
 from penstock.tf.shape import TensorShape
 from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from penstock.tf.tensor import Tensor
 
 divide = truediv
@@ -142,9 +143,12 @@ _PARTS = {
 __all__ = [
     "DType",
     "RaggedTensor",
+    "RaggedTensorSpec",
     "SparseTensor",
+    "SparseTensorSpec",
     "Tensor",
     "TensorShape",
+    "TensorSpec",
     "abs",
     "add",
     "argmax",

@@ -137,6 +137,8 @@ def _value_rowids(lists: Lists, counts: Integers) -> Level:
         raise InvalidArgumentError("row ids do not fall")
     rows = np.zeros(len(counts), np.int64)
     rows[counts > 0] = lists.values[_lasts(lists)] + 1
+    if rows.sum() > len(lists.values) + _MOST_EMPTY_ROWS:
+        raise InvalidArgumentError(f"row ids leave out more than {_MOST_EMPTY_ROWS} rows")
     ids = lists.values + np.repeat(offsets_of(rows)[:-1], lists.counts)
     return Level(np.bincount(ids, minlength=int(rows.sum())).astype(np.int64), rows)
 

@@ -1,0 +1,79 @@
+"""``penstock.tf`` and TensorFlow in one process: neither disturbs the other, and each takes the other's tensors."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from oracle import PYTHON, ROOT
+
+from penstock import _core
+
+SCRIPT = """
+import sys
+import numpy as np
+import penstock.tf as ours
+
+assert "tensorflow" not in sys.modules
+message = ours.train.Example()
+message.features.feature["a"].int64_list.value.extend([1, 2])
+record = message.SerializeToString()
+
+tape = ours.GradientTape  # not ours: imports TensorFlow
+import tensorflow as theirs
+
+assert tape is theirs.GradientTape
+assert ours.keras is theirs.keras
+again = theirs.train.Example.FromString(record)
+assert list(again.features.feature["a"].int64_list.value) == [1, 2]
+assert ours.train.Example.FromString(again.SerializeToString()) == message
+
+for ours_one in (ours.constant([[1.5, 2.0]]), ours.constant(["a", "b"]), ours.constant(3), ours.constant([True])):
+    converted = theirs.convert_to_tensor(ours_one)
+    assert converted.dtype.name == ours_one.dtype.name, converted
+    assert converted.shape.as_list() == ours_one.shape.as_list()
+    assert np.array_equal(converted.numpy(), ours_one.numpy())
+    back = ours.convert_to_tensor(converted)
+    assert np.array_equal(back.numpy(), ours_one.numpy()) and back.dtype == ours_one.dtype
+    assert ours_one.dtype == converted.dtype.as_numpy_dtype
+
+assert theirs.reduce_sum(ours.constant([1.0, 2.0])).numpy() == 3
+assert (theirs.constant([1.0]) + ours.constant([2.0])).numpy() == [3]
+rows = theirs.data.Dataset.from_tensor_slices(ours.constant([1, 2]))
+assert rows.reduce(np.int32(0), lambda a, b: a + b).numpy() == 3
+features = {"a": theirs.io.FixedLenFeature([2], ours.int64.name)}
+assert theirs.io.parse_single_example(record, features)["a"].numpy().tolist() == [1, 2]
+
+variable = theirs.Variable(2.0)
+with ours.GradientTape() as tape:
+    loss = theirs.reduce_sum(variable * ours.constant([1.0, 2.0]))
+assert tape.gradient(loss, variable).numpy() == 3
+
+model = ours.keras.Sequential([ours.keras.layers.Dense(1)])
+assert model(ours.constant([[1.0, 2.0]])).shape == (1, 1)
+print("all well")
+"""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The package and what it cannot do without, for TensorFlow's interpreter, which is of the same version."""
+    package = tmp_path / "penstock"
+    package.mkdir()
+    for entry in (ROOT / "src" / "penstock").iterdir():
+        (package / entry.name).symlink_to(entry)
+    native = Path(_core.__file__)
+    (package / native.name).symlink_to(native)
+    isal = importlib.util.find_spec("isal")
+    assert isal is not None
+    assert isal.origin is not None
+    (tmp_path / "isal").symlink_to(Path(isal.origin).parent)
+    return os.environ | {"PYTHONPATH": str(tmp_path), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def test_both_work_side_by_side(environment: dict[str, str]) -> None:
+    result = subprocess.run([PYTHON, "-W", "ignore", "-c", SCRIPT], env=environment, capture_output=True, text=True)
+    assert result.stdout == "all well\n", result.stderr[-3000:]

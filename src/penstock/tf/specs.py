@@ -1,0 +1,92 @@
+"""``tf.TensorSpec`` and its relatives: what is known of a value before it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.tf.convert import as_tensor
+from penstock.tf.dtypes import DType, as_dtype, float32, int64
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.shape import ShapeLike, TensorShape
+from penstock.tf.sparse_tensor import SparseTensor
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class TensorSpec:
+    """The shape and dtype of a tensor."""
+
+    shape: TensorShape
+    dtype: DType
+    name: str | None = field(compare=False)
+
+    def __init__(self, shape: ShapeLike, dtype: Any = float32, name: str | None = None) -> None:
+        object.__setattr__(self, "shape", TensorShape(shape))
+        object.__setattr__(self, "dtype", as_dtype(dtype))
+        object.__setattr__(self, "name", name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """Answer what is known of a tensor."""
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Answer whether a value, or another spec, could be of this kind."""
+        other = spec_or_value if isinstance(spec_or_value, TensorSpec) else as_tensor(spec_or_value)
+        return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class RaggedTensorSpec:
+    """The shape and dtype of a RaggedTensor."""
+
+    shape: TensorShape
+    dtype: DType
+    ragged_rank: int
+    row_splits_dtype: DType
+
+    def __init__(
+        self,
+        shape: ShapeLike = None,
+        dtype: Any = float32,
+        ragged_rank: int | None = None,
+        row_splits_dtype: Any = int64,
+    ) -> None:
+        known = TensorShape(shape)
+        if ragged_rank is None and known.rank is None:
+            raise ValueError("Must specify ragged_rank or a shape with a known rank.")
+        object.__setattr__(self, "shape", known)
+        object.__setattr__(self, "dtype", as_dtype(dtype))
+        object.__setattr__(self, "ragged_rank", (known.rank or 1) - 1 if ragged_rank is None else ragged_rank)
+        object.__setattr__(self, "row_splits_dtype", as_dtype(row_splits_dtype))
+
+    def __repr__(self) -> str:
+        splits = f"{self.ragged_rank}, {self.row_splits_dtype!r}"
+        return f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {splits})"
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SparseTensorSpec:
+    """The shape and dtype of a SparseTensor."""
+
+    shape: TensorShape
+    dtype: DType
+
+    def __init__(self, shape: ShapeLike = None, dtype: Any = float32) -> None:
+        object.__setattr__(self, "shape", TensorShape(shape))
+        object.__setattr__(self, "dtype", as_dtype(dtype))
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
+
+
+def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec:
+    """Answer what is known of a value."""
+    if isinstance(value, RaggedTensor):
+        return RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
+    if isinstance(value, SparseTensor):
+        return SparseTensorSpec(value.shape, value.dtype)
+    return TensorSpec.from_tensor(as_tensor(value))
