@@ -74,6 +74,8 @@ def _column(values: Sequence[Any]) -> AnyColumn:
         return _strings(values, type(first))
     if isinstance(first, (list, tuple, Column)) or _holds_objects(first):
         return _of_lists(values)
+    if isinstance(first, np.generic) and all(type(value) is type(first) for value in values):
+        return np.array(values, first.dtype)
     if isinstance(first, (bool, int, float)) and not isinstance(first, np.generic):
         return _numbers(values)
     return _of_arrays([np.asarray(value) for value in values])

@@ -76,6 +76,23 @@ def test_random_numbers_depend_on_the_row_and_the_epoch_alone(source: Source, wo
         assert seen != elements_of(Map(noise, seed=8), source)
 
 
+def test_numbers_that_were_drawn_before_do_not_count():
+    drawn = Map(
+        lambda element, rng: (rng.integers(9, size=int(element["n"]), dtype=np.uint8).size, rng.random()), seed=1
+    )
+    first = [rng for _, rng in elements_of(drawn, Source([8]))]
+    single = [rng for _, rng in elements_of(drawn, Source([1] * 8))]
+    assert first == single
+
+
+def test_numbers_stay_the_same_from_version_to_version():
+    # Runs are resumed after an update: a row's numbers are a place in the stream of Philox.
+    for epoch in (0, 2):
+        key, counter = np.array([7, epoch], np.uint64), np.array([0, 0, 0, 3], np.uint64)
+        expected = np.random.Generator(np.random.Philox(key=key, counter=counter)).random()
+        assert elements_of(Map(noise, seed=7), Source([5]), {"epoch": epoch})[3] == (3, expected)
+
+
 def test_any_integer_is_a_seed():
     seeds = [0, 2**63, 2**63 + 1, 2**64 - 1, -2]
     seen = {seed: tuple(elements_of(Map(noise, seed=seed), Source([3]))) for seed in seeds}

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple, Self
@@ -89,8 +90,10 @@ class KeptBlocksWriter:
         _remove_abandoned(folder)
         self._unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         self._file: BinaryIO = open(self._unfinished / "blocks", "wb")  # noqa: SIM115
-        # Held as long as this process lives: what nobody holds was abandoned.
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        # Held as long as this process lives: what nobody holds was abandoned. Some network file systems have no locks;
+        # there nothing is removed.
+        with suppress(OSError):
+            fcntl.flock(self._file, fcntl.LOCK_EX)
         self._entries: list[Kept] = []
 
     def add(self, block: Block) -> None:

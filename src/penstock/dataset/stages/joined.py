@@ -17,7 +17,7 @@ from penstock.dataset.meter import Meter
 from penstock.dataset.order import Keys
 from penstock.dataset.stages.cursor import epoch_of, is_start, start_of
 from penstock.dataset.stages.elements import each, join, join_keys, pick, pick_keys, placed
-from penstock.dataset.stages.function import generator
+from penstock.dataset.stages.function import RandomNumbers
 from penstock.dataset.stages.repeated import RepeatedFlow
 from penstock.dataset.stages.supply import Supply
 
@@ -131,7 +131,7 @@ class _Choices:
     """Which flow gives each element."""
 
     def __init__(self, seed: int, epoch: int, weights: NDArray[np.float64]) -> None:
-        self._seed, self._epoch, self._weights = seed, epoch, weights
+        self._random, self._epoch, self._weights = RandomNumbers(seed), epoch, weights
         self._drawn: tuple[int, NDArray[np.float64]] = (-1, weights[:0])
 
     def among(self, at: int, supplies: Sequence[Supply | None]) -> NDArray[np.intp]:
@@ -139,7 +139,7 @@ class _Choices:
         stretch, offset = divmod(at, _DRAWN)
         if self._drawn[0] != stretch:
             # Rows are counted from 0 up, so these random numbers are no row's.
-            self._drawn = stretch, generator(self._seed, self._epoch, -1 - stretch).random(_DRAWN)
+            self._drawn = stretch, self._random.of(self._epoch, -1 - stretch).random(_DRAWN)
         alive = np.flatnonzero([supply is not None for supply in supplies])
         bounds = np.cumsum(self._weights[alive])
         numbers = self._drawn[1][offset:] * bounds[-1]
