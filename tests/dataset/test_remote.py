@@ -1,0 +1,60 @@
+"""Data sets on remote stores."""
+
+from __future__ import annotations
+
+import uuid
+
+import fsspec
+import pytest
+
+import penstock as ps
+from numbered import SCHEMA, TOTAL, write_shards
+
+
+@pytest.fixture(params=["plain", "members", "stream"])
+def remote(request, tmp_path) -> tuple[str, str]:
+    """The kind of the files and a folder in a store of objects in memory."""
+    folder = f"memory://{uuid.uuid4().hex}"
+    store = fsspec.filesystem("memory")
+    for file in write_shards(tmp_path, request.param):
+        store.put_file(file, f"{folder}/{file.rpartition('/')[2]}")
+    store.put_file(str(tmp_path / "data.schema.json"), f"{folder}/data.schema.json")
+    return request.param, folder
+
+
+def ids(ds: ps.Dataset) -> list[int]:
+    return [int(row["id"]) for row in ds]
+
+
+def test_a_remote_data_set_is_read_like_a_local_one(remote):
+    kind, folder = remote
+    ds = ps.Dataset(f"{folder}/data-*.tfrecord")
+    assert ds.schema == SCHEMA
+    assert ids(ds) == list(range(TOTAL))
+    assert len(ds) == TOTAL
+    assert ds[-2]["id"] == TOTAL - 2
+    assert sorted(ids(ds.shuffle(3, window=6))) == list(range(TOTAL))
+    if kind == "stream":
+        with pytest.raises(ps.NotSeekableError):
+            ids(ds.shuffle(3))
+    else:
+        assert sorted(ids(ds.shuffle(3))) == list(range(TOTAL))
+
+
+def test_a_remote_data_set_goes_on_where_it_stood(remote):
+    _, folder = remote
+    ds = ps.Dataset(folder, schema=SCHEMA).batch(4)
+    whole = [batch["id"].tolist() for batch in ds]
+    it = iter(ds)
+    next(it), next(it)
+    resumed = iter(ps.Dataset(folder, schema=SCHEMA).batch(4))
+    resumed.load_state_dict(it.state_dict())
+    it.close()
+    assert [batch["id"].tolist() for batch in resumed] == whole[2:]
+
+
+def test_a_manifest_on_a_remote_store_names_its_shards(tmp_path):
+    folder = f"memory://{uuid.uuid4().hex}"
+    ps.write(f"{folder}/train", [{"x": number} for number in range(10)], shards=2)
+    for name in (folder, f"{folder}/train", f"{folder}/train.penstock.json"):
+        assert [int(row["x"]) for row in ps.Dataset(name)] == list(range(10))
