@@ -15,7 +15,7 @@ constexpr std::size_t kManyStretches = std::size_t{1} << 16;
 constexpr std::size_t kMostStretches = std::size_t{1} << 20;
 
 // Payload bytes in which TFRecords are looked for.
-constexpr std::uint64_t kLookInside = std::uint64_t{16} << 20;
+constexpr std::uint64_t kLookInside = std::uint64_t{4} << 20;
 
 // A frame as its header describes it.
 struct Frame {
@@ -30,13 +30,16 @@ struct Frame {
 struct Chain {
   enum class Ground : std::uint8_t {
     kCertain,  // the chain starts where a record is known to start
+    kPassed,   // it starts behind a payload that does not match its checksum, where the header says that it ends
     kSearch,   // its first frame was found by searching
     kClaimed,  // the same, where a header that checks itself claims a payload
   };
   Ground ground;
-  bool ends_unexplained = false;  // behind it stands no header that checks itself, nor the end of the file
+  bool ends_unexplained = false;  // behind it stands neither a header that checks itself, nor zeros, nor the file's end
   bool reaches_end = false;
   bool goes_on = false;  // the next chain is its continuation, beyond the payload that was claimed
+
+  bool starts_at_record() const { return ground == Ground::kCertain || ground == Ground::kPassed; }
 };
 
 class Surveyor {
@@ -54,6 +57,7 @@ class Surveyor {
   std::uint64_t find(std::uint64_t from, std::uint64_t before);
   bool is_crossed(std::uint64_t at, std::uint64_t stop);
   bool is_full() const;
+  bool is_zero(std::uint64_t at);
   std::uint64_t cross(std::uint64_t at, const Frame& frame);
   bool is_payload(std::uint64_t begin, std::uint64_t end);
   void add_whole(std::uint64_t at, std::uint64_t stop);
@@ -99,6 +103,7 @@ Survey Surveyor::run() {
       at = frame.stop;
     } else if (frame.fits && starts_record(frame.stop) && !is_crossed(at, frame.stop)) {
       add_lost(at, frame.stop, frame);
+      if (chains_.back().starts_at_record()) start_chain(Chain::Ground::kPassed);
       at = frame.stop;
     } else {
       at = cross(at, frame);
@@ -106,15 +111,14 @@ Survey Surveyor::run() {
   }
   if (at == stop)
     chains_.back().reaches_end = options_.ends_with_file;
-  else if (chains_.back().ground != Chain::Ground::kCertain)
+  else if (!chains_.back().starts_at_record())
     add_lost(at, stop, {FaultKind::kLengthChecksum});
   decide();
   return {std::move(stretches_), region_.work()};
 }
 
 bool Surveyor::is_full() const {
-  const bool certain = chains_.back().ground == Chain::Ground::kCertain;
-  return stretches_.size() >= (certain ? kManyStretches : kMostStretches);
+  return stretches_.size() >= (chains_.back().starts_at_record() ? kManyStretches : kMostStretches);
 }
 
 Frame Surveyor::judge(std::uint64_t at) {
@@ -174,7 +178,7 @@ std::uint64_t Surveyor::find(std::uint64_t from, std::uint64_t before) {
 std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
   Chain& chain = chains_.back();
   const Broken broken{at, stretches_.size(), chains_.size(), frame};
-  const bool was_certain = chain.ground == Chain::Ground::kCertain;
+  const bool was_certain = chain.starts_at_record();
   const std::uint64_t stop = region_.stop();
   const std::uint64_t found = find(frame.header_is_sound ? at + kHeaderBytes : at + 1, stop);
   if (was_certain) root_ = broken;
@@ -193,14 +197,22 @@ std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
     chain_of_.resize(root_->stretches);
     chains_.resize(root_->chains);
     add_lost(root_->at, found, root_->frame);
+    chains_.back().ends_unexplained = false;
     claimed_ = 0;
     return found;
   }
-  chain.ends_unexplained = !frame.header_is_sound;
+  chain.ends_unexplained = !frame.header_is_sound && !is_zero(at);
   add_lost(at, found, frame);
   if (frame.header_is_sound) claimed_ = std::max(claimed_, frame.fits ? frame.stop - kFooterBytes : stop);
   start_chain(found < claimed_ ? Chain::Ground::kClaimed : Chain::Ground::kSearch);
   return found;
+}
+
+// True when zeros stand where a header should: a block that was never written.
+bool Surveyor::is_zero(std::uint64_t at) {
+  if (region_.stop() - at < kHeaderBytes) return false;
+  const std::byte* header = region_.probe(at, kHeaderBytes);
+  return std::all_of(header, header + kHeaderBytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
 void Surveyor::add_whole(std::uint64_t at, std::uint64_t stop) {
@@ -244,7 +256,9 @@ void Surveyor::decide() {
     const Chain& chain = chains_[i];
     unexplained = unexplained || chain.ends_unexplained;
     if (assumed_flat || chain.ground == Chain::Ground::kCertain) continue;
-    if (chain.ground == Chain::Ground::kClaimed)
+    if (chain.ground == Chain::Ground::kPassed)
+      doubtful[i] = nested && chain.ends_unexplained;
+    else if (chain.ground == Chain::Ground::kClaimed)
       doubtful[i] = !chain.goes_on || nested || doubtful[i + 1];
     else
       doubtful[i] = !chain.reaches_end && (nested || unexplained);

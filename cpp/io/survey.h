@@ -10,6 +10,9 @@
 //    all frames in between lie inside that payload.
 //  - The chain that a frame starts ends exactly where the file ends: these are records of the file, for a payload has
 //    its checksum behind it.
+//  - Behind a damaged payload records go on where its header says. If what follows them looks like the end of a
+//  payload,
+//    and payloads hold TFRecords, they are in doubt: bytes may be missing, and a record inside a payload stand there.
 //  - A frame that lies where a header that checks itself claims a payload is in doubt, whatever follows.
 //  - All others are in doubt where payloads may hold TFRecords.
 //

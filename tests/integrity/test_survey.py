@@ -61,7 +61,7 @@ def test_damage_in_place_leaves_no_doubt(tmp_path: Path):
         model = ModelFile([payload(chance, nested=False) for _ in range(30)])
         for _ in range(3):
             damage(model, "flip", chance)
-        certain, doubtful, _ = found(tmp_path / "file", model, nested=True)
+        certain, doubtful, _ = found(tmp_path / "file", model)
         assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
 
 

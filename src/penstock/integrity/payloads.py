@@ -8,7 +8,7 @@ from penstock.errors import MalformedExampleError
 from penstock.schema import Schema
 
 # Where so many records are malformed, the others are not looked at any more.
-_MOST_TOLD = 100
+_MOST_TOLD = 10
 
 # Encodings that the native decoder checks by itself; what the others hold is known when it is decoded.
 _CHECKED_NATIVELY = ("list", "raw")
@@ -49,5 +49,5 @@ class PayloadCheck:
 
     @property
     def malformed(self) -> list[MalformedExampleError]:
-        """Records that are not what the others are, or what the schema says: the first hundred of them."""
+        """Records that are not what the others are, or what the schema says: the first ten of them."""
         return self._told if self._has_schema or self._good else []
