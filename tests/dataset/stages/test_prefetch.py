@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -85,18 +86,24 @@ def test_a_forked_child_lets_go_of_its_parents_flow():
 
 
 PROGRAM = """
-import sys
+import os, signal, sys
 sys.path[:0] = [{folder!r}]
 from flows import Source, blocks_of
 from penstock.dataset.stages import Map, Prefetched
 
 flow = blocks_of(Prefetched(2), Source([1] * 50))
 mapped = blocks_of(Map(lambda element: element, workers=2), Source([1] * 50))
-print(len(next(flow)), len(next(mapped)))
+print(len(next(flow)), len(next(mapped)), flush=True)
+{ending}
 """
 
 
-def test_a_program_ends_in_the_middle_of_a_flow():
-    program = PROGRAM.format(folder=str(Path(__file__).parent))
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [("", 0), ("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGINT); list(flow), list(mapped)", -signal.SIGINT)],
+)
+def test_a_program_ends_in_the_middle_of_a_flow(ending: str, status: int):
+    program = PROGRAM.format(folder=str(Path(__file__).parent), ending=ending)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "1 1\n", "")
+    assert (result.returncode, result.stdout) == (status, "1 1\n")
+    assert result.stderr.count("Traceback") == (status == -signal.SIGINT)
