@@ -23,6 +23,7 @@ from penstock.errors import WorkerError
 
 def in_worker(element: dict[str, Any]) -> dict[str, Any]:
     assert multiprocessing.parent_process() is not None
+    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []), "Ctrl-C is for the process that iterates"
     return element
 
 

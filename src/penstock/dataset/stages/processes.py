@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import cycle
+from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
@@ -59,7 +60,8 @@ def _start(call: bytes) -> tuple[SpawnProcess, socket.socket]:
             target=_serve, args=(theirs, call), name="penstock-function", daemon=True
         )
         # Ctrl-C in a terminal reaches the workers too. It is for the process that iterates; they inherit that it is
-        # blocked, and end with it.
+        # blocked, and end with it. The tracker starts with the first worker, and would unblock it again.
+        resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
