@@ -10,6 +10,7 @@ from typing import Any
 
 import penstock as ps
 from reliability import work
+from reliability.payloads import NAME, records
 
 OLD_SEED = 7_000
 """Of what stands in the folder before the work begins."""
@@ -49,7 +50,7 @@ def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.rea
 
 
 def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: ps.reader.OnError) -> Verdict:
-    expected = work.records(seed)
+    expected = records(seed)
     verdict = Verdict(len(expected) if closed else safe)
     path = folder / _file_of(name)
     if name in IN_PLACE:
@@ -112,12 +113,12 @@ def _written(name: str, seed: int) -> str:
 
 
 def _file_of(name: str) -> str:
-    return work.NAME + (".gz" if name.endswith("gzip") else "")
+    return NAME + (".gz" if name.endswith("gzip") else "")
 
 
 @functools.cache
 def _old_records() -> list[bytes]:
-    return work.records(OLD_SEED, 5)
+    return records(OLD_SEED, 5)
 
 
 def _nothing(**_: object) -> None:

@@ -17,22 +17,9 @@ import penstock as ps
 import penstock.cli
 import penstock.dataset_writer
 import penstock.infer
+from reliability.payloads import NAME, ROWS, record
 
 Tell = Callable[..., None]
-
-NAME = "some.tfrecord"
-ROWS = 40
-
-
-def record(seed: int, number: int) -> bytes:
-    """A record that is known by its seed and number: mostly small, now and then larger than a buffer."""
-    chance = random.Random(seed << 20 | number)
-    size = chance.choice([0, 1, 20, 300, 3000, 3000, 40_000]) if number % 13 else 400_000
-    return chance.randbytes(size)
-
-
-def records(seed: int, count: int = ROWS) -> list[bytes]:
-    return [record(seed, number) for number in range(count)]
 
 
 def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, first: int = 0, sync: bool = False) -> None:
@@ -100,8 +87,8 @@ def save_manifest(folder: str, tell: Tell, seed: int) -> None:
 
 def _digest(found: Iterator[bytes]) -> list[int]:
     crc = count = 0
-    for record in found:
-        crc = ps._core.crc32c(record, crc)
+    for each in found:
+        crc = ps._core.crc32c(each, crc)
         count += 1
     return [count, crc]
 

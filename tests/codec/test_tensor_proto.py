@@ -119,7 +119,7 @@ def test_rules_of_parsing(message: str, expected: object):
         ("0801 1212 1207 08808080808020 1207 08808080808020", "more elements"),
         ("0801 1214 1207 08808080808020 1207 08808080808020 1200", "more elements"),
         ("0801 1242" + "12 00" * 33, "33 dimensions"),
-        ("0801 1208 1206 088080808040", "more than 1073741824 bytes"),
+        ("0801 1208 1206 088080808040", "more than 67108864 bytes"),
         ("0801 1200 2a03000000", "3 bytes are no whole number"),
         ("0803 1200 3a0180", "no end"),
         ("0809 1200 520bffffffffffffffffffff01", "no end"),

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 import pytest
 from reliability.sandbox import Sandbox
 
-collect_ignore = [] if sys.platform == "linux" else ["test_faults.py", "test_kills.py", "test_power_loss.py"]
+collect_ignore = (
+    [] if sys.platform == "linux" else ["test_faults.py", "test_kills.py", "test_power_loss.py", "test_hostile.py"]
+)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -64,9 +65,12 @@ def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:
 
 
 def _decode_tensor(feature: Feature, data: bytes) -> NDArray[Any]:
-    from penstock.codec.tensor_proto import parse_tensor
+    from penstock.codec.tensor_proto import MOST_FILLED_BYTES, parse_tensor
 
-    array = parse_tensor(data)
+    # Some bytes can stand for any number of equal values: no more of them than the schema has room for.
+    room = [size for size in feature.shape if size is not None]
+    known = len(room) == len(feature.shape)
+    array = parse_tensor(data, max_bytes=16 * math.prod(room) if known else MOST_FILLED_BYTES)
     if array.dtype != _array_dtype(feature):
         raise ValueError(
             f"expected a {feature.dtype} tensor, found {'bytes' if array.dtype == object else array.dtype}"

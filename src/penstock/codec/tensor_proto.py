@@ -21,6 +21,9 @@ from penstock.schema.inference.wire import BYTES, VARINT, read_fields
 # NumPy 1 knows no more.
 MAX_RANK = 32
 
+MOST_FILLED_BYTES = 64 << 20
+"""The largest array that is made of a tensor that does not spell out all of its values."""
+
 
 class _Type(NamedTuple):
     """An element type: its name, its number in TensorProto.dtype, and the field that lists values of it."""
@@ -78,7 +81,10 @@ def serialize_tensor(array: ArrayLike) -> bytes:
 
 
 def parse_tensor(
-    data: bytes | bytearray | memoryview, dtype: str | np.dtype[Any] | None = None, *, max_bytes: int = 1 << 30
+    data: bytes | bytearray | memoryview,
+    dtype: str | np.dtype[Any] | None = None,
+    *,
+    max_bytes: int = MOST_FILLED_BYTES,
 ) -> NDArray[Any]:
     """Parse a serialized TensorProto into an array of its own; strings become an object array of bytes.
 

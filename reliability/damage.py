@@ -1,0 +1,101 @@
+"""Damages files: every bit of small ones, every cut, and larger ones at random, with everything that disks do."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import penstock as ps
+
+COMPRESSIONS = ("", "GZIP", "ZLIB", "SNAPPY")
+
+# Frames of 0, 1, 17 and 64 bytes, one of them compressible: small enough to try every bit.
+FEW = [b"", b"x", b"one short record.", b"penstock" * 8]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reader got out of a file, and whether it reported anything."""
+
+    records: list[bytes]
+    reported: bool
+
+
+@dataclass(frozen=True)
+class Damaged:
+    """A damaged file, the records that it had, and those that the damage has not touched."""
+
+    file: bytes
+    records: list[bytes]
+    untouched: list[bytes]
+
+
+def bit_flips(file: bytes) -> list[bytes]:
+    return [
+        file[:position] + bytes([file[position] ^ 1 << bit]) + file[position + 1 :]
+        for position in range(len(file))
+        for bit in range(8)
+    ]
+
+
+def truncations(file: bytes) -> list[bytes]:
+    return [file[:size] for size in range(len(file))]
+
+
+def written(records: list[bytes], compression: str = "") -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        with ps.RecordWriter(path, compression=compression) as writer:
+            writer.write_many(records)
+        return path.read_bytes()
+
+
+def read(file: bytes, compression: str = "", on_error: ps.reader.OnError = "raise") -> Outcome:
+    with tempfile.NamedTemporaryFile() as target:
+        target.write(file)
+        target.flush()
+        records: list[bytes] = []
+        reader = ps.RecordReader(target.name, compression=compression, on_error=on_error, threads=1)
+        try:
+            for record in reader:
+                records.append(record)
+        except ps.CorruptDataError:
+            return Outcome(records, True)
+        return Outcome(records, bool(reader.damage))
+
+
+def random_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
+    """Damage plain files of some dozens of different records: a flip, zeros, noise, a hole, more bytes, a cut."""
+    for trial in range(trials):
+        chance = random.Random(f"damage {seed} {trial}")
+        count = chance.randrange(5, 40)
+        records = [number.to_bytes(4, "big") + chance.randbytes(chance.randrange(300)) for number in range(count)]
+        file = written(records)
+        what = chance.choice(["flip", "zeros", "noise", "hole", "insertion", "cut"])
+        start = chance.randrange(len(file))
+        stop = start + 1 if what == "flip" else min(len(file), start + chance.choice([1, 16, 100, 512, 4096]))
+        middle = {
+            "flip": bytes([file[start] ^ 1 << chance.randrange(8)]),
+            "zeros": bytes(stop - start),
+            "noise": chance.randbytes(stop - start),
+            "insertion": chance.randbytes(chance.choice([1, 7, 600])),
+        }.get(what, b"")
+        if what == "insertion":
+            stop = start
+        if what == "cut":
+            stop = len(file)
+        # Zeros over zeros, and noise that happens to be right, are no damage.
+        while start < stop and middle and len(middle) == stop - start and file[start] == middle[0]:
+            start, middle = start + 1, middle[1:]
+        while start < stop and middle and len(middle) == stop - start and file[stop - 1] == middle[-1]:
+            stop, middle = stop - 1, middle[:-1]
+        untouched, at = [], 0
+        for record in records:
+            end = at + len(record) + 16
+            if end <= start or at >= stop:
+                untouched.append(record)
+            at = end
+        yield Damaged(file[:start] + middle + file[stop:], records, untouched)
