@@ -14,7 +14,7 @@
 namespace penstock::bindings {
 namespace {
 
-using ByteArray = nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>;
+using ByteArray = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 using ViewsArray = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
 
 // Views and the buffers they point into, held while this lives.

@@ -8,6 +8,7 @@ namespace penstock::bindings {
 namespace {
 
 using Array = nb::ndarray<nb::numpy>;
+using ReadOnlyBytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 
 nb::capsule owner_of(SharedBuffer buffer) {
   return nb::capsule(new SharedBuffer(std::move(buffer)),
@@ -58,8 +59,9 @@ nb::tuple Decoder::to_python(const DecodedBatch& batch, const nb::list& outputs)
   nb::list buffers;
   if (decoder_->has_views()) {
     for (const SharedBuffer& buffer : batch.buffers) {
+      // Read-only: chunks and other batches look at the same memory.
       const std::size_t size = buffer->capacity();
-      buffers.append(array_of(buffer, 1, &size, type_of(Code::UInt, 8)));
+      buffers.append(nb::cast(ReadOnlyBytes(buffer->data(), {size}, owner_of(buffer)), nb::rv_policy::automatic));
     }
   }
   return nb::make_tuple(batch.rows, columns, buffers, nb::none());

@@ -166,7 +166,8 @@ Chunk chunk_from_records(nb::list records, const std::string& source) {
     offset += bytes.size();
   }
   const std::size_t count = spans->size();
-  return Chunk{buffer, std::move(spans), 0, count, 0, 0, std::make_shared<const std::string>(source)};
+  // No file, so no header before the first: as if it were there, or its offset would be below zero.
+  return Chunk{buffer, std::move(spans), 0, count, 0, kHeaderBytes, std::make_shared<const std::string>(source)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -71,15 +72,19 @@ struct Workers::State {
 Workers::Workers(std::size_t threads) : threads_(threads) {}
 
 Workers::~Workers() {
-  // In a forked child the threads are gone and a lock may be held forever.
-  if (state_ && state_->owner != current_process()) static_cast<void>(state_.release());
+  // In a forked child the threads are gone and a lock may be held forever: what the parent made is left alone.
+  State* state = state_;
+  if (state != nullptr && state->owner == current_process()) delete state;
 }
 
 Workers::State& Workers::start() {
-  const std::lock_guard lock(starting_);
-  if (state_ && state_->owner != current_process()) static_cast<void>(state_.release());
-  if (!state_) state_ = std::make_unique<State>(threads_ - 1);
-  return *state_;
+  State* state = state_;
+  while (state == nullptr || state->owner != current_process()) {
+    auto fresh = std::make_unique<State>(threads_ - 1);
+    if (state_.compare_exchange_strong(state, fresh.get())) return *fresh.release();
+    // Another caller was quicker: its threads are used, and these end here.
+  }
+  return *state;
 }
 
 void Workers::run(std::size_t n, const std::function<void(std::size_t)>& task) {

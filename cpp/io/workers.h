@@ -3,10 +3,9 @@
 // One job at a time. The threads start with the first job that has more than one part; a forked child starts its own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <mutex>
 
 namespace penstock {
 
@@ -28,8 +27,7 @@ class Workers {
   State& start();
 
   std::size_t threads_;
-  std::mutex starting_;
-  std::unique_ptr<State> state_;
+  std::atomic<State*> state_{nullptr};  // no lock: one that is held when the process forks stays held in the child
 };
 
 }  // namespace penstock

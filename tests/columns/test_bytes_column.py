@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strings import stray_views, strings, view_of
 
+import penstock as ps
 from penstock import _core
 from penstock.columns import BytesColumn
 
@@ -42,6 +43,15 @@ def test_a_slice_shares_memory_and_a_gather_keeps_the_values() -> None:
     assert column[np.array([3, -1, 3])].to_list() == [WORDS[3], WORDS[-1], WORDS[3]]
     assert column[np.array([len(word) > 12 for word in WORDS])].to_list() == [w for w in WORDS if len(w) > 12]
     assert column[[]].to_list() == []
+
+
+def test_buffers_that_others_look_at_are_read_only() -> None:
+    schema = ps.Schema({"word": ps.Feature("bytes")})
+    records = ps.Encoder(schema).encode([{"word": b"a string that lies in a buffer"}])
+    column = ps.Decoder(schema).decode(records)["word"]
+    for buffer in (*column.buffers, *column.compact().buffers):
+        with pytest.raises(ValueError, match="read-only"):
+            buffer[0] = 0
 
 
 @pytest.mark.parametrize("index", [7, -8])

@@ -10,6 +10,7 @@ import pytest
 
 import framing
 import penstock as ps
+from penstock import _core
 
 RECORDS = [b"%d" % number * (number % 50) for number in range(500)]
 
@@ -110,3 +111,8 @@ def test_count_finds_what_is_wrong_with_headers_and_lengths(tmp_path, size):
         reader = ps.RecordReader(path, on_error="skip_file")
         assert reader.count() == whole
         assert [damage.kind for damage in reader.damage] == [kind]
+
+
+def test_a_chunk_of_records_that_came_from_no_file_counts_from_zero():
+    chunk = _core.chunk_from_records([b"abc", b"de"])
+    assert [chunk.frame_offset(0), chunk.frame_offset(1)] == [0, 3]

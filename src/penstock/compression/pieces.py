@@ -30,11 +30,13 @@ class Pieces:
 
     def peek(self, count: int) -> bytes:
         """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
-        while len(self._buffer) - self._position < count:
-            piece = next(self._pieces, b"")
-            if not piece:
-                break
-            self._buffer = self._buffer[self._position :] + piece
+        if self.unread < count:
+            gathered = [self._buffer[self._position :]]  # and joined once: a large member may come in small pieces
+            have = self.unread
+            while have < count and (piece := next(self._pieces, b"")):
+                gathered.append(piece)
+                have += len(piece)
+            self._buffer = b"".join(gathered)
             self._position = 0
         return self._buffer[self._position : self._position + count]
 
