@@ -5,6 +5,7 @@
 # make stubs    writes the stub of the native module anew
 # make sanitize mutated records and files under AddressSanitizer and UBSan, threads under ThreadSanitizer
 # make fuzz     libFuzzer on frames and records, for SECONDS_EACH each (clang)
+# make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
@@ -20,7 +21,7 @@ CLANG ?= clang++
 FUZZERS := frames records
 SECONDS_EACH ?= 60
 
-.PHONY: demo test check format stubs sanitize fuzz interop bench clean
+.PHONY: demo test check format stubs sanitize fuzz reliability interop bench clean
 
 demo: $(VENV)/.native $(VENV)/.with-demo
 	@$(BIN)/python examples/digits.py
@@ -97,6 +98,10 @@ interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/c
 	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
 	.venvs/columns/bin/python -m pytest interop/training/torch_and_jax --confcutdir interop/training
 	.venvs/tensorflow/bin/python -m pytest interop/training/with_tensorflow --confcutdir interop/training
+
+# The small form takes about two minutes; LONG=1 has forty times as many trials.
+reliability: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed build/sanitize/mutate
+	PYTHONPATH=tests:interop LONG=$(LONG) $(BIN)/python -m reliability
 
 bench: $(VENV)/.native $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl grain,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py
