@@ -67,30 +67,26 @@ def cuts(oracle: Oracle) -> Iterator[Figure]:
 def rescues(oracle: Oracle) -> Iterator[Figure]:
     cases = list(damage.random_damage(300 * TIMES))
     untouched = sum(len(case.untouched) for case in cases)
-    read_on = [damage.read(case.file, on_error="skip").records for case in cases]
+
+    def rescued(found: list[list[bytes]]) -> int:
+        return sum(len(set(case.untouched) & set(records)) for case, records in zip(cases, found, strict=True))
+
+    def invented(found: list[list[bytes]]) -> int:
+        return sum(len(set(records) - set(case.records)) for case, records in zip(cases, found, strict=True))
+
     theirs = [outcome.records for outcome in peer.read(oracle, [case.file for case in cases], "")]
-    rescued = [
-        sum(len(set(case.untouched) & set(found)) for case, found in zip(cases, all_, strict=True))
-        for all_ in (read_on, theirs)
-    ]
-    invented = [
-        sum(len(set(found) - set(case.records)) for case, found in zip(cases, all_, strict=True))
-        for all_ in (read_on, theirs)
-    ]
-    yield Figure(
-        "damaged files: records outside the damage, read",
-        len(cases),
-        of(rescued[0], untouched),
-        of(rescued[1], untouched),
-        rescued[0] == untouched,
-    )
-    yield Figure(
-        "damaged files: records read that were never written",
-        len(cases),
-        str(invented[0]),
-        str(invented[1]),
-        invented[0] == 0,
-    )
+    for name, ours, others in (
+        ("read on behind damage", [damage.read(case.file, on_error="skip").records for case in cases], theirs),
+        ("repairs", [damage.repaired(case.file) for case in cases], None),
+    ):
+        right = rescued(ours) == untouched and invented(ours) == 0
+        yield Figure(
+            f"{name}: records outside the damage recovered, invented",
+            len(cases),
+            f"{of(rescued(ours), untouched)}, {invented(ours)}",
+            "" if others is None else f"{of(rescued(others), untouched)}, {invented(others)}",
+            right,
+        )
 
 
 def crashes(oracle: Oracle) -> Iterator[Figure]:

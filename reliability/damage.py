@@ -67,6 +67,15 @@ def read(file: bytes, compression: str = "", on_error: ps.reader.OnError = "rais
         return Outcome(records, bool(reader.damage))
 
 
+def repaired(file: bytes) -> list[bytes]:
+    """The records of the file that repair makes of a damaged one."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "source", Path(folder) / "target"
+        source.write_bytes(file)
+        ps.repair(source, target, compression="")
+        return list(ps.RecordReader(target, compression=""))
+
+
 def random_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
     """Damage plain files of some dozens of different records: a flip, zeros, noise, a hole, more bytes, a cut."""
     for trial in range(trials):

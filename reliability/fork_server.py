@@ -14,6 +14,7 @@ import pickle
 import select
 import signal
 import sys
+import warnings
 
 from reliability.trial import Ended, Trial
 
@@ -68,6 +69,7 @@ def _work(trial: Trial, sink: int) -> None:
 
 
 def main() -> None:
+    warnings.simplefilter("ignore")  # that a torn record is cut off is what is tried here
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     for module in sys.argv[1:]:

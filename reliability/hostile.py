@@ -90,7 +90,7 @@ def _small_files(chance: random.Random) -> dict[str, bytes]:
 
 
 def files(folder: str, tell: object, seed: int) -> dict[str, Any]:
-    """Read mutated files of every compression under every policy, count them, and index them."""
+    """Read mutated files of every compression under every policy; count, index, describe, repair and append to them."""
     chance = random.Random(f"files {seed}")
     attack = Attack()
     path = f"{folder}/file"
@@ -108,6 +108,8 @@ def files(folder: str, tell: object, seed: int) -> dict[str, Any]:
         attack.on(reader.count, ps.CorruptDataError)
         attack.on(lambda: open_index(path, where="none").records, ps.CorruptDataError)
         attack.on(lambda: ps.infer_schema(path), ps.PenstockError)
+        attack.on(lambda: ps.repair(path, f"{folder}/repaired", replace=True), ps.CorruptDataError)
+        attack.on(lambda: ps.RecordWriter(path, append=True).close(), (ps.CorruptDataError, ValueError))
     return asdict(attack)
 
 

@@ -20,6 +20,8 @@ WRITERS = (
     "write_gzip",
     "write_in_place",
     "write_in_place_gzip",
+    "append",
+    "append_gzip",
     "write_data_set",
     "write_data_set_gzip",
     "save_schema",

@@ -17,7 +17,14 @@ from typing import Any
 from reliability.sandbox import Event, Sandbox, read_log
 from reliability.survivors import examine, prepare
 
-WRITERS = ("write_synced", "write_synced_gzip", "write_synced_in_place", "write_data_set_synced")
+WRITERS = (
+    "write_synced",
+    "write_synced_gzip",
+    "write_synced_in_place",
+    "append_synced",
+    "append_synced_gzip",
+    "write_data_set_synced",
+)
 
 SECTOR = 512
 

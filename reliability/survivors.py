@@ -15,7 +15,8 @@ from reliability.payloads import NAME, records
 OLD_SEED = 7_000
 """Of what stands in the folder before the work begins."""
 
-IN_PLACE = frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"})
+APPENDING = frozenset({"append", "append_gzip", "append_synced", "append_synced_gzip"})
+IN_PLACE = frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING
 DATA_SETS = frozenset({"write_data_set", "write_data_set_gzip", "write_data_set_synced"})
 SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
 
@@ -33,9 +34,13 @@ def prepare(name: str, folder: Path) -> None:
     """Put something older where the work will write: it must not be lost before the new is whole."""
     if name in DATA_SETS | SMALL_FILES.keys():
         getattr(work, name)(str(folder), _nothing, OLD_SEED)
-    elif name not in IN_PLACE:
-        with ps.RecordWriter(folder / _file_of(name)) as writer:
+    elif name in APPENDING or name not in IN_PLACE:
+        path = folder / _file_of(name)
+        with ps.RecordWriter(path) as writer:
             writer.write_many(_old_records())
+        if name in APPENDING:  # as a crash left it
+            with open(path, "ab") as file:
+                file.write(path.read_bytes()[:20])
 
 
 def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.reader.OnError) -> Verdict:
@@ -50,8 +55,9 @@ def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.rea
 
 
 def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: ps.reader.OnError) -> Verdict:
-    expected = records(seed)
-    verdict = Verdict(len(expected) if closed else safe)
+    earlier = _old_records() if name in APPENDING else []
+    expected = earlier + records(seed)
+    verdict = Verdict(len(expected) if closed else len(earlier) + safe)
     path = folder / _file_of(name)
     if name in IN_PLACE:
         found = _read(path, tail, verdict) if path.exists() else []

@@ -17,14 +17,16 @@ import penstock as ps
 import penstock.cli
 import penstock.dataset_writer
 import penstock.infer
+import penstock.integrity
+from penstock.index import open_index
 from reliability.payloads import NAME, ROWS, record
 
 Tell = Callable[..., None]
 
 
-def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, first: int = 0, sync: bool = False) -> None:
+def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, sync: bool) -> None:
     chance = random.Random(seed)
-    for number in range(first, first + ROWS):
+    for number in range(ROWS):
         writer.write(record(seed, number))
         if chance.random() < 0.2:
             writer.sync() if sync else writer.flush()
@@ -50,6 +52,10 @@ write_in_place_gzip = _writing(atomic=False, compression="GZIP", level=1)
 write_synced = _writing(sync=True)
 write_synced_gzip = _writing(sync=True, compression="GZIP", level=1)
 write_synced_in_place = _writing(sync=True, atomic=False)
+append = _writing(append=True)
+append_gzip = _writing(append=True, compression="GZIP", level=1)
+append_synced = _writing(append=True, sync=True)
+append_synced_gzip = _writing(append=True, sync=True, compression="GZIP", level=1)
 
 
 def columns(seed: int) -> dict[str, Any]:
@@ -111,6 +117,22 @@ def load_manifest(folder: str, tell: Tell, seed: int) -> str:
 
 def load_schema(folder: str, tell: Tell, seed: int) -> str:
     return ps.Schema.load(f"{folder}/schema.json").to_json()
+
+
+def break_file(folder: str, tell: Tell, seed: int) -> None:
+    path = Path(folder) / NAME
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def repair(folder: str, tell: Tell, seed: int) -> list[object]:
+    report = ps.repair(f"{folder}/{NAME}", f"{folder}/saved.tfrecord")
+    return [report.records, report.causes]
+
+
+def index(folder: str, tell: Tell, seed: int) -> int:
+    return open_index(f"{folder}/{NAME}", where="beside", threads=1).records
 
 
 def verify_manifest(folder: str, tell: Tell, seed: int) -> list[str]:
