@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from rich.text import Text
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
 from penstock.cli.problems import is_expected, problem_of
-from penstock.cli.work import on_each
+from penstock.errors import PenstockError
 from penstock.files import locate
 from penstock.integrity import RepairReport, repair_data_set
 from penstock.integrity import repair as repair_file
@@ -58,29 +59,21 @@ def repair(
     if dry_run == (output is not None):
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
     (path,) = paths
+    how = reading.compression
+    limit = reading.max_record_bytes
     try:
-        if path.endswith(SUFFIX) or _is_folder(path):
-            reports = repair_data_set(
-                path, output, nested=nested, max_record_bytes=reading.max_record_bytes, replace=replace, jobs=jobs
-            )
-        else:
-            (report,) = on_each(
-                [path],
-                lambda file, ticker: repair_file(
-                    file,
-                    output,
-                    compression=reading.compression,
-                    nested=nested,
-                    max_record_bytes=reading.max_record_bytes,
-                    replace=replace,
-                ),
-                jobs=1,
-                title="repairing",
-            )
-            reports = [report]
-    except (FileExistsError, ValueError) as error:
-        raise click.UsageError(printable(str(error))) from None
+        with _showing_work():
+            if path.endswith(SUFFIX) or _is_folder(path):
+                reports = repair_data_set(
+                    path, output, nested=nested, max_record_bytes=limit, replace=replace, jobs=jobs
+                )
+            else:
+                reports = [
+                    repair_file(path, output, compression=how, nested=nested, max_record_bytes=limit, replace=replace)
+                ]
     except Exception as error:
+        if isinstance(error, FileExistsError | ValueError) and not isinstance(error, PenstockError):
+            raise click.UsageError(printable(str(error))) from None
         if not is_expected(path, error):
             raise
         complain(problem_of(path, error))
@@ -91,6 +84,12 @@ def repair(
         _print(reports)
     damaged = any(not report.is_whole for report in reports)
     click.get_current_context().exit(1 if dry_run and damaged else 0)
+
+
+def _showing_work() -> AbstractContextManager[object]:
+    """Show on a terminal that something is going on."""
+    console = open_console(stderr=True)
+    return console.status("repairing") if console.is_terminal else nullcontext()
 
 
 def _is_folder(path: str) -> bool:

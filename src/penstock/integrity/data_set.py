@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace as changed
 
@@ -24,7 +23,6 @@ def repair_data_set(
     replace: bool = False,
     sync: bool = False,
     jobs: int | None = None,
-    done: Callable[[RepairReport], None] | None = None,
 ) -> list[RepairReport]:
     """Repair every file of a folder, or of a data set that its manifest names, into a new folder.
 
@@ -40,7 +38,6 @@ def repair_data_set(
         replace: Replace files that exist.
         sync: Wait until the new files are on the disk.
         jobs: Files to repair at once; by default one for each CPU core.
-        done: Called with the report on each file when it is done.
     """
     store, path = locate(source)
     folder = path.rpartition("/")[0] or "." if path.endswith(SUFFIX) else path.rstrip("/")
@@ -60,15 +57,8 @@ def repair_data_set(
                 os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     jobs = max(1, min(len(files), jobs or os.cpu_count() or 1))
     how = Salvaging(None, nested, max_record_bytes, sync, threads=max(1, (os.cpu_count() or 1) // jobs))
-
-    def work(file: str) -> RepairReport:
-        report = _repair_shard(file, new[file], how)
-        if done is not None:
-            done(report)
-        return report
-
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
-        reports = list(pool.map(work, files))
+        reports = list(pool.map(lambda file: _repair_shard(file, new[file], how), files))
     if target is not None:
         for manifest in manifests:
             _write_manifest(manifest, new[manifest], reports)
