@@ -252,10 +252,14 @@ DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
     return batch;
   }
   for (std::size_t f = 0; f < columns_.size(); ++f) {
-    if (is_dense(decoder_.plan_.features[f]))
-      batch.columns[f].items = rows;
-    else
-      join(f, parts, batch.columns[f], run);
+    DecodedColumn& column = batch.columns[f];
+    if (is_dense(decoder_.plan_.features[f])) {
+      column.items = rows;
+      continue;
+    }
+    join(f, parts, column, run);
+    const std::uint64_t bytes = column.items * decoder_.plan_.features[f].item_bytes();
+    if (rows != 0) decoder_.ragged_row_bytes_[f] = (bytes + rows - 1) / rows;
   }
   batch.buffers = buffers_.all();
   return batch;
@@ -281,7 +285,6 @@ void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Par
   std::vector<std::size_t> starts{0};
   for (const auto& part : parts) starts.push_back(starts.back() + part->columns[feature].bytes);
   column.items = starts.back() / plan.item_bytes();
-  if (rows_ != 0) decoder_.ragged_row_bytes_[feature] = (starts.back() + rows_ - 1) / rows_;
   if (parts.empty() || parts.back()->placed) {
     if (!column.values) column.values = acquire_buffer(0);
     return;
