@@ -21,7 +21,7 @@ std::size_t rounded(std::size_t size) {
 class Shelf {
  public:
   std::unique_ptr<Buffer> take(std::size_t capacity) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const std::unique_lock lock = briefly_locked();
     if (!lock) return nullptr;
     const auto found = idle_.find(capacity);
     if (found == idle_.end() || found->second.empty()) return nullptr;
@@ -33,7 +33,7 @@ class Shelf {
 
   // Called where nothing may be thrown: a buffer that finds no place is freed.
   void put(std::unique_ptr<Buffer> buffer) noexcept try {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
+    const std::unique_lock lock = briefly_locked();
     if (!lock || buffer->capacity() > kMostIdleBytes) return;
     // A full shelf is emptied: what lies there longest is of sizes that nobody asks for any more.
     if (idle_bytes_ + buffer->capacity() > kMostIdleBytes) {
@@ -48,6 +48,17 @@ class Shelf {
   }
 
  private:
+  // Tries for longer than anybody needs the shelf, and no more: in a forked child it may be locked forever. Giving up
+  // at once would cost fresh pages whenever two threads come together.
+  std::unique_lock<std::mutex> briefly_locked() {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    for (int i = 0; i < kTries && !lock.try_lock(); ++i) {
+    }
+    return lock;
+  }
+
+  static constexpr int kTries = 64;
+
   std::mutex mutex_;
   std::map<std::size_t, std::vector<std::unique_ptr<Buffer>>> idle_;
   std::size_t idle_bytes_ = 0;
