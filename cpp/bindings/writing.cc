@@ -68,8 +68,8 @@ std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, s
 
 using OpenFileWriter = Closable<FileWriter>;
 
-void submit(const std::shared_ptr<FileWriter>& writer, const SharedBuffer& buffer, std::size_t size) {
-  wait_for([&](auto patience) { return writer->submit(buffer, size, patience); });
+void submit(const std::shared_ptr<FileWriter>& writer, const Frames& frames) {
+  wait_for([&](auto patience) { return writer->submit(frames, patience); });
 }
 
 void drain(OpenFileWriter& self) {
@@ -140,10 +140,9 @@ void bind_writing(nb::module_& m) {
           "write_frames",
           [](OpenFileWriter& self, GuardedFrames& guarded) {
             FrameBuffer& frames = guarded.get();
-            const std::size_t size = frames.size();
-            if (size == 0) return;
+            if (frames.size() == 0) return;
             const auto writer = self.get();
-            submit(writer, frames.release(), size);
+            submit(writer, frames.release());
           },
           nb::arg("frames"), "Take the frames over, without a copy, and write them.")
       .def(
@@ -158,7 +157,7 @@ void bind_writing(nb::module_& m) {
               const nb::gil_scoped_release release;
               std::memcpy(buffer->data(), bytes.data(), bytes.size());
             }
-            submit(writer, buffer, bytes.size());
+            submit(writer, {buffer, bytes.size(), bytes.size()});
           },
           nb::arg("data"), "Copy a bytes-like object and write it.")
       .def("drain", &drain, "Wait until everything is with the operating system.")

@@ -80,11 +80,6 @@ int close_copy(int descriptor) {
   return result == 0 || errno == EINTR ? 0 : errno;  // closed it is, interrupted or not
 }
 
-struct Pending {
-  SharedBuffer buffer;
-  std::size_t size;
-};
-
 constexpr std::size_t kMostWaiting = 2;
 
 // How long the destructor waits for the thread before it lets go of it.
@@ -105,13 +100,14 @@ struct FileWriter::State {
     for (;;) {
       changed.wait(lock, [&] { return stop || !waiting.empty(); });
       if (waiting.empty()) break;
-      Pending next = std::move(waiting.front());
+      Frames next = std::move(waiting.front());
       waiting.pop_front();
       writing = true;
       // After a failure the rest is dropped: bytes behind a gap would look like a file.
       const bool dropped = error != 0;
       lock.unlock();
       changed.notify_all();
+      if (!dropped) next.seal();
       const int failed = dropped ? 0 : write_all(descriptor, next.buffer->data(), next.size);
       next.buffer.reset();
       lock.lock();
@@ -135,7 +131,7 @@ struct FileWriter::State {
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Pending> waiting;  // guarded by the mutex, as are the next four
+  std::deque<Frames> waiting;  // guarded by the mutex, as are the next four
   bool writing = false;
   bool stop = false;
   bool ended = false;
@@ -179,7 +175,7 @@ void FileWriter::close() {
   s.raise_if_failed();
 }
 
-bool FileWriter::submit(const SharedBuffer& buffer, std::size_t size, std::chrono::milliseconds patience) {
+bool FileWriter::submit(const Frames& frames, std::chrono::milliseconds patience) {
   State& s = *state_;
   s.check_process();
   std::unique_lock lock(s.mutex);
@@ -187,7 +183,7 @@ bool FileWriter::submit(const SharedBuffer& buffer, std::size_t size, std::chron
   if (!s.changed.wait_for(lock, patience, ready)) return false;
   s.raise_if_failed();
   if (!s.thread.joinable()) s.thread = std::thread([state = state_] { state->work(); });
-  s.waiting.push_back({buffer, size});
+  s.waiting.push_back(frames);
   lock.unlock();
   s.changed.notify_all();
   return true;

@@ -56,8 +56,7 @@ void write_file(Random& random, const TemporaryFile& file) {
     const std::string record = odd_message(random, false);
     frames.append(std::as_bytes(std::span(record)));
     if (i % 50 != 49) continue;
-    const std::size_t size = frames.size();
-    require(writer.submit(frames.release(), size, kPatience), "the writer does not take frames");
+    require(writer.submit(frames.release(), kPatience), "the writer does not take frames");
   }
   require(writer.drain(kPatience), "the writer does not write");
 }

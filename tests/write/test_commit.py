@@ -132,4 +132,4 @@ def test_memory_is_bounded_whatever_the_size_of_a_stream(tmp_path: Path, shuffle
     )
     out, errors = process.communicate()
     assert process.returncode == 0, errors
-    assert int(out) < 60_000  # kilobytes, of 450 MB written
+    assert int(out) < 150_000  # kilobytes, of 450 MB written; how many blocks are on their way depends on the load
