@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from penstock.dataset.block import Block, Cursor, Flow
 from penstock.dataset.meter import Meter
@@ -16,6 +16,9 @@ from penstock.errors import StateError
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
+
+Position: TypeAlias = tuple[int, Cursor, int]
+"""The epoch, where a block begins, and how many of its elements were given out."""
 
 
 class DatasetIterator:
@@ -87,12 +90,19 @@ class DatasetIterator:
             causes = ", ".join(f"{count} {kind}" for kind, count in self.meter.skipped.most_common())
             warnings.warn(f"{self.meter.skipped.total()} records were passed over: {causes}", stacklevel=4)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Answer where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``."""
+    def state_dict(self, position: Position | None = None) -> dict[str, Any]:
+        """Answer where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``.
+
+        Of a ``position`` that was noted before, where one is named.
+        """
+        return save_state(self._pipeline, *(self.position() if position is None else position))
+
+    def position(self) -> Position:
+        """Note where the iterator stands, without the cost of a state, which names the files by their content."""
         block, cursor, given = self._block, self._cursor, self._given
         if block is not None and given == len(block) and block.stop is not None:
             cursor, given = block.stop, 0
-        return save_state(self._pipeline, self._epoch, cursor, given)
+        return self._epoch, cursor, given
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where another iterator stood; a state of other data or another pipeline is refused with the reason."""
@@ -115,7 +125,7 @@ class DatasetIterator:
         self.close()
 
     def __del__(self) -> None:
-        if "_flow" in vars(self):
+        if "_flow" in vars(self) and os is not None:  # at the end of the interpreter, modules go first
             self.close()
 
     def __reduce__(self) -> NoReturn:
