@@ -51,11 +51,7 @@ def refuse_absent() -> NoReturn:
 
 def share_of(dataset: Dataset, rank: int, world: int) -> Dataset:
     """Deal a data set out to the processes of a training run, unless its owner has done so with ``shard()``."""
-    return dataset if world == 1 or _is_dealt_out(dataset._pipeline.start.world) else dataset.shard(rank, world)
-
-
-def _is_dealt_out(world: int | list[Any]) -> bool:
-    return world > 1 if isinstance(world, int) else any(map(_is_dealt_out, world))
+    return dataset if world == 1 or _is_dealt_out(dataset._pipeline.describe()) else dataset.shard(rank, world)
 
 
 def gives_batches(dataset: Dataset) -> bool:
@@ -64,6 +60,13 @@ def gives_batches(dataset: Dataset) -> bool:
     for what, *_ in dataset._pipeline.describe():
         grouped = what in ("batch", "pack", "bucket") or (grouped and what != "unbatch")
     return grouped
+
+
+def _is_dealt_out(steps: list[Any]) -> bool:
+    # A step that joins data sets has the steps of each within its own.
+    return any(
+        isinstance(step, list) and (step[:1] in (["shard"], ["stride"]) or _is_dealt_out(step)) for step in steps
+    )
 
 
 def _named(name: str, value: Any, leaf: Callable[[Any], Any]) -> Any:

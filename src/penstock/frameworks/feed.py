@@ -9,15 +9,16 @@ from contextlib import closing
 from typing import Any, TypeAlias
 
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.iterator import DatasetIterator, Position
 from penstock.errors import StateError
 
 Place: TypeAlias = Callable[[Any], Any]
 
 # An element as it was placed, and where the data set stands behind it; None: there is no more.
-_Step: TypeAlias = tuple[Any, dict[str, Any]] | None
+_Step: TypeAlias = tuple[Any, Position] | None
 
 # A consumer that takes elements ahead of its own work asks where it stood this many elements before, at most.
-_STATES_KEPT = 1024
+_POSITIONS_KEPT = 1024
 
 
 class Feed:
@@ -40,7 +41,8 @@ class Feed:
         self._place, self._arrive, self._ahead = place, arrive, ahead
         self._resume: dict[str, Any] | None = None
         self._given = 0
-        self._states: deque[dict[str, Any]] = deque(maxlen=_STATES_KEPT)
+        self._elements: DatasetIterator | None = None
+        self._positions: deque[Position] = deque(maxlen=_POSITIONS_KEPT)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -54,13 +56,13 @@ class Feed:
             if self._resume is not None:
                 elements.load_state_dict(self._resume)
                 self._resume = None
-            self._given = 0
-            self._states.clear()
-            self._states.append(elements.state_dict())
+            self._elements, self._given = elements, 0
+            self._positions.clear()
+            self._positions.append(elements.position())
 
             def next_step() -> _Step:
                 for element in elements:
-                    return place(element), elements.state_dict()
+                    return place(element), elements.position()
                 return None
 
             with ThreadPoolExecutor(1, "penstock-feed") as thread:
@@ -72,8 +74,8 @@ class Feed:
                         step = steps.popleft().result()
                         if step is None:
                             return
-                        placed, state = step
-                        self._states.append(state)
+                        placed, position = step
+                        self._positions.append(position)
                         self._given += 1
                         yield self._arrive(placed)
                         del step, placed  # or their memory could not be used again while the next one is awaited
@@ -88,18 +90,17 @@ class Feed:
         """
         if self._resume is not None:
             return self._resume
-        if not self._states:
+        if self._elements is None:
             # Nothing has begun: where the first pass will.
             with closing(iter(self._dataset)) as elements:
                 self._resume = elements.state_dict()
             return self._resume
-        if after is None:
-            return self._states[-1]
-        if not 0 <= self._given - after < len(self._states):
+        behind = 0 if after is None else self._given - after
+        if not 0 <= behind < len(self._positions):
             raise StateError(
-                f"the states after the last {len(self._states)} of {self._given} elements are kept: {after}"
+                f"the last {len(self._positions)} positions of {self._given} elements are kept, not that after {after}"
             )
-        return self._states[after - self._given - 1]
+        return self._elements.state_dict(self._positions[-1 - behind])
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next pass go on where another one stood."""

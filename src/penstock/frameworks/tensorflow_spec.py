@@ -21,6 +21,7 @@ def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bo
     The number of rows of a batch varies, and so do dimensions of padded columns that the schema says are ragged.
     """
     if isinstance(element, Batch | Mapping):
+        batched = batched or isinstance(element, Batch)
         return {name: spec_of(value, schema, batched=batched, name=name) for name, value in element.items()}
     if isinstance(element, tuple):
         return tuple(spec_of(value, schema, batched=batched) for value in element)
