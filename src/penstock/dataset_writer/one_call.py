@@ -50,7 +50,8 @@ def write(
         path: What the data set is called: ``data/train`` has the shards ``data/train-00000-of-00008.tfrecord`` ... and
             the manifest ``data/train.penstock.json``. Also a URL.
         data: Columns (a mapping of names to arrays, a batch, an Arrow table, a pandas or Polars frame), rows (a list or
-            an iterator of mappings), or an iterator of batches, such as an Arrow reader.
+            an iterator of mappings), an iterator of batches, such as an Arrow reader; or a data set: of Penstock, a
+            ``tf.data.Dataset``, a torch ``Dataset`` or ``DataLoader``, one of Hugging Face.
         schema: What the records hold; None infers it: from the columns, or from the first rows.
         shards: How many files.
         compression: ``"GZIP"``, ``"ZLIB"`` or ``"SNAPPY"``; None for none.

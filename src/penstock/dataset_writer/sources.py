@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.codec.encode_values import as_array
 from penstock.columns import Batch, Column, Nullable, batches_from_arrow, from_arrow
+from penstock.dataset_writer.framework_sources import open_framework_source
 from penstock.errors import import_extra
 
 Rows: TypeAlias = slice | NDArray[np.int64]
@@ -87,6 +88,8 @@ def open_source(data: Any) -> Table | Iterator[Any]:
         return ColumnTable(data)
     if _is_pandas(data):
         return ColumnTable(_from_pandas(data))
+    if (stream := open_framework_source(data)) is not None:
+        return stream
     if is_arrow(data):
         if hasattr(data, "num_rows") or hasattr(data, "__len__"):
             return ArrowTable(data)

@@ -1,0 +1,133 @@
+"""Data sets of other frameworks, told by their types without importing anything: streams of rows and of batches.
+
+A dict keeps its names; a tuple's items are called ``0``, ``1`` and so on, a lone value ``value``; what lies in one
+another is joined: ``features/x``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from penstock.codec.encode_values import as_array
+from penstock.columns import Batch, BytesColumn, Ragged, collate
+
+# Rows that are converted together.
+_ROWS = 1024
+
+
+def open_framework_source(data: Any) -> Iterator[Any] | None:
+    """Answer rows or batches of a framework's data set; None where the object is of no framework."""
+    for cls in type(data).__mro__:
+        match cls.__module__.partition(".")[0], cls.__name__:
+            case "tensorflow", "DatasetV2":
+                return _from_tensorflow(data)
+            case "torch", "DataLoader":
+                return _from_loader(data)
+            case "torch", "IterableDataset":
+                return map(_row, data)
+            case "torch", "Dataset":
+                return (_row(data[position]) for position in range(len(data)))
+            case "datasets", "Dataset":
+                return _from_hugging_face(data)
+            case "datasets", "IterableDataset":
+                return map(_row, data)
+            case "penstock", "Dataset":
+                return _from_penstock(data)
+    return None
+
+
+def _from_penstock(data: Any) -> Iterator[Any]:
+    # Rows by columns, where they are not grouped already.
+    for first in data.take(1):
+        yield from data if isinstance(first, Batch) else data.batch(_ROWS)
+
+
+def _from_tensorflow(data: Any) -> Iterator[Batch]:
+    tf = sys.modules["tensorflow"]
+
+    def densely(*element: Any) -> Any:
+        dense = tf.nest.map_structure(
+            lambda value: tf.sparse.to_dense(value) if isinstance(value, tf.SparseTensor) else value, element
+        )
+        return dense if len(dense) > 1 else dense[0]
+
+    # What varies in shape becomes ragged by its spec, not by what the first rows happen to be.
+    for batch in data.map(densely).ragged_batch(_ROWS):
+        yield Batch({name: _tensorflow_column(value) for name, value in _named(batch, _is_tuple)})
+
+
+def _tensorflow_column(value: Any) -> Any:
+    if hasattr(value, "nested_row_splits"):
+        column = _tensorflow_column(value.flat_values)
+        for splits in reversed(value.nested_row_splits):
+            column = Ragged(column, splits.numpy().astype(np.int64))
+        return column
+    array = value.numpy()
+    if array.dtype != object:
+        return array
+    return _strings(array)
+
+
+def _strings(array: Any) -> BytesColumn:
+    """Answer an array of bytes as a column; one of rows of several has a shape."""
+    flat = array.reshape(-1).tolist()
+    column = collate(flat) if flat else BytesColumn(np.zeros((0, 4), np.int32), ())
+    assert isinstance(column, BytesColumn)
+    return BytesColumn(column.views, column.buffers, shape=array.shape[1:], rows=len(array))
+
+
+def _from_loader(loader: Any) -> Iterator[Any]:
+    # Without a batch size, a loader hands on what its data set gives: rows.
+    if loader.batch_sampler is None:
+        yield from (
+            _row(tuple(item) if isinstance(item, list) else item) for item in loader
+        )  # it makes lists of tuples
+        return
+    for batch in loader:
+        yield Batch({name: _loaded_column(value) for name, value in _named(batch, _is_list_of_columns)})
+
+
+def _loaded_column(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return collate(value)
+    if getattr(value, "is_nested", False):
+        offsets = as_array(value.offsets()).astype(np.int64)
+        return Ragged(as_array(value.values()), offsets)
+    return as_array(value)
+
+
+def _from_hugging_face(data: Any) -> Iterator[Any]:
+    # Arrow has the types of all columns but for what is decoded when it is asked for, such as pictures.
+    if any(hasattr(feature, "decode_example") for feature in data.features.values()):
+        return iter(data.with_format("numpy"))
+    return iter(data.with_format("arrow").iter(_ROWS))
+
+
+def _row(element: Any) -> dict[str, Any]:
+    return dict(_named(element, _is_tuple))
+
+
+def _named(element: Any, is_structure: Callable[[Any], bool], name: str = "") -> Iterator[tuple[str, Any]]:
+    """Answer the leaves of an element, each with its name."""
+    if isinstance(element, Mapping):
+        items = [(str(key), value) for key, value in element.items()]
+    elif is_structure(element):
+        items = [(str(key), value) for key, value in enumerate(element)]
+    else:
+        yield name or "value", element
+        return
+    for key, value in items:
+        yield from _named(value, is_structure, f"{name}/{key}" if name else key)
+
+
+def _is_tuple(element: Any) -> bool:
+    return isinstance(element, tuple)
+
+
+def _is_list_of_columns(element: Any) -> bool:
+    # A loader makes lists of tuples, and leaves strings in a list, which is a column.
+    return isinstance(element, list | tuple) and not all(isinstance(value, str | bytes) for value in element)
