@@ -1,6 +1,6 @@
-"""Penstock on 1,797 real pictures: write, describe, read, verify, move, damage, save.
+"""Penstock on 1,797 real pictures, the whole way: from image files to a trained network.
 
-Run it with `make demo`, or with any Python that has penstock and scikit-learn.
+Run it with `make demo`, or with any Python that has penstock, scikit-learn and matplotlib.
 """
 
 from __future__ import annotations
@@ -10,72 +10,69 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from rich.columns import Columns
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from digits_display import console, plot_in_terminal, save_plot, show_digits, title
+from digits_network import Network
+from PIL import Image
 from sklearn.datasets import load_digits
 
 import penstock as ps
 from penstock.cli import main as penstock_command
 
-SHARDS = 4
-PASSES = 200
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
+SHARDS, EPOCHS, BATCH, HELD_OUT = 4, 30, 32, 297
+PLOT = Path("digits.png").resolve()
 
 
 def main() -> None:
-    digits = load_digits()
-    images = digits.images.astype(np.uint8)  # 1797 pictures, 8 x 8, grey values from 0 to 16
-    labels = digits.target.astype(np.int64)
-
     with tempfile.TemporaryDirectory(prefix="penstock-") as folder, contextlib.chdir(folder):
-        title("1  Write", f"{len(images):,} handwritten digits into {SHARDS} shards, with a manifest beside them")
-        ps.write("here/digits", {"image": images, "label": labels}, shards=SHARDS)
+        save_pictures(Path("pictures"))
+
+        title("1  Pack", f"picture files into {SHARDS} shards, shuffled, with a manifest that has the schema")
+        manifest = ps.write("here/digits", pictures(Path("pictures")), shards=SHARDS, shuffle=7)
         for path in sorted(Path("here").iterdir()):
             console.print(f"  {path}   [dim]{path.stat().st_size:,} bytes[/]")
 
-        title("2  Move", "to another machine, say: the schema travels with the data")
+        title("2  Verify", "every checksum, and the manifest")
+        run("verify", "here")
+
+        title("3  Move", "to another machine, say: the schema travels with the data")
         shutil.move("here", "there")
         run("schema", "there")
 
-        title("3  Read", "what comes back is what was written: the same arrays, dtypes and shapes")
-        manifest = ps.Manifest.load("there/digits.penstock.json")
-        batches = list(read(Path("there"), manifest))
-        assert np.array_equal(np.concatenate([batch["image"] for batch in batches]), images)
-        assert np.array_equal(np.concatenate([batch["label"] for batch in batches]), labels)
-        show_digits(batches[0]["image"][:10], batches[0]["label"][:10])
-
-        title("4  Look", "at the values")
+        title("4  Inspect", "the values; and any picture at random, which come back as they were")
         run("stats", "there")
+        digits = ps.Dataset("there/digits")
+        some = digits[np.random.default_rng(7).choice(len(digits), 10)]
+        show_digits(some["image"], some["label"])
 
-        title("5  Verify", "every checksum, and the manifest")
-        run("verify", "there")
-
-        title("6  Damage", "one byte of a header and one of a picture, in a copy of the first shard")
+        title("5  Damage", "one byte of a header and one of a picture, in a copy of the first shard")
         damaged = damage(Path("there") / manifest.shards[0].name, Path("damaged.tfrecord"))
         run("verify", str(damaged))
         reader = ps.RecordReader(damaged, on_error="skip")
-        saved = sum(1 for _ in reader)
-        console.print(
-            f'\nwith on_error="skip": [green]{saved} of {manifest.shards[0].records} records read[/], '
-            f"{len(reader.damage)} lost"
-        )
+        saved, there = sum(1 for _ in reader), manifest.shards[0].records
+        console.print(f'\nwith on_error="skip": [green]{saved} of {there} records read[/], {len(reader.damage)} lost')
 
-        title("7  Speed", f"these pictures, {PASSES} times over, in one file")
-        console.print(measure(np.tile(images, (PASSES, 1, 1)), np.tile(labels, PASSES)))
+        title("6  Train", f"a network of two layers, {EPOCHS} epochs, shuffled anew in each")
+        train(digits[:-HELD_OUT], digits[-HELD_OUT:])
 
 
-def read(folder: Path, manifest: ps.Manifest) -> Iterator[ps.Batch]:
-    """Decode all shards of a data set, batch by batch."""
-    decoder = ps.Decoder(manifest.schema)
-    for shard in manifest.shards:
-        yield from decoder.decode_batches(ps.RecordReader(folder / shard.name).chunks(), 256)
+def save_pictures(folder: Path) -> None:
+    """Save the digits as picture files, one folder for each class."""
+    digits = load_digits()
+    for number, (pixels, label) in enumerate(zip(digits.images, digits.target, strict=True)):
+        path = folder / str(label) / f"{number:04}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels.astype(np.uint8)).save(path)
+
+
+def pictures(folder: Path) -> Iterator[dict[str, Any]]:
+    """Read them, class by class."""
+    for path in sorted(folder.glob("*/*.png")):
+        yield {"image": np.asarray(Image.open(path)), "label": int(path.parent.name)}
 
 
 def damage(source: Path, target: Path) -> Path:
@@ -91,61 +88,26 @@ def damage(source: Path, target: Path) -> Path:
     return target
 
 
-def measure(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> Table:
-    """Time writing, reading and decoding in each compression."""
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("compression")
-    for column in ("size", "write", "read + decode", "read as bytes", "count"):
-        table.add_column(column, justify="right")
-    for compression in ("", "GZIP", "ZLIB"):
-        write = timed(
-            lambda c=compression: ps.write("speed", {"image": images, "label": labels}, compression=c, replace=True)
-        )
-        manifest = ps.Manifest.load("speed.penstock.json")
-        path = Path(manifest.shards[0].name)
-        reader = ps.RecordReader(path)
-        seconds = [
-            write,
-            timed(lambda m=manifest: sum(batch.num_rows for batch in read(Path(), m))),
-            timed(lambda r=reader: sum(1 for _ in r)),
-            timed(reader.count),
-        ]
-        rates = [f"{len(images) / each / 1e6:.1f} M/s" for each in seconds]
-        table.add_row(compression or "none", f"{path.stat().st_size / 1e6:.1f} MB", *rates)
-    return table
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def show_digits(images: NDArray[np.uint8], labels: NDArray[np.int64]) -> None:
-    """Draw pictures: one half block shows two pixels, one above the other."""
-    pictures = []
-    for pixels, label in zip(images, labels, strict=True):
-        picture = Text()
-        for top, bottom in zip(pixels[::2], pixels[1::2], strict=True):
-            for above, below in zip(top, bottom, strict=True):
-                if console.color_system:
-                    picture.append("▀", style=f"{grey(above)} on {grey(below)}")
-                else:
-                    picture.append(" ▀▄█"[(above > 7) + 2 * (below > 7)])
-            picture.append("\n")
-        picture.append(f"   {label}", style="bold cyan")
-        pictures.append(picture)
-    console.print(Columns(pictures, padding=(0, 2)))
-
-
-def grey(value: int) -> str:
-    shade = int(value) * 255 // 16
-    return f"rgb({shade},{shade},{shade})"
-
-
-def title(name: str, what: str) -> None:
-    console.print(f"\n[bold blue]{name}[/]  [dim]{what}[/]")
-    sys.stdout.flush()
+def train(digits: ps.Dataset, held_out: ps.Dataset) -> None:
+    network = Network(inputs=64, hidden=48, classes=10, seed=0)
+    losses: list[float] = []
+    rates: list[float] = []
+    batches = digits.shuffle(seed=7).batch(BATCH)
+    for _ in range(EPOCHS):
+        start, seen, total = time.perf_counter(), 0, 0.0
+        for batch in batches:
+            rows = batch.num_rows
+            total += rows * network.learn(batch["image"] / np.float32(16), batch["label"])
+            seen += rows
+        losses.append(total / seen)
+        rates.append(seen / (time.perf_counter() - start))
+    (batch,) = held_out.batch(HELD_OUT)
+    accuracy = np.mean(network.predict(batch["image"] / np.float32(16)) == batch["label"])
+    plot_in_terminal("loss", losses)
+    plot_in_terminal("samples per second", rates)
+    save_plot(PLOT, {"loss": losses, "samples per second": rates})
+    console.print(f"\n[bold green]{accuracy:.1%}[/] of {HELD_OUT} pictures that it has not seen are told right")
+    console.print(f"[dim]the plot is in {PLOT}[/]")
 
 
 def run(*arguments: str) -> None:
