@@ -17,9 +17,13 @@ namespace {
   std::abort();
 }
 
+}  // namespace
+
 void require(bool holds, const char* what) {
   if (!holds) fail(what);
 }
+
+namespace {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 

@@ -23,6 +23,9 @@ void seal(std::string& file);
 // Bytes of memory per byte of input: the most that a large input has needed so far.
 std::size_t largest_use();
 
+// Aborts where something does not hold.
+void require(bool holds, const char* what);
+
 // Called when a check fails, to say what the input was.
 inline void (*before_death)() = [] {};
 
