@@ -2,6 +2,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <filesystem>
+#include <future>
+
 #include "bindings/bindings.h"
 #include "io/survey.h"
 
@@ -20,6 +24,22 @@ const char* name_of(StretchKind kind) {
   return "lost";
 }
 
+// Surveys on a thread of its own, so that Ctrl-C is heard: large files take long.
+Survey interruptible_survey(const std::filesystem::path& path, SurveyOptions options) {
+  std::atomic<bool> cancelled = false;
+  options.cancelled = &cancelled;
+  std::future<Survey> found = std::async(std::launch::async, [&] { return survey(path, options); });
+  try {
+    wait_for([&](auto patience) { return found.wait_for(patience) == std::future_status::ready; });
+  } catch (...) {
+    cancelled = true;
+    const nb::gil_scoped_release release;
+    found.wait();
+    throw;
+  }
+  return found.get();
+}
+
 }  // namespace
 
 void bind_surveying(nb::module_& m) {
@@ -36,11 +56,8 @@ void bind_surveying(nb::module_& m) {
       "survey",
       [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop, bool starts_at_record,
          bool ends_with_file, std::uint64_t max_record_bytes, std::optional<bool> nested) {
-        Survey found;
-        {
-          const nb::gil_scoped_release release;
-          found = survey(path, {start, stop, starts_at_record, ends_with_file, max_record_bytes, nested});
-        }
+        const Survey found = interruptible_survey(
+            path, {start, stop, starts_at_record, ends_with_file, max_record_bytes, nested, nullptr});
         return nb::make_tuple(found.stretches, found.work);
       },
       nb::arg("path"), nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("starts_at_record") = true,

@@ -1,6 +1,7 @@
 #include "io/region.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <system_error>
 
 #include "core/crc32c/combine.h"
@@ -14,8 +15,13 @@ constexpr std::uint64_t kLongBytes = 4 * kStrideBytes;
 
 }  // namespace
 
-Region::Region(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop)
-    : file_(path), start_(start), stop_(std::max(start, std::min(stop, file_.size()))), window_at_(start) {
+Region::Region(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop,
+               const std::atomic<bool>* cancelled)
+    : file_(path),
+      start_(start),
+      stop_(std::max(start, std::min(stop, file_.size()))),
+      cancelled_(cancelled),
+      window_at_(start) {
   window_.resize(kWindowBytes);
   scratch_.resize(kWindowBytes);
 }
@@ -88,6 +94,7 @@ std::uint32_t Region::extend(std::uint32_t crc, std::uint64_t begin, std::uint64
 }
 
 void Region::read(std::byte* out, std::size_t size, std::uint64_t at) const {
+  if (cancelled_ != nullptr && *cancelled_) throw std::runtime_error("the search was cancelled");
   if (file_.read_at(out, size, at) != size)
     throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");
 }

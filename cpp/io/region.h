@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,7 +18,9 @@ class Region {
   // The largest piece that look() gives out.
   static constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 
-  Region(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop);
+  // When `cancelled` becomes true, the next read throws std::runtime_error.
+  Region(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop,
+         const std::atomic<bool>* cancelled = nullptr);
 
   std::uint64_t start() const { return start_; }
   std::uint64_t stop() const { return stop_; }
@@ -53,6 +56,7 @@ class Region {
   const File file_;
   const std::uint64_t start_;
   const std::uint64_t stop_;
+  const std::atomic<bool>* const cancelled_;
   std::vector<std::byte> window_;
   std::uint64_t window_at_;
   std::size_t window_size_ = 0;

@@ -47,7 +47,7 @@ class Surveyor {
   Surveyor(const std::filesystem::path& path, const SurveyOptions& options)
       : options_(options),
         limit_(std::min(options.max_record_bytes, kLargestRecord)),
-        region_(path, options.start, options.stop) {}
+        region_(path, options.start, options.stop, options.cancelled) {}
 
   Survey run();
 

@@ -19,6 +19,7 @@
 // Time is linear in the size of the region (see Region::checksum), memory in the number of damaged places.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -51,6 +52,7 @@ struct SurveyOptions {
   // Whether payloads may hold TFRecords. Where that is not known they may if one does among those that are looked at,
   // or if a chain ends in a way that needs no second damage to explain it.
   std::optional<bool> nested;
+  const std::atomic<bool>* cancelled = nullptr;  // another thread's wish to end it: std::runtime_error is thrown
 };
 
 struct Survey {

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from processes import start_python
+from processes import run_python, start_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs named pipes and /proc")
 
@@ -91,3 +91,22 @@ def test_a_handler_may_close_the_writer_that_it_interrupts(pipe):
     status, out, _ = interrupted(code, pipe, until=lambda: select.select([end], [], []))
     os.close(end)
     assert (status, out) == (0, b"closed True\n")
+
+
+def test_while_a_large_file_is_searched_for_records(tmp_path):
+    path = tmp_path / "file.tfrecord"
+    with open(path, "wb") as file:
+        file.truncate(200 << 30)  # no blocks, all zeros: minutes of searching
+    code = """
+        def interrupt(number, frame):
+            raise KeyboardInterrupt
+
+        from penstock import _core
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            _core.survey(sys.argv[1], 0, 200 << 30)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    assert run_python(code, path) == (0, b"interrupted\n", "")

@@ -13,6 +13,7 @@ import pytest
 
 import framing
 import penstock as ps
+from processes import run_python
 
 RECORDS = [random.Random(i).randbytes(60) for i in range(30)]
 
@@ -118,3 +119,13 @@ def test_chunks_behind_damage_tell_where_they_are(tmp_path: Path):
         (0, 0, str(path)),
         (6, 6 * 76, str(path)),
     ]
+
+
+def test_standard_input_ends_at_a_damaged_header():
+    code = """
+        reader = ps.RecordReader("-", on_error="skip")
+        print(len(list(reader)), [error.kind for error in reader.damage])
+    """
+    data = framing.flip(framing.frames(RECORDS), 2 * 76 + 20)
+    assert run_python(code, input=data) == (0, b"29 ['data-crc']\n", "")
+    assert run_python(code, input=framing.flip(data, 5 * 76)) == (0, b"4 ['data-crc', 'length-crc']\n", "")
