@@ -185,6 +185,15 @@ def test_another_number_of_ranks_sees_every_record_that_is_left_once(then, now, 
     assert sorted(seen + rest) == list(range(TOTAL))
 
 
+def test_reading_further_ahead_is_no_other_pipeline(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).batch(4)
+    it = iter(ds)
+    next(it)
+    resumed = iter(ds.prefetch(2))
+    resumed.load_state_dict(it.state_dict())
+    assert [plain(batch) for batch in resumed] == [plain(batch) for batch in it]
+
+
 def test_a_state_is_refused_where_it_does_not_fit(shards, tmp_path):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA)
     state = iter(ds.batch(4)).state_dict()

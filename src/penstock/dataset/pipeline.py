@@ -79,7 +79,8 @@ class Pipeline:
 
     def describe(self) -> list[Any]:
         """Say in JSON what decides the elements and their order."""
-        return [*self.start.describe(), *(stage.describe() for stage in self.stages)]
+        stages = [stage.describe() for stage in self.stages]
+        return [*self.start.describe(), *(described for described in stages if described)]
 
     def common_cursor(self, cursor: Cursor, given: int) -> Cursor:
         """Answer where any number of ranks goes on when all ranks have ``given`` elements of a block at ``cursor``."""

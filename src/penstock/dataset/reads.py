@@ -27,13 +27,13 @@ class BatchNumbers(Order):
     """The batches that the rows of an order make, from the first to the last."""
 
     def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
-        self._rows, self.size, self._drop_last = rows, size, drop_last
+        self._rows, self.size, self.drop_last = rows, size, drop_last
 
     def length(self, which: Pass) -> int | None:
         rows = self._rows.length(which)
         if rows is None:
             return None
-        return rows // self.size if self._drop_last else -(-rows // self.size)
+        return rows // self.size if self.drop_last else -(-rows // self.size)
 
     def at(self, positions: Ints, which: Pass) -> Keys:
         return Keys(positions, np.full(len(positions), which.epoch, np.int64))
@@ -43,7 +43,7 @@ class BatchNumbers(Order):
         return True
 
     def describe(self) -> list[Any]:
-        return [*self._rows.describe(), ["batch", self.size, self._drop_last]]
+        return [*self._rows.describe(), ["batch", self.size, self.drop_last]]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Reads:
         return position if self.batches is None else position * self.size
 
     def _stream(self, cursor: Cursor, meter: Meter) -> Flow:
-        drop_last = isinstance(self.batches, BatchNumbers) and self.batches._drop_last
+        drop_last = isinstance(self.batches, BatchNumbers) and self.batches.drop_last
         position, row = cursor["position"], self._first_row(cursor)
         with closing(stream_batches(self.source, self.size, row)) as batches:
             while True:

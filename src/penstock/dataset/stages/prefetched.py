@@ -42,8 +42,7 @@ class Prefetched(Stage):
                     thread.join()
 
     def describe(self) -> list[Any]:
-        # It changes nothing about what is given.
-        return ["prefetch"]
+        return []  # it changes nothing about what is given
 
 
 def _fill(channel: _Channel, upstream: OpenFlow, cursor: Cursor) -> None:

@@ -25,4 +25,7 @@ class Stage(ABC):
 
     @abstractmethod
     def describe(self) -> list[Any]:
-        """Say in JSON what the stage does, so that a saved state is refused where something else stands."""
+        """Say in JSON what the stage does, so that a saved state is refused where something else stands.
+
+        Empty: nothing that changes which elements come, or their order.
+        """
