@@ -129,6 +129,7 @@ newaxis = None
 # Parts that data code may not need, by the module that holds them; imported when they are first used.
 _PARTS = {
     "compat": "compat",
+    "data": "data",
     "dtypes": "dtypes",
     "image": "image",
     "math": "math",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from penstock.tf.tensor import Tensor
 
 _shared = np.random.default_rng()
 _global_seed: int | None = None
+_operation_seeds = random.Random()
 
 
 def set_seed(seed: int) -> None:
@@ -21,6 +23,17 @@ def set_seed(seed: int) -> None:
     global _shared, _global_seed
     _global_seed = seed
     _shared = np.random.default_rng(seed)
+    _operation_seeds.seed(seed)
+
+
+def global_seed() -> int | None:
+    """Answer what was given to :func:`set_seed`."""
+    return _global_seed
+
+
+def next_operation_seed() -> int:
+    """Answer the seed that TensorFlow gives the next operation without one, behind :func:`set_seed`."""
+    return _operation_seeds.randint(0, 2**31 - 1)
 
 
 def generator(seed: int | None) -> np.random.Generator:

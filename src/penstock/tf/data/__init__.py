@@ -1,0 +1,21 @@
+"""``tf.data``: data sets of tensors, read and computed by Penstock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.tf.data import experimental as experimental
+from penstock.tf.data.dataset import AUTOTUNE, Dataset
+from penstock.tf.data.node import INFINITE, UNKNOWN
+from penstock.tf.data.options import Options
+from penstock.tf.data.records import TFRecordDataset
+from penstock.tf.fallback import attribute_of_tensorflow
+
+__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "Options", "TFRecordDataset"]
+
+INFINITE_CARDINALITY = INFINITE
+UNKNOWN_CARDINALITY = UNKNOWN
+
+
+def __getattr__(name: str) -> Any:
+    return attribute_of_tensorflow("data", name)

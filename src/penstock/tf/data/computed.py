@@ -1,0 +1,166 @@
+"""Rows to elements, through functions that were traced: many rows in one call."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from penstock.tf.batch_rules import Batched, RecordRows, Rows, Stacked
+from penstock.tf.batched import run_batch
+from penstock.tf.convert import as_array
+from penstock.tf.data.elements import arguments_of, as_answer, filled, unpack
+from penstock.tf.data.node import Node
+from penstock.tf.data.origins import ELEMENTS, Origin
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.shape import TensorShape
+from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.specs import TensorSpec, spec_of
+from penstock.tf.structure import leaves, map_structure
+from penstock.tf.tracing import INPUT, Symbol, Trace, Untraceable
+
+# Elements that are asked for one by one are computed in blocks, which grow: the first ones come at once.
+_MOST_AHEAD = 32
+
+
+@dataclass(frozen=True)
+class Computation:
+    """An origin's rows, and the traced functions that make elements of them."""
+
+    origin: Origin
+    traces: tuple[Trace, ...] = ()
+
+    def row(self, row: Any) -> Any:
+        """Compute the element of one row."""
+        element = self.origin.element(row)
+        for trace in self.traces:
+            element = as_answer(trace.run(*leaves(element)))
+        return element
+
+    def batch(self, rows: list[Any]) -> Any:
+        """Compute many elements: a structure with the values of all rows at each leaf; an error is that of some row."""
+        found = self.origin.batch(rows)
+        for trace in self.traces:
+            found = run_batch(trace, len(rows), *leaves(found))
+            found = map_structure(lambda leaf: _for_all(leaf, len(rows)), found)
+        return map_structure(lambda leaf: leaf.strings() if isinstance(leaf, RecordRows) else leaf, found)
+
+    def checked_batch(self, rows: list[Any]) -> Any:
+        """Compute many elements; an error is that of the first row that has one."""
+        try:
+            return self.batch(rows)
+        except Exception:
+            return ELEMENTS.batch([self.row(row) for row in rows])
+
+
+def trace_of(function: Callable[..., Any], structure: Any) -> Trace:
+    """Trace a function of elements; whatever it raises on symbols makes it :class:`Untraceable`."""
+    try:
+        return Trace(lambda *arguments: as_answer(function(*arguments)), arguments_of(structure))
+    except Untraceable:
+        raise
+    except Exception as error:
+        raise Untraceable(f"{type(error).__name__}: {error}") from error
+
+
+def structure_of(trace: Trace) -> Any:
+    """Answer the structure of what a traced function answers, with :data:`INPUT` at each leaf."""
+    return map_structure(lambda _: INPUT, trace.outputs)
+
+
+def _for_all(leaf: Any, count: int) -> Batched:
+    """Answer a leaf that is the same for all rows as one value for each."""
+    if isinstance(leaf, Stacked | Rows | RecordRows):
+        return leaf
+    assert not isinstance(leaf, Symbol)
+    if isinstance(leaf, RaggedTensor | SparseTensor):
+        return Rows([leaf] * count)
+    array = as_array(leaf)
+    return Stacked(np.broadcast_to(array, (count, *array.shape)))
+
+
+class Elements(Node):
+    """The elements of a step's rows."""
+
+    origin = ELEMENTS
+
+    def __init__(self, before: Node, computation: Computation) -> None:
+        self._before = before
+        self._computation = computation
+        self.cardinality = before.cardinality
+        self.varying_first = before.varying_first
+        self.resumable = before.resumable
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        rows = self._before.rows()
+        if not self._computation.traces:
+            return map(self._computation.origin.element, rows)
+        return _InBlocks(rows, self._computation)
+
+    def sample(self) -> Any:
+        """Compute one element."""
+        return self._computation.row(self._before.sample())
+
+    def spec(self) -> Any:
+        """Answer what is known; of computed elements nothing is."""
+        return None if self._computation.traces else self._before.spec()
+
+
+class _InBlocks:
+    """Computes elements in blocks. Where a block fails, its rows are computed one by one, so that the error is raised
+    behind the elements before it; and the pass can go on."""
+
+    def __init__(self, rows: Iterator[Any], computation: Computation) -> None:
+        self._rows = rows
+        self._computation = computation
+        self._size = 1
+        self._ready: deque[Any] = deque()
+        self._waiting: deque[Any] = deque()
+
+    def __iter__(self) -> _InBlocks:
+        return self
+
+    def __next__(self) -> Any:
+        if not self._ready and not self._waiting:
+            self._fill()
+        if self._ready:
+            return self._ready.popleft()
+        return self._computation.row(self._waiting.popleft())
+
+    def _fill(self) -> None:
+        block = list(islice(self._rows, self._size))
+        if not block:
+            raise StopIteration
+        self._size = min(2 * self._size, _MOST_AHEAD)
+        try:
+            found = self._computation.batch(block)
+        except Exception:
+            self._waiting.extend(block)
+            return
+        columns = [unpack(leaf, len(block)) for leaf in leaves(found)]
+        for row in range(len(block)):
+            self._ready.append(filled(found, (column[row] for column in columns)))
+
+
+def spec_of_elements(node: Node) -> Any:
+    """Answer the specs of elements: what is known of all, else what one of them is like."""
+    known = node.spec()
+    if known is not None:
+        return known
+    try:
+        element = node.sample()
+    except StopIteration:
+        raise ValueError("there is no element that would tell the element_spec") from None
+    return map_structure(lambda leaf: _spec(leaf, varying=node.varying_first), element)
+
+
+def _spec(leaf: Any, *, varying: bool) -> Any:
+    spec = spec_of(leaf)
+    if varying and isinstance(spec, TensorSpec) and spec.shape.rank:
+        return TensorSpec(TensorShape([None]).concatenate(spec.shape[1:]), spec.dtype)
+    return spec

@@ -1,0 +1,55 @@
+"""What functions answer, as elements: structures of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from penstock.tf.batch_rules import Rows, Stacked
+from penstock.tf.convert import as_tensor
+from penstock.tf.operation import invoke
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.structure import leaves, map_structure
+from penstock.tf.tensor import Tensor
+from penstock.tf.tracing import Symbol
+
+
+def as_element(value: Any) -> Any:
+    """Answer a structure of tensors: dicts and tuples are structures, lists become tensors, as in TensorFlow."""
+    if isinstance(value, Mapping):
+        return {key: as_element(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        items = [as_element(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, list) and any(isinstance(leaf, Symbol) for leaf in leaves(value)):
+        return invoke("stack", [as_element(item) for item in value])
+    if isinstance(value, Tensor | RaggedTensor | SparseTensor | Symbol) or hasattr(value, "element_spec"):
+        return value
+    if value is None:
+        raise TypeError("an element is made of tensors, and a function answered None")
+    return as_tensor(value)
+
+
+def as_answer(value: Any) -> Any:
+    """Answer what a function of elements answered as an element; a list of several values is a tuple of them."""
+    return as_element(tuple(value) if isinstance(value, list) else value)
+
+
+def filled(structure: Any, values: Iterable[Any]) -> Any:
+    """Put values at the leaves of a structure, in order."""
+    following = iter(values)
+    return map_structure(lambda _: next(following), structure)
+
+
+def arguments_of(element: Any) -> tuple[Any, ...]:
+    """Answer the arguments of a function of an element: tuples are spread."""
+    return element if type(element) is tuple else (element,)
+
+
+def unpack(value: Any, count: int) -> list[Any]:
+    """Answer one leaf of a batch as a value for each row."""
+    if isinstance(value, Rows):
+        return value.values
+    assert isinstance(value, Stacked)
+    return [Tensor(value.array[row, ...]) for row in range(count)]

@@ -1,0 +1,209 @@
+"""Steps that call functions for each element, and that put several data sets together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from penstock.tf.convert import as_array
+from penstock.tf.data.elements import arguments_of, as_answer, filled
+from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
+from penstock.tf.data.origins import ELEMENTS, Origin
+from penstock.tf.errors import OpError
+from penstock.tf.structure import leaves, map_structure
+from penstock.tf.tensor import Tensor
+
+if TYPE_CHECKING:
+    from penstock.tf.data.dataset import Dataset
+
+
+class Mapped(Node):
+    """What a function answers, called for each element."""
+
+    origin = ELEMENTS
+
+    def __init__(self, before: Node, function: Callable[..., Any]) -> None:
+        self._before = before
+        self._function = function
+        self.cardinality = before.cardinality
+        self.varying_first = before.varying_first
+        self.resumable = before.resumable
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        return map(self._call, self._before.rows())
+
+    def sample(self) -> Any:
+        """Call the function once."""
+        return self._call(self._before.sample())
+
+    def _call(self, element: Any) -> Any:
+        return as_answer(self._function(*arguments_of(element)))
+
+
+class Filtered(Moving):
+    """The elements for which a function answers True."""
+
+    def __init__(self, before: Node, predicate: Callable[..., Any]) -> None:
+        super().__init__(before)
+        self._predicate = predicate
+        self.resumable = before.resumable
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        return filter(self._wanted, self.before.rows())
+
+    def _wanted(self, element: Any) -> bool:
+        answer = as_array(self._predicate(*arguments_of(element)))
+        if answer.dtype != bool or answer.ndim:
+            raise ValueError(
+                f"`predicate` must return a scalar boolean, found a tensor of {answer.dtype} and shape {answer.shape}"
+            )
+        return bool(answer)
+
+
+class WithoutErrors(Moving):
+    """The elements that can be had."""
+
+    resumable = True
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        rows = self.before.rows()
+        while True:
+            try:
+                yield next(rows)
+            except StopIteration:
+                return
+            except (OpError, ValueError, TypeError, ArithmeticError, LookupError):
+                continue
+
+
+class Zipped(Node):
+    """The elements of several steps side by side, as long as all last."""
+
+    origin = ELEMENTS
+
+    def __init__(self, nodes: Any) -> None:
+        self._nodes = nodes
+        parts = [node.cardinality for node in leaves(nodes)]
+        finite = [part for part in parts if part != INFINITE]
+        self.cardinality = UNKNOWN if UNKNOWN in finite else min(finite, default=INFINITE)
+        self.varying_first = any(node.varying_first for node in leaves(nodes))
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        for values in zip(*(node.rows() for node in leaves(self._nodes)), strict=False):
+            yield filled(self._nodes, values)
+
+    def sample(self) -> Any:
+        """Answer an element of each."""
+        return map_structure(lambda node: node.sample(), self._nodes)
+
+    def spec(self) -> Any:
+        """Answer what is known of all of them, if it is."""
+        known = [node.spec() for node in leaves(self._nodes)]
+        return None if None in known else filled(self._nodes, known)
+
+
+class Interleaved(Node):
+    """The rows of data sets that a function makes of elements: of ``cycle`` ones in turn, ``block`` at a time."""
+
+    def __init__(
+        self, before: Node, make: Callable[[Any], Node], cycle: int, block: int, *, origin: Origin = ELEMENTS
+    ) -> None:
+        self._before = before
+        self._make = make
+        self._cycle = cycle
+        self._block = block
+        self.origin = origin
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        inputs = self._before.rows()
+        slots: list[Iterator[Any] | None] = [None] * self._cycle
+        more, open_slots, at = True, 0, 0
+        while more or open_slots:
+            rows = slots[at]
+            if rows is None and more:
+                try:
+                    rows = slots[at] = self._make(next(inputs)).rows()
+                    open_slots += 1
+                except StopIteration:
+                    more = False
+            if rows is not None:
+                taken = 0
+                for row in islice(rows, self._block):
+                    taken += 1
+                    yield row
+                if taken < self._block:  # its slot is empty now, and filled when its turn comes again
+                    slots[at] = None
+                    open_slots -= 1
+            at = (at + 1) % self._cycle
+
+    def sample(self) -> Any:
+        """Answer a row of the first data set."""
+        return self._make(self._before.sample()).sample()
+
+
+class Windows(Node):
+    """Windows of elements: data sets of ``size`` elements each."""
+
+    origin = ELEMENTS
+
+    def __init__(
+        self,
+        before: Node,
+        make: Callable[[list[Any]], Dataset],
+        size: int,
+        shift: int,
+        stride: int,
+        *,
+        drop_remainder: bool,
+    ) -> None:
+        self._before = before
+        self._make = make
+        self._size, self._shift, self._stride = size, shift, stride
+        self._drop = drop_remainder
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        elements = self._before.rows()
+        span = (self._size - 1) * self._stride + 1
+        held: deque[Any] = deque(islice(elements, span))
+        while held:
+            window = list(islice(held, 0, span, self._stride))
+            if len(window) < self._size and self._drop:
+                return
+            columns = zip(*(leaves(element) for element in window), strict=True)
+            yield filled(window[0], (self._make(list(column)) for column in columns))
+            for _ in range(min(self._shift, len(held))):
+                held.popleft()
+            passed_over = self._shift - span
+            if passed_over > 0 and not held:
+                next(islice(elements, passed_over, passed_over), None)
+            held.extend(islice(elements, span - len(held)))
+
+
+class Unbatched(Node):
+    """The slices of each element along its first dimension."""
+
+    origin = ELEMENTS
+
+    def __init__(self, before: Node) -> None:
+        self._before = before
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        for element in self._before.rows():
+            sizes = {len(leaf) for leaf in leaves(element)}
+            if len(sizes) != 1:
+                raise ValueError(f"the first dimensions of a batch differ: {sorted(sizes)}")
+            for row in range(sizes.pop()):
+                yield filled(element, (_slice(leaf, row) for leaf in leaves(element)))
+
+
+def _slice(leaf: Any, row: int) -> Any:
+    return Tensor(leaf._array[row, ...]) if isinstance(leaf, Tensor) else leaf[row]

@@ -1,0 +1,57 @@
+"""The steps of a data set: each gives rows, again and again from the start, and knows how many there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.tf.data.origins import Origin
+
+INFINITE = -1
+UNKNOWN = -2
+
+
+class Node(ABC):
+    """One step, over those before it."""
+
+    origin: Origin
+    """What makes elements of the rows."""
+
+    cardinality: int = UNKNOWN
+    """How many rows there are; or that there is no end, or that it is not known."""
+
+    varying_first = False
+    """Whether the first dimension of elements differs: behind ``batch``, whose last batch may be smaller."""
+
+    resumable = False
+    """Whether a pass can go on behind an error: to the next row."""
+
+    @abstractmethod
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+
+    def sample(self) -> Any:
+        """Answer some row, to see what rows are like; StopIteration where there is none. No pass is begun for it."""
+        return next(self.rows())
+
+    def spec(self) -> Any:
+        """Answer what is known of all elements without looking at one, or None."""
+        return None
+
+
+class Moving(Node):
+    """A step that takes rows as they are, in another order or number."""
+
+    def __init__(self, before: Node) -> None:
+        self.before = before
+        self.origin = before.origin
+        self.varying_first = before.varying_first
+
+    def sample(self) -> Any:
+        """Answer a row of the step before."""
+        return self.before.sample()
+
+    def spec(self) -> Any:
+        """Answer what the step before knows."""
+        return self.before.spec()

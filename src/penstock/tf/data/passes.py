@@ -1,0 +1,113 @@
+"""Going through a data set, and what is known of it before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Self
+
+import numpy as np
+
+from penstock.tf.data.computed import Computation, Elements, spec_of_elements
+from penstock.tf.data.node import INFINITE, Node
+from penstock.tf.data.options import Options
+from penstock.tf.data.origins import ELEMENTS
+from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.structure import map_structure
+from penstock.tf.tensor import Tensor
+from penstock.tf.tracing import Trace
+
+
+class Passes:
+    """A step, the traced functions that are still to be done to its rows, and what a user may ask of them."""
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        structure: Any = None,
+        traces: tuple[Trace, ...] = (),
+        options: Options | None = None,
+        story: tuple[str, ...] = (),
+    ) -> None:
+        self._node = node
+        self._traces = traces
+        # With INPUT at each leaf; None where it is not known before there are elements.
+        self._structure = structure
+        self._options = options or Options()
+        self._story = story
+
+    def __iter__(self) -> ElementIterator:
+        return ElementIterator(self._elements().rows())
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """Go through elements as arrays, and scalars of NumPy."""
+        return (map_structure(_as_numpy, element) for element in self)
+
+    def get_single_element(self, name: str | None = None) -> Any:
+        """Answer the one element that there is."""
+        found = list(islice(self, 2))
+        if len(found) != 1:
+            raise InvalidArgumentError(f"Dataset {'was empty' if not found else 'had more than one element'}.")
+        return found[0]
+
+    def cardinality(self, name: str | None = None) -> Tensor:
+        """Answer how many elements there are; -1 is without end, -2 unknown."""
+        return Tensor(np.array(self._node.cardinality, np.int64))
+
+    def __len__(self) -> int:
+        known = self._node.cardinality
+        if known < 0:
+            raise TypeError("The dataset is infinite." if known == INFINITE else "The dataset length is unknown.")
+        return known
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def element_spec(self) -> Any:
+        """What elements are like; where functions make them, what the first one is like."""
+        return spec_of_elements(self._elements())
+
+    def options(self) -> Options:
+        """Answer the options."""
+        return self._options
+
+    def explain(self) -> str:
+        """Tell what is done how: a line for each step."""
+        return "\n".join(self._story)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {'; '.join(self._story)}>"
+
+    def _elements(self) -> Node:
+        """Answer the step that gives elements."""
+        if self._node.origin is ELEMENTS and not self._traces:
+            return self._node
+        return Elements(self._node, Computation(self._node.origin, self._traces))
+
+
+class ElementIterator(Iterator[Any]):
+    """A pass over a data set."""
+
+    def __init__(self, elements: Iterator[Any]) -> None:
+        self._elements = elements
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._elements)
+
+    def get_next(self) -> Any:
+        """Answer the next element."""
+        return next(self)
+
+
+def _as_numpy(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, SparseTensor):
+        raise TypeError("as_numpy_iterator() has no arrays for a SparseTensor: map(tf.sparse.to_dense) makes it dense")
+    raise TypeError(f"as_numpy_iterator() has no arrays for {type(value).__name__}")
