@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from penstock import _core
 from penstock._core import Fault, RecordChunk
 from penstock.compression import Compression, Trailing, detect, inflate
-from penstock.compression.detect import HEAD_BYTES, is_certain
+from penstock.compression.detect import HEAD_BYTES, inflates, is_certain
 from penstock.damage import error_of, lookalike
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
@@ -116,7 +116,11 @@ class RecordEvents:
 
     def _compression(self) -> Compression:
         chosen = self._options.compression
-        return detect(self._head) if chosen is None else chosen
+        if chosen is not None:
+            return chosen
+        kind = detect(self._head)
+        # The length in a damaged header may look like the two bytes that a zlib stream starts with.
+        return "" if kind == "ZLIB" and self._options.skip and not inflates(self._head) else kind
 
     def _from_threads(self) -> Iterator[Salvaged]:
         options = self._options

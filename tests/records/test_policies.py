@@ -127,3 +127,11 @@ def test_skip_of_many_false_headers_takes_linear_time(tmp_path):
     assert list(reader) == []
     (damage,) = reader.damage
     assert (damage.offset, damage.stop) == (0, path.stat().st_size)
+
+
+def test_skip_is_not_misled_by_a_damaged_header_that_looks_like_a_zlib_stream(tmp_path):
+    path = tmp_path / "file.tfrecord"
+    data = framing.frame(b"\xff" * 376) + GOOD * 3  # 376 is 78 01 in the file
+    path.write_bytes(framing.flip(data, 8))
+    assert path.read_bytes()[:2] == b"\x78\x01"
+    assert list(ps.RecordReader(path, on_error="skip")) == [b"good"] * 3

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +57,20 @@ class Report:
         }
 
 
+@dataclass(frozen=True)
+class Checking:
+    """How files are checked."""
+
+    reading: Reading
+    threads: int
+    load: Callable[[str], Schema]
+
+    def schema_of(self, file: str) -> Schema | None:
+        """Answer the schema that lies beside a file."""
+        beside = find_beside(file)
+        return None if beside is None else self.load(beside)
+
+
 @click.command(epilog=_EXAMPLES)
 @reading_options
 @jobs_option
@@ -70,8 +86,9 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     manifests = find_manifests(paths)
     jobs = jobs_for(len(files), jobs)
     threads = max(1, min(4, (os.cpu_count() or 1) // jobs))
+    checking = Checking(reading, threads, functools.cache(load_schema))
     start = time.perf_counter()
-    reports = on_each(files, lambda file, ticker: _verify(file, reading, threads, ticker), jobs=jobs, title="verifying")
+    reports = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
     reports += on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
     seconds = time.perf_counter() - start
     problems = [problem for report in reports for problem in report.problems]
@@ -89,7 +106,7 @@ def _verify_manifest(path: str, ticker: Ticker) -> Report:
     return Report(path, 0, 0, problems)
 
 
-def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker) -> Report:
+def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
     if isinstance(file, Problem):
         ticker.advance(1)
         return Report(file.path, 0, 0, [file])
@@ -98,9 +115,9 @@ def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker)
     ending: list[Problem] = []
     before: int | None = None
     payloads: PayloadCheck | None = None
-    reader = reading.open(file, on_error="skip", threads=threads)
+    reader = checking.reading.open(file, on_error="skip", threads=checking.threads)
     try:
-        payloads = PayloadCheck(_schema_of(file), threads)
+        payloads = PayloadCheck(checking.schema_of(file), checking.threads)
         file_size = locate(file)[0].stat(file).size
         for chunk in reader.chunks():
             if before is None and reader.damage:
@@ -127,11 +144,6 @@ def _verify(file: str | Problem, reading: Reading, threads: int, ticker: Ticker)
         records if damage and before is None else before,
         None if payloads is None else payloads.are_examples,
     )
-
-
-def _schema_of(file: str) -> Schema | None:
-    beside = find_beside(file)
-    return None if beside is None else load_schema(beside)
 
 
 def _print(reports: list[Report], problems: list[Problem], seconds: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 from penstock import _core
 from penstock.compression.kinds import Compression
 
@@ -38,6 +40,15 @@ def starts_plain(head: bytes | bytearray) -> bool:
 def is_zlib_header(head: bytes) -> bool:
     """Whether two bytes are what a zlib stream starts with: deflate, a window of at most 32 KiB, a valid check."""
     return len(head) >= 2 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7 and int.from_bytes(head[:2], "big") % 31 == 0
+
+
+def inflates(head: bytes) -> bool:
+    """Whether a zlib stream goes on behind its two bytes as one does."""
+    try:
+        zlib.decompressobj().decompress(head, 1)
+    except zlib.error:
+        return False
+    return True
 
 
 def _is_snappy(head: bytes) -> bool:
