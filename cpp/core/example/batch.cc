@@ -65,17 +65,22 @@ BatchDecoder::BatchDecoder(DecodePlan plan)
     : plan_(std::move(plan)), has_views_(any_views(plan_)), ragged_row_bytes_(plan_.features.size()) {}
 BatchDecoder::~BatchDecoder() = default;
 
+// Nobody waits for the idle workers: in a child that was forked at the wrong moment they stay locked forever.
 std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
-  const std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::make_unique<Worker>(plan_);
-  auto worker = std::move(idle_.back());
-  idle_.pop_back();
-  return worker;
+  {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock && !idle_.empty()) {
+      auto worker = std::move(idle_.back());
+      idle_.pop_back();
+      return worker;
+    }
+  }
+  return std::make_unique<Worker>(plan_);
 }
 
 void BatchDecoder::return_worker(std::unique_ptr<Worker> worker) {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(worker));
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) idle_.push_back(std::move(worker));
 }
 
 std::uint64_t BatchDecoder::dense_row_bytes() const {
