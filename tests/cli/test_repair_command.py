@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import penstock as ps
-from conftest import RECORDS
 
 
 def test_good_records_are_saved_and_losses_listed(penstock, damaged: str):
