@@ -176,7 +176,7 @@ def write_pictures(path: Path) -> None:
         rng = np.random.default_rng(number)
         coarse = torch.from_numpy(rng.uniform(0, 255, (1, 3, 12, 16)).astype(np.float32))
         smooth = functional.interpolate(coarse, (HEIGHT, WIDTH), mode="bicubic")[0]
-        grain = torch.from_numpy(rng.normal(0, 9, (1, HEIGHT, WIDTH)).astype(np.float32))
+        grain = torch.from_numpy(rng.normal(0, 8, (1, HEIGHT, WIDTH)).astype(np.float32))
         pixels = (smooth + grain).clamp(0, 255).to(torch.uint8)
         return torchvision.io.encode_jpeg(pixels, quality=85).numpy().tobytes()
 
