@@ -80,7 +80,7 @@ class Surveyor {
   std::vector<Stretch> stretches_;
   std::vector<std::size_t> chain_of_;  // of each stretch
   std::vector<Chain> chains_;
-  std::optional<Broken> root_;  // where certainty was lost
+  std::optional<Broken> root_;  // where certainty was lost, if there was any
   std::uint64_t claimed_ = 0;   // up to here, headers that check themselves claim payloads
   std::uint64_t looked_at_ = 0;
   bool holds_frames_ = false;
@@ -191,7 +191,7 @@ std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
     add_lost(at, found, frame);
     return found;
   }
-  if (!was_certain && leads_to_found(*root_)) {
+  if (!was_certain && root_ && leads_to_found(*root_)) {
     // What was found since lies inside one payload.
     stretches_.resize(root_->stretches);
     chain_of_.resize(root_->stretches);
