@@ -4,7 +4,7 @@
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
 # make sanitize mutated records and files under AddressSanitizer and UBSan, threads under ThreadSanitizer
-# make fuzz     libFuzzer on frames, records and repairs, for SECONDS_EACH each (clang)
+# make fuzz     libFuzzer on frames, records, repairs and walks, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make bench    speed, side by side with the peers
@@ -18,7 +18,7 @@ QUIET := -qq --disable-pip-version-check
 NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*' -not -path 'cpp/fuzz/*') CMakeLists.txt pyproject.toml
 
 CLANG ?= clang++
-FUZZERS := frames records repairs
+FUZZERS := frames records repairs walks
 SECONDS_EACH ?= 60
 
 .PHONY: demo test check format stubs sanitize fuzz reliability interop bench clean
@@ -54,7 +54,8 @@ SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
 ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
-CHECKS := $(CORE) $(addprefix cpp/io/,file_posix.cc region.cc survey.cc) cpp/tests/checks.cc cpp/tests/memory.cc
+IO_CHECKED := $(addprefix cpp/io/,file_posix.cc frame_walk.cc header_window.cc region.cc survey.cc workers.cc)
+CHECKS := $(CORE) $(IO_CHECKED) cpp/tests/checks.cc cpp/tests/memory.cc
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 

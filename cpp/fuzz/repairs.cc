@@ -1,33 +1,17 @@
 // Damaged files that are searched for what can be saved: the first byte chooses the options.
 //
 // What the search answers tiles the file; what it calls whole is frames whose checksums match; its work is bounded.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "fuzz/file_in_memory.h"
 #include "io/survey.h"
 #include "tests/checks.h"
 
 namespace penstock::tests {
 namespace {
-
-// A file without a place on a disk.
-class FileInMemory {
- public:
-  explicit FileInMemory(const std::string& content) : descriptor_(memfd_create("file", MFD_CLOEXEC)) {
-    const ssize_t written = ::write(descriptor_, content.data(), content.size());
-    require(written == static_cast<ssize_t>(content.size()), "no file in memory");
-  }
-  ~FileInMemory() { ::close(descriptor_); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  const int descriptor_;
-};
 
 void check_frames_of(const std::string& file, const Stretch& stretch) {
   const auto bytes = std::as_bytes(std::span(file)).subspan(stretch.start, stretch.stop - stretch.start);
