@@ -16,7 +16,8 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 import penstock as ps
 from penstock.frameworks import torch as feeds
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")  # the more, the better the test
+# The more workers, the better the test; and torchdata calls what torch has deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.set_vital. is deprecated")
 
 WORKERS = [(0, None), (3, "fork"), (2, "spawn")]
 

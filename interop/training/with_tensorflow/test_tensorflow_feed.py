@@ -61,6 +61,13 @@ def test_tuples_of_a_function(dataset: ps.Dataset):
     assert next(iter(data))[1].numpy().tolist() == list(range(10))
 
 
+def test_data_sets_that_were_joined(dataset: ps.Dataset):
+    labels_alone = dataset.select_columns(["label"]).batch(32)
+    data = feeds.feed(labels_alone.zip(labels_alone).map(lambda pair: pair[0]["label"] - pair[1]["label"])).as_dataset()
+    assert data.element_spec == tf.TensorSpec([None], tf.int64)
+    assert sum(len(batch) for batch in data) == len(dataset)
+
+
 def test_a_spec_that_is_told(dataset: ps.Dataset):
     widths = dataset.batch(3).map(lambda batch: (batch["tokens"].to_padded(),))
     spec = (tf.TensorSpec([None, None], tf.int64),)

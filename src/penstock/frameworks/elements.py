@@ -56,9 +56,16 @@ def share_of(dataset: Dataset, rank: int, world: int) -> Dataset:
 
 def gives_batches(dataset: Dataset) -> bool:
     """Whether the elements of a data set have rows, so that their first dimension counts them."""
+    return _group_rows(dataset._pipeline.describe())
+
+
+def _group_rows(steps: list[Any]) -> bool:
     grouped = False
-    for what, *_ in dataset._pipeline.describe():
-        grouped = what in ("batch", "pack", "bucket") or (grouped and what != "unbatch")
+    for what, *details in steps:
+        joined = [child for child in details if isinstance(child, list) and child and isinstance(child[0], list)]
+        grouped = (
+            what in ("batch", "pack", "bucket") or any(map(_group_rows, joined)) or (grouped and what != "unbatch")
+        )
     return grouped
 
 

@@ -55,7 +55,8 @@ class TensorFlowFeed(Feed):
         return flat.map(lambda *tensors: assemble(spec, iter(tensors)))
 
     def _spec(self) -> Any:
+        schema = self._dataset.schema if self._dataset.files else {}  # data sets that were joined have one each
         with closing(iter(self._dataset.epoch(0))) as elements:
             for element in elements:
-                return spec_of(element, self._dataset.schema, batched=gives_batches(self._dataset))
+                return spec_of(element, schema, batched=gives_batches(self._dataset))
         raise ValueError("an empty data set does not tell what its elements look like: pass element_spec")
