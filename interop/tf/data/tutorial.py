@@ -95,11 +95,13 @@ train = (
 )
 print(train.element_spec[1].dtype, train.element_spec[1].shape)
 for epoch in range(2):
-    for step, (image, one_hot, weight) in enumerate(train):
+    for step, (image, _, weight) in enumerate(train):
         print(epoch, step, image.shape, image.dtype.name, float(tf.reduce_max(image)), weight.numpy()[:4])
 
 # What the functions make of rare kinds: tensors, lists of any length, a shuffle that the global seed decides.
-tensors = records.map(lambda record: tf.io.parse_tensor(tf.io.parse_single_example(record, FEATURES)["tensor"], tf.uint8))
+tensors = records.map(
+    lambda record: tf.io.parse_tensor(tf.io.parse_single_example(record, FEATURES)["tensor"], tf.uint8)
+)
 print([tensor.numpy().ravel()[:3].tolist() for tensor in tensors.take(3)])
 tags = records.map(lambda record: tf.io.parse_single_example(record, FEATURES)["tags"])
 print(next(iter(tags.map(tf.sparse.to_dense).padded_batch(5, padding_values=np.int64(-1)))).numpy().tolist())

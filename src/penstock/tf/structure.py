@@ -6,28 +6,57 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
+class _Kinds(dict[type, str]):
+    """What the types of values are; kept, for an abstract class answers slowly and every value is asked about."""
+
+    def __missing__(self, kind: type) -> str:
+        if issubclass(kind, Mapping):
+            found = "mapping"
+        elif issubclass(kind, list | tuple):
+            found = "record" if issubclass(kind, tuple) and hasattr(kind, "_fields") else "sequence"
+        else:
+            found = "slice" if issubclass(kind, slice) else "leaf"
+        self[kind] = found
+        return found
+
+
+_KIND = _Kinds()
+
+
 def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
     """Apply a function to all leaves; slices count as structures too."""
-    if isinstance(structure, Mapping):
-        return {key: map_structure(function, item) for key, item in structure.items()}
-    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
-        return type(structure)(*(map_structure(function, item) for item in structure))
-    if isinstance(structure, list | tuple):
-        return type(structure)(map_structure(function, item) for item in structure)
-    if isinstance(structure, slice):
-        return slice(*(map_structure(function, bound) for bound in (structure.start, structure.stop, structure.step)))
-    return function(structure)
+    match _KIND[type(structure)]:
+        case "leaf":
+            return function(structure)
+        case "mapping":
+            return {key: map_structure(function, item) for key, item in structure.items()}
+        case "record":
+            return type(structure)(*(map_structure(function, item) for item in structure))
+        case "sequence":
+            return type(structure)([map_structure(function, item) for item in structure])
+    return slice(*(map_structure(function, bound) for bound in (structure.start, structure.stop, structure.step)))
 
 
 def leaves(structure: Any) -> Iterator[Any]:
     """Iterate over all leaves."""
-    if isinstance(structure, Mapping):
-        for item in structure.values():
-            yield from leaves(item)
-    elif isinstance(structure, list | tuple):
-        for item in structure:
-            yield from leaves(item)
-    elif isinstance(structure, slice):
-        yield from leaves((structure.start, structure.stop, structure.step))
-    else:
-        yield structure
+    found: list[Any] = []
+    _collect(structure, found)
+    return iter(found)
+
+
+def _collect(structure: Any, found: list[Any]) -> None:
+    match _KIND[type(structure)]:
+        case "leaf":
+            found.append(structure)
+            return
+        case "mapping":
+            items = structure.values()
+        case "slice":
+            items = (structure.start, structure.stop, structure.step)
+        case _:
+            items = structure
+    for item in items:
+        if _KIND[type(item)] == "leaf":
+            found.append(item)
+        else:
+            _collect(item, found)

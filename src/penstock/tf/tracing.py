@@ -82,19 +82,26 @@ class Symbol(Operators):
 class Trace:
     """The operations of a function, in order."""
 
-    def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
-        """Trace a call of a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor."""
+    def __init__(self, function: Callable[..., Any], inputs: Any, *, beginning: bool = False) -> None:
+        """Trace a call of a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor.
+
+        ``beginning`` takes what a function does up to where it cannot be traced; there are no outputs then.
+        """
         self.calls: list[Call] = []
         self.count = 0
+        self.outputs: Any = None
         self._refused: Untraceable | None = None
         self.arguments = map_structure(lambda leaf: self.symbol() if leaf is INPUT else leaf, inputs)
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
         token = recorder.set(self)
         try:
             self.outputs = function(*self.arguments)
+        except Exception:
+            if not beginning:
+                raise
         finally:
             recorder.reset(token)
-        if self._refused is not None:  # and a function that catches all exceptions has gone on
+        if self._refused is not None and not beginning:  # and a function that catches all exceptions has gone on
             raise self._refused
 
     def symbol(self) -> Symbol:
@@ -109,6 +116,8 @@ class Trace:
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Write a call down; or make it, where no argument is a symbol."""
+        if self._refused is not None:
+            raise self._refused
         if "random" in name:
             raise self.refuse(f"random values (tf.{name})")
         if name in _PYTHON:

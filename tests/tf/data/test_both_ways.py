@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,13 +67,17 @@ PIPELINES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def called() -> tf.data.Options:
+    options = tf.data.Options()
+    options.tracing = False
+    return options
+
+
 @pytest.mark.parametrize("name", PIPELINES)
 def test_traced_and_called_give_the_same(files: list[str], name: str):
     records = tf.data.TFRecordDataset(files)
-    called = tf.data.Options()
-    called.tracing = False
     traced_pipeline = PIPELINES[name](records)
-    called_pipeline = PIPELINES[name](records.with_options(called))
+    called_pipeline = PIPELINES[name](records.with_options(called()))
     assert "traced" in traced_pipeline.explain()
     assert "tracing=False" in called_pipeline.explain()
     traced, expected = list(traced_pipeline), list(called_pipeline)
@@ -80,6 +85,52 @@ def test_traced_and_called_give_the_same(files: list[str], name: str):
     assert repr(traced) == repr(expected)
     assert len(traced) == len(expected)
     assert repr(traced_pipeline.element_spec) == repr(called_pipeline.element_spec)
+
+
+def described_anew(record: Any) -> Any:
+    parsed = tf.io.parse_single_example(record, {"label": tf.io.FixedLenFeature([], tf.int64)})
+    return parsed["label"] if parsed["label"] > 3 else tf.constant(0, tf.int64)
+
+
+def first_in_a_loop(record: Any) -> Any:
+    image, label = parse(record)
+    total = tf.constant(0.0)
+    for row in image:
+        total = total + tf.reduce_max(row) * tf.cast(label, tf.float32)
+    return {"total": total, "image": image}
+
+
+def another_call_each_time(record: Any) -> Any:
+    # What stands before the question differs from call to call, so that it cannot be taken from the trace.
+    place = next(PLACES)
+    label = parse(record)[1] + place
+    return label * 2 if label > 5 else label
+
+
+def arrays_of_numpy(record: Any) -> Any:
+    image, label = parse(record)
+    return np.asarray(image) + 1, label
+
+
+PLACES = itertools.cycle([0, 1, 2])
+
+
+@pytest.mark.parametrize("function", [described_anew, first_in_a_loop, arrays_of_numpy])
+def test_a_beginning_that_is_computed_for_many_changes_nothing(files: list[str], function: Callable[..., Any]):
+    records = tf.data.TFRecordDataset(files)
+    ds = records.map(function)
+    assert "before that, for many in one call: tf.io.parse_single_example" in ds.explain()
+    plainly = records.with_options(called()).map(function)
+    assert repr(list(ds)) == repr(list(plainly))
+    assert repr(list(ds.shuffle(4, seed=1).batch(5))) == repr(list(plainly.shuffle(4, seed=1).batch(5)))
+
+
+def test_calls_that_differ_from_the_trace_are_made(files: list[str]):
+    global PLACES
+    ds = tf.data.TFRecordDataset(files).map(another_call_each_time)
+    PLACES = itertools.cycle([0, 1, 2])
+    labels = [number + number % 3 for number in range(18)]
+    assert [int(value) for value in ds] == [label * 2 if label > 5 else label for label in labels]
 
 
 def test_what_cannot_be_traced_runs_for_each_element_and_says_why(files: list[str]):

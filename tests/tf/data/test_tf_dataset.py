@@ -97,12 +97,18 @@ def test_damage_raises_behind_the_records_before_it(tmp_path: Path):
     content = bytearray(path.read_bytes())
     content[-6] ^= 1
     path.write_bytes(content)
-    records = iter(tf.data.TFRecordDataset(path))
-    assert [next(records).numpy()[0] for _ in range(2)] == [0, 1]
-    with pytest.raises(CorruptDataError) as raised:
-        next(records)
-    assert isinstance(raised.value, tf.errors.DataLossError)
-    assert raised.value.record == 2
+    whole = tf.data.TFRecordDataset(path)
+    for ds in (
+        whole,
+        whole.map(lambda record: record),
+        whole.map(lambda record: record if len(record.numpy()) else ""),
+    ):
+        records = iter(ds)
+        assert [next(records).numpy()[0] for _ in range(2)] == [0, 1]
+        with pytest.raises(CorruptDataError) as raised:
+            next(records)
+        assert isinstance(raised.value, tf.errors.DataLossError)
+        assert raised.value.record == 2
 
 
 @pytest.mark.parametrize(

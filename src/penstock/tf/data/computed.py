@@ -116,35 +116,57 @@ class _InBlocks:
     behind the elements before it; and the pass can go on."""
 
     def __init__(self, rows: Iterator[Any], computation: Computation) -> None:
-        self._rows = rows
+        self._blocks = blocks(rows)
         self._computation = computation
-        self._size = 1
         self._ready: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
+        self._error: Exception | None = None
 
     def __iter__(self) -> _InBlocks:
         return self
 
     def __next__(self) -> Any:
-        if not self._ready and not self._waiting:
+        while not self._ready and not self._waiting:
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
             self._fill()
         if self._ready:
             return self._ready.popleft()
         return self._computation.row(self._waiting.popleft())
 
     def _fill(self) -> None:
-        block = list(islice(self._rows, self._size))
+        block, self._error = next(self._blocks)
         if not block:
-            raise StopIteration
-        self._size = min(2 * self._size, _MOST_AHEAD)
+            return
         try:
             found = self._computation.batch(block)
         except Exception:
             self._waiting.extend(block)
-            return
-        columns = [unpack(leaf, len(block)) for leaf in leaves(found)]
-        for row in range(len(block)):
-            self._ready.append(filled(found, (column[row] for column in columns)))
+        else:
+            self._ready.extend(elements_of(found, len(block)))
+
+
+def blocks(rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
+    """Give rows in blocks that grow, the first ones being wanted at once; and errors behind the rows before them."""
+    size, more = 1, True
+    while more:
+        block: list[Any] = []
+        error: Exception | None = None
+        try:
+            block.extend(islice(rows, size))  # what came before an error stays
+        except Exception as raised:
+            error = raised
+        more = len(block) == size or error is not None
+        if block or error is not None:
+            yield block, error
+        size = min(2 * size, _MOST_AHEAD)
+
+
+def elements_of(found: Any, count: int) -> list[Any]:
+    """Split what was computed for many rows into the element of each."""
+    columns = [unpack(leaf, count) for leaf in leaves(found)]
+    return [filled(found, values) for values in zip(*columns, strict=True)]
 
 
 def spec_of_elements(node: Node) -> Any:

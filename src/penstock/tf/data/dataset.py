@@ -17,6 +17,7 @@ from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS, RECORDS
 from penstock.tf.data.padding import padded
 from penstock.tf.data.passes import Passes
+from penstock.tf.data.replay import Beginning, Replayed
 from penstock.tf.data.shuffled import Shuffled
 from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
@@ -109,8 +110,7 @@ class Dataset(Passes):
         try:
             trace = self._trace(map_func)
         except Untraceable as reason:
-            node = joined.Mapped(self._elements(), map_func)
-            return self._computed(node, f"{called}: for each element, because of {reason}", structure=None)
+            return self._called(map_func, called, str(reason))
         return Dataset(
             self._node,
             structure=structure_of(trace),
@@ -292,13 +292,29 @@ class Dataset(Passes):
     # How steps are made.
 
     def _trace(self, function: Callable[..., Any]) -> Trace:
-        if not self._options.tracing:
-            raise Untraceable("the option tracing=False")
-        if self._structure is None:
-            raise Untraceable("elements that are not known before they are made")
-        if self._node.origin is ELEMENTS:
-            raise Untraceable("elements that are there already")
+        reason = self._traceable()
+        if reason is not None:
+            raise Untraceable(reason)
         return trace_of(function, self._structure)
+
+    def _traceable(self) -> str | None:
+        """Answer why functions of elements are not traced here; None: they are."""
+        if not self._options.tracing:
+            return "the option tracing=False"
+        if self._structure is None:
+            return "elements that are not known before they are made"
+        return "elements that are there already" if self._node.origin is ELEMENTS else None
+
+    def _called(self, function: Callable[..., Any], called: str, reason: str) -> Dataset:
+        """Call a function for each element; what it begins with may still be computed for many at once."""
+        if self._traceable() is None and (beginning := Beginning(function, self._structure)).steps:
+            computation = Computation(self._node.origin, self._traces)
+            node: Node = Replayed(self._node, computation, function, beginning)
+            steps = ", ".join(dict.fromkeys(f"tf.{step.call.name}" for step in beginning.steps))
+            line = f"{called}: for each element, because of {reason}; before that, for many in one call: {steps}"
+            return self._computed(node, line, structure=None)
+        node = joined.Mapped(self._elements(), function)
+        return self._computed(node, f"{called}: for each element, because of {reason}", structure=None)
 
     def _moved(self, node: Node, called: str) -> Dataset:
         what = "records, not yet parsed" if node.origin is RECORDS else "rows, not yet computed"

@@ -17,6 +17,8 @@ from penstock.tf.tracing import Symbol
 
 def as_element(value: Any) -> Any:
     """Answer a structure of tensors: dicts and tuples are structures, lists become tensors, as in TensorFlow."""
+    if type(value) is Tensor:
+        return value
     if isinstance(value, Mapping):
         return {key: as_element(item) for key, item in value.items()}
     if isinstance(value, tuple):
@@ -24,7 +26,7 @@ def as_element(value: Any) -> Any:
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, list) and any(isinstance(leaf, Symbol) for leaf in leaves(value)):
         return invoke("stack", [as_element(item) for item in value])
-    if isinstance(value, Tensor | RaggedTensor | SparseTensor | Symbol) or hasattr(value, "element_spec"):
+    if isinstance(value, RaggedTensor | SparseTensor | Symbol) or hasattr(value, "element_spec"):
         return value
     if value is None:
         raise TypeError("an element is made of tensors, and a function answered None")

@@ -1,0 +1,164 @@
+"""Functions that cannot be traced to their end: what they begin with is computed for many elements at once.
+
+A function that parses a record and then asks a question of a tensor is traced up to the question. That beginning is run
+for a block of rows. Then the function is called for each element, as it stands, and where it makes a call of the
+beginning on the same arguments, it is handed the result that is there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.tf.batched import run_batch
+from penstock.tf.data.computed import Computation, blocks, elements_of
+from penstock.tf.data.elements import arguments_of, as_answer
+from penstock.tf.data.node import Node
+from penstock.tf.data.origins import ELEMENTS
+from penstock.tf.operation import OPERATIONS, recorder
+from penstock.tf.structure import leaves
+from penstock.tf.tensor import Tensor
+from penstock.tf.tracing import Call, Symbol, Trace
+
+
+class Step(NamedTuple):
+    """A call that the function itself makes, and its result: a symbol, or a dict of symbols."""
+
+    call: Call
+    result: Any
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the symbols."""
+        return [symbol.number for symbol in leaves(self.result)]
+
+
+class Beginning:
+    """The calls that a function begins with, whatever the values are."""
+
+    def __init__(self, function: Callable[..., Any], structure: Any) -> None:
+        self._trace = Trace(function, arguments_of(structure), beginning=True)
+        self.steps: list[Step] = []
+        for call in self._trace.calls:
+            if call.name == "item":  # not a call of the function's, but a part of the result of one
+                parts = self.steps[-1].result
+                parts = {} if isinstance(parts, Symbol) else parts
+                self.steps[-1] = Step(self.steps[-1].call, {**parts, call.args[1]: call.result})
+            else:
+                self.steps.append(Step(call, call.result))
+        self._trace.outputs = [step.result for step in self.steps]
+        self.results = [step.numbers for step in self.steps]
+        self.inputs = [symbol.number for symbol in self._trace.inputs]
+
+    def run(self, count: int, found: Any) -> list[list[Any]]:
+        """Compute the results of all steps for many rows; answer, for each row, those of each step."""
+        return elements_of(run_batch(self._trace, count, *leaves(found)), count)
+
+
+class Replay:
+    """Hands a function the results of its beginning, for one element."""
+
+    def __init__(self, beginning: Beginning, element: Any, results: list[Any]) -> None:
+        self._steps = iter(zip(beginning.steps, beginning.results, results, strict=True))
+        self._next = next(self._steps, None)
+        # The values that stand for symbols: an argument is the same if it is the very same object.
+        self._known = dict(zip(beginning.inputs, leaves(element), strict=True))
+
+    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer what is there already; or make the call, and all that follow."""
+        if self._next is not None and self._same(self._next[0].call, name, args, kwargs):
+            _, numbers, result = self._next
+            self._known.update(zip(numbers, leaves(result), strict=True))
+            self._next = next(self._steps, None)
+            return result
+        ours = {id(value) for value in self._known.values()}
+        if any(id(leaf) in ours for leaf in leaves((args, kwargs))):
+            recorder.set(None)  # for the rest of this element
+            return OPERATIONS[name](*args, **kwargs)
+        return _made(name, args, kwargs)  # of constants, which are not of the beginning
+
+    def _same(self, call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        return call.name == name and self._equal(call.args, args) and self._equal(call.kwargs, kwargs)
+
+    def _equal(self, traced: Any, given: Any) -> bool:
+        if traced is given:
+            return True
+        if isinstance(traced, Symbol):
+            return self._known.get(traced.number) is given
+        if type(traced) is not type(given) or isinstance(traced, Tensor | np.ndarray):
+            return False
+        if isinstance(traced, dict):
+            return traced.keys() == given.keys() and all(self._equal(traced[key], given[key]) for key in traced)
+        if isinstance(traced, list | tuple):
+            return len(traced) == len(given) and all(map(self._equal, traced, given))
+        return bool(traced == given)
+
+
+def _made(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    token = recorder.set(None)
+    try:
+        return OPERATIONS[name](*args, **kwargs)
+    finally:
+        recorder.reset(token)
+
+
+class Replayed(Node):
+    """What a function answers, called for each element, with its beginning computed in blocks."""
+
+    origin = ELEMENTS
+
+    def __init__(
+        self, before: Node, computation: Computation, function: Callable[..., Any], beginning: Beginning
+    ) -> None:
+        self._before = before
+        self._computation = computation
+        self._function = function
+        self._beginning = beginning
+        self.cardinality = before.cardinality
+        self.varying_first = before.varying_first
+        self.resumable = before.resumable
+
+    def rows(self) -> Iterator[Any]:
+        """Start a pass."""
+        return map(self._answer, self._prepared(self._before.rows()))
+
+    def sample(self) -> Any:
+        """Call the function once."""
+        return self._call(self._computation.row(self._before.sample()))
+
+    def _prepared(self, rows: Iterator[Any]) -> Iterator[Any]:
+        """Give elements, each with the results of its beginning; where a block of them fails, its rows; and errors."""
+        for block, error in blocks(rows):
+            try:
+                found = self._computation.batch(block)
+                results = self._beginning.run(len(block), found)
+            except Exception:
+                yield from map(_Alone, block)
+            else:
+                yield from zip(elements_of(found, len(block)), results, strict=True)
+            if error is not None:
+                yield error
+
+    def _answer(self, prepared: Any) -> Any:
+        if isinstance(prepared, Exception):
+            raise prepared
+        if isinstance(prepared, _Alone):
+            return self._call(self._computation.row(prepared.row))
+        element, results = prepared
+        token = recorder.set(Replay(self._beginning, element, results))
+        try:
+            answer = self._function(*arguments_of(element))
+        finally:
+            recorder.reset(token)
+        return as_answer(answer)
+
+    def _call(self, element: Any) -> Any:
+        return as_answer(self._function(*arguments_of(element)))
+
+
+class _Alone(NamedTuple):
+    """A row whose element is computed by itself."""
+
+    row: Any
