@@ -1,5 +1,7 @@
 #include "core/buffer.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <limits>
 #include <map>
@@ -31,17 +33,21 @@ class Shelf {
     return buffer;
   }
 
+  void lent(std::size_t capacity) { lent_bytes_.fetch_add(capacity, std::memory_order_relaxed); }
+
   // Called where nothing may be thrown: a buffer that finds no place is freed.
   void put(std::unique_ptr<Buffer> buffer) noexcept try {
+    const std::size_t capacity = buffer->capacity();
+    const std::size_t still_lent = lent_bytes_.fetch_sub(capacity, std::memory_order_relaxed) - capacity;
     const std::unique_lock lock = briefly_locked();
-    if (!lock || buffer->capacity() > kMostIdleBytes) return;
+    const std::size_t most = std::max(kMostIdleBytes, still_lent);
+    if (!lock || capacity > most) return;
     // A full shelf is emptied: what lies there longest is of sizes that nobody asks for any more.
-    if (idle_bytes_ + buffer->capacity() > kMostIdleBytes) {
+    if (idle_bytes_ + capacity > most) {
       idle_.clear();
       idle_bytes_ = 0;
     }
-    std::vector<std::unique_ptr<Buffer>>& shelf = idle_[buffer->capacity()];
-    const std::size_t capacity = buffer->capacity();
+    std::vector<std::unique_ptr<Buffer>>& shelf = idle_[capacity];
     shelf.push_back(std::move(buffer));
     idle_bytes_ += capacity;
   } catch (const std::bad_alloc&) {
@@ -62,6 +68,7 @@ class Shelf {
   std::mutex mutex_;
   std::map<std::size_t, std::vector<std::unique_ptr<Buffer>>> idle_;
   std::size_t idle_bytes_ = 0;
+  std::atomic<std::size_t> lent_bytes_ = 0;
 };
 
 // Never destroyed: buffers may outlive everything else.
@@ -78,6 +85,7 @@ SharedBuffer acquire_buffer(std::size_t size) {
   const std::size_t capacity = rounded(size);
   std::unique_ptr<Buffer> buffer = shelf().take(capacity);
   if (!buffer) buffer = std::make_unique<Buffer>(capacity);
+  shelf().lent(capacity);
   return SharedBuffer(buffer.release(), [](Buffer* b) { shelf().put(std::unique_ptr<Buffer>(b)); });
 }
 

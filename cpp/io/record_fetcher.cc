@@ -46,8 +46,9 @@ std::size_t RecordFetcher::fetch_piece(FetchJob& job, std::size_t first, BatchBu
   SharedBuffer buffer;
   auto spans = std::make_shared<std::vector<Span>>();
   std::size_t row = first, used = 0;
+  std::shared_ptr<const ShardFile> file;
   while (row < job.rows()) {
-    const std::shared_ptr<const ShardFile> file = files_.open(job.shards[row]);
+    if (row == first || job.shards[row] != job.shards[row - 1]) file = files_.open(job.shards[row]);
     if (!holds(*file, job.offsets[row], job.lengths[row])) {
       job.faults.push_back({row++, FetchFaultKind::kTruncatedRecord});
       continue;

@@ -118,6 +118,23 @@ def test_records_are_there_as_they_are_stored(kind, shards):
         ds.batch(2).record(0)
 
 
+def test_dense_columns_are_decoded_into_memory_that_the_caller_makes(shards):
+    made = []
+
+    def allocate(name, shape, dtype):
+        made.append((name, np.empty(shape, dtype)))
+        return made[-1][1]
+
+    for kind in ("plain", "members"):
+        made.clear()
+        ds = ps.Dataset(shards(kind), schema=SCHEMA).with_memory(allocate).shuffle(2).batch(10)
+        batches = list(ds)
+        assert [name for name, _ in made] == ["id"] * 3
+        if kind == "plain":
+            assert all(np.shares_memory(batch["id"], memory) for batch, (_, memory) in zip(batches, made, strict=True))
+        assert sorted(number for batch in batches for number in batch["id"].tolist()) == list(range(TOTAL))
+
+
 def test_columns_are_chosen(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA, columns=["text", "id"])
     assert list(ds[3]) == ["text", "id"]

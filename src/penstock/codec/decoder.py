@@ -191,7 +191,10 @@ class Decoder:
         unknown = out.keys() - {planned.name for planned in self._plan.features}
         if unknown:
             raise ValueError(f"out has {unknown.pop()!r}, which is not decoded")
-        rows = sum(map(len, chunks))
+        return self.outputs(sum(map(len, chunks)), out, allocate)
+
+    def outputs(self, rows: int, out: Mapping[str, NDArray[Any]], allocate: Allocate | None) -> list[Any]:
+        """Answer, for each native column, the memory that the caller provides, or None."""
         outputs: list[Any] = [None] * len(self._plan.native)
         for planned in self._plan.features:
             array = out.get(planned.name)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codec.decoder import Allocate
 from penstock.dataset import stages
 from penstock.dataset.access import element_at, elements_at, record_at, records_at
 from penstock.dataset.arguments import check_at_least, position_in, positions_in
@@ -66,8 +68,7 @@ class Dataset:
         index: Where the index of the files is kept when one is needed: ``"cache"`` (the user's cache folder),
             ``"beside"`` the files, or ``"none"``.
         max_record_bytes: A longer record is an error, whatever its header says.
-        threads: Native threads that read, check and decode ahead of the consumer; by default one for each core, at
-            most 8.
+        threads: Native threads that read, check and decode ahead; by default one for each core, at most 8.
     """
 
     _pipeline: Pipeline
@@ -173,6 +174,11 @@ class Dataset:
         if self._pipeline.stages:
             raise ValueError("select_columns() comes before map() and batch()")
         return self._with_start(Reads(reads.source.with_columns(tuple(names)), reads.rows))
+
+    def with_memory(self, allocate: Allocate) -> Dataset:
+        """Decode dense columns into memory that ``allocate(name, shape, dtype)`` makes: pinned or shared, say."""
+        reads = self._reads("with_memory()")
+        return self._with_start(replace(reads, source=reads.source.with_memory(allocate)))
 
     # Order.
 

@@ -45,7 +45,9 @@ class NativeAhead:
 
     def submit(self, rows: Ints) -> None:
         places = self._shards.places(rows)
-        self._native.submit(places.shards, places.offsets, places.lengths, self._decoder.native)
+        allocate = self._source.allocate
+        outputs = [] if allocate is None else self._decoder.outputs(len(rows), {}, allocate)
+        self._native.submit(places.shards, places.offsets, places.lengths, self._decoder.native, outputs)
         self._waiting.append(rows)
 
     def take(self) -> Fetched:

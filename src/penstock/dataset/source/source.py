@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.codec.decoder import Decoder
+from penstock.codec.decoder import Allocate, Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
 from penstock.dataset.source.rows import Rows, changed, open_rows
@@ -37,13 +37,20 @@ class Fetched(NamedTuple):
 class Source:
     """The rows of shards, decoded by a schema. Immutable but for what it opens when it is first used; pickles."""
 
-    def __init__(self, shards: Shards, schema: Schema, columns: tuple[str, ...] | None, on_error: OnError) -> None:
-        self.shards, self.on_error = shards, on_error
+    def __init__(
+        self,
+        shards: Shards,
+        schema: Schema,
+        columns: tuple[str, ...] | None,
+        on_error: OnError,
+        allocate: Allocate | None = None,
+    ) -> None:
+        self.shards, self.on_error, self.allocate = shards, on_error, allocate
         self._whole_schema, self._columns = schema, columns
         self._fetcher: tuple[int, _core.RecordFetcher | None] = (0, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shards, self._whole_schema, self._columns, self.on_error)
+        return type(self), (self.shards, self._whole_schema, self._columns, self.on_error, self.allocate)
 
     @cached_property
     def schema(self) -> Schema:
@@ -53,7 +60,11 @@ class Source:
     def with_columns(self, columns: tuple[str, ...]) -> Source:
         """Decode these columns, out of those that are decoded now."""
         self.schema.select(columns)  # an unknown name is an error here
-        return Source(self.shards, self._whole_schema, columns, self.on_error)
+        return Source(self.shards, self._whole_schema, columns, self.on_error, self.allocate)
+
+    def with_memory(self, allocate: Allocate) -> Source:
+        """Decode dense columns into memory that a function makes."""
+        return Source(self.shards, self._whole_schema, self._columns, self.on_error, allocate)
 
     def joins(self, other: Source) -> bool:
         """Whether the rows of another source can stand behind these as if they were of one."""
@@ -61,11 +72,12 @@ class Source:
             self.schema == other.schema
             and self._whole_schema == other._whole_schema
             and self.on_error == other.on_error
+            and self.allocate == other.allocate
             and self.shards.reading == other.shards.reading
         )
 
     def __add__(self, other: Source) -> Source:
-        return Source(self.shards + other.shards, self._whole_schema, self._columns, self.on_error)
+        return Source(self.shards + other.shards, self._whole_schema, self._columns, self.on_error, self.allocate)
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -175,7 +187,7 @@ class RowFetcher:
     def fetch_all(self, rows: Ints) -> Batch:
         """Answer rows in the order in which they are named; damage raises."""
         chunks, inverse = self.read(rows)
-        batch = self._source.decoder.decode(chunks)
+        batch = self._source.decoder.decode(chunks, allocate=self._source.allocate)
         in_order = len(inverse) == batch.num_rows and bool((inverse == np.arange(len(inverse))).all())
         return batch if in_order else batch.take(inverse)
 

@@ -16,8 +16,8 @@ from penstock.reader import RecordReader
 def can_stream(source: Source, first_row: int) -> bool:
     """Whether files can be read as they are from a row on, at no cost of finding it."""
     shards = source.shards
-    if source.on_error != "raise":
-        return False  # around damage, it takes an index
+    if source.on_error != "raise" or source.allocate is not None:
+        return False  # around damage, it takes an index; native threads cannot ask Python for memory
     return (first_row == 0 and not shards.indexed) or shards.local_and_plain
 
 
