@@ -54,6 +54,18 @@ assert tape.gradient(loss, variable).numpy() == 3
 
 model = ours.keras.Sequential([ours.keras.layers.Dense(1)])
 assert model(ours.constant([[1.0, 2.0]])).shape == (1, 1)
+inputs = np.arange(24, dtype=np.float32).reshape(12, 2) / 24
+pairs = ours.data.Dataset.from_tensor_slices((inputs, inputs[:, :1])).shuffle(12, seed=1).batch(5)
+model.compile("sgd", "mse")
+history = model.fit(pairs, epochs=3, verbose=0).history["loss"]
+assert len(history) == 3 and history[2] < history[0], history
+assert model.predict(pairs.map(lambda x, y: x), verbose=0).shape == (12, 1)
+assert model.evaluate(pairs, verbose=0) < history[0]
+assert model.fit(inputs, inputs[:, :1], verbose=0)  # what Keras took before it takes still
+
+with ours.GradientTape() as tape:
+    losses = [theirs.reduce_mean((model(x) - y) ** 2) for x, y in pairs]
+assert len(losses) == 3 and tape.gradient(losses, model.trainable_variables)[0].shape == (2, 1)
 print("all well")
 """
 

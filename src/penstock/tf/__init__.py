@@ -269,4 +269,7 @@ def is_tensor(x: Any) -> bool:  # type: ignore[valid-type]
 def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return importlib.import_module(f"penstock.tf.{_PARTS[name]}")
-    return attribute_of_tensorflow("", name)
+    found = attribute_of_tensorflow("", name)
+    if name == "keras":
+        importlib.import_module("penstock.tf.data.keras_feed").accept_datasets()
+    return found
