@@ -221,6 +221,10 @@ class Dataset(Passes):
         called = f"padded_batch({int(batch_size)})"
         return self._batches(batch_size, padded(padded_shapes, padding_values), called, drop_remainder=drop_remainder)
 
+    def ragged_batch(self, *args: Any, **options: Any) -> NoReturn:
+        """Refuse: what becomes ragged is decided by shapes that are known before there are values, and here are not."""
+        raise UnimplementedError("Dataset.ragged_batch is not part of penstock.tf; padded_batch() pads to one size")
+
     def unbatch(self, name: str | None = None) -> Dataset:
         """Split batches into their elements."""
         return self._computed(joined.Unbatched(self._elements()), "unbatch: elements")
@@ -288,6 +292,9 @@ class Dataset(Passes):
     def load(path: Any, *args: Any, **options: Any) -> NoReturn:
         """Refuse: the layout is TensorFlow's own."""
         raise UnimplementedError("Dataset.load is not part of penstock.tf; TFRecordDataset reads TFRecords")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"Dataset.{name} is not part of penstock.tf", name=name, obj=self)
 
     # How steps are made.
 
