@@ -40,7 +40,9 @@ def test_public_methods(cls: type):
 
 def test_errors_about_records():
     page = (DOCS / "records.md").read_text()
-    classes = [ps.PenstockError, ps.MissingExtraError, ps.CorruptDataError, *ps.CorruptDataError.__subclasses__()]
+    # Those of penstock.tf, where it is imported, are on a page of their own.
+    kinds = [cls for cls in ps.CorruptDataError.__subclasses__() if not cls.__module__.startswith("penstock.tf")]
+    classes = [ps.PenstockError, ps.MissingExtraError, ps.CorruptDataError, *kinds]
     assert [cls.__name__ for cls in classes if f"`{cls.__name__}`" not in page] == []
 
 
