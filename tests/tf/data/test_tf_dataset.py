@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,23 @@ def test_only_the_elements_that_are_asked_for_are_made():
     ds = Dataset.from_generator(generate, output_signature=tf.TensorSpec([], tf.int64))
     assert numbers(ds.map(lambda x: x + 1).take(3)) == [1, 2, 3]
     assert len(made) == 3
+
+
+def test_batches_are_made_ahead_on_a_thread_and_errors_come_in_their_place():
+    makers = set()
+
+    def check(batch: Any) -> Any:
+        makers.add(threading.get_ident())
+        if batch.numpy()[0] == 6:
+            raise tf.errors.InvalidArgumentError("six")
+        return batch
+
+    ds = Dataset.range(10).batch(2).map(check).prefetch(2)
+    elements = iter(ds)
+    assert [next(elements).numpy().tolist() for _ in range(3)] == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="six"):
+        next(elements)
+    assert threading.get_ident() not in makers
 
 
 def test_the_length_is_known_or_refused():

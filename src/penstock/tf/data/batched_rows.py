@@ -28,6 +28,7 @@ class Batches(Node):
     """Elements in batches of ``size``, each computed in one call."""
 
     origin = ELEMENTS
+    coarse = True
 
     def __init__(self, before: Node, computation: Computation, size: int, join: Join, *, drop_remainder: bool) -> None:
         self._before = before

@@ -17,6 +17,7 @@ from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS, RECORDS
 from penstock.tf.data.padding import padded
 from penstock.tf.data.passes import Passes
+from penstock.tf.data.prefetched import Prefetched
 from penstock.tf.data.replay import Beginning, Replayed
 from penstock.tf.data.shuffled import Shuffled
 from penstock.tf.data.sources import Generated, Listed
@@ -179,8 +180,14 @@ class Dataset(Passes):
         return self._moved(moving.Shard(self._node, count, place), f"shard({count}, {place})")
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """Change nothing: native threads read ahead in any case."""
-        return self._moved(self._node, "prefetch")
+        """Make batches ahead, on a thread. Elements before they are batched need none: native threads read ahead."""
+        ahead = _BATCHES_AHEAD if int(buffer_size) == AUTOTUNE else int(buffer_size)
+        if ahead < 0:
+            raise InvalidArgumentError(f"buffer_size must be >= 0 or AUTOTUNE, found {ahead}")
+        if not self._node.coarse or not ahead:
+            return self._moved(self._node, "prefetch")
+        node = Prefetched(self._node, ahead)
+        return self._computed(node, f"prefetch: a thread makes {ahead} batches ahead")
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Keep the elements in memory once all have been made."""
@@ -364,6 +371,8 @@ class Dataset(Passes):
 
 # Data sets that are open at a time where it is ours to choose, so that orders are the same on all machines.
 _CYCLE = 16
+
+_BATCHES_AHEAD = 2
 
 
 def _inputs(structure: Any) -> Any:

@@ -29,6 +29,7 @@ class Mapped(Node):
         self._function = function
         self.cardinality = before.cardinality
         self.varying_first = before.varying_first
+        self.coarse = before.coarse
         self.resumable = before.resumable
 
     def rows(self) -> Iterator[Any]:

@@ -24,6 +24,9 @@ class Node(ABC):
     varying_first = False
     """Whether the first dimension of elements differs: behind ``batch``, whose last batch may be smaller."""
 
+    coarse = False
+    """Whether elements are batches, so that each of them is worth a thread's while."""
+
     resumable = False
     """Whether a pass can go on behind an error: to the next row."""
 
@@ -47,6 +50,7 @@ class Moving(Node):
         self.before = before
         self.origin = before.origin
         self.varying_first = before.varying_first
+        self.coarse = before.coarse
 
     def sample(self) -> Any:
         """Answer a row of the step before."""
