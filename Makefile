@@ -97,7 +97,8 @@ build/fuzz/objects/%.o: cpp/%.cc $(HEADERS)
 interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/columns/.penstock
 	$(BIN)/python -m pytest interop --ignore interop/columns --ignore interop/training
 	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
-	.venvs/columns/bin/python -m pytest interop/training/torch_and_jax --confcutdir interop/training
+	.venvs/columns/bin/python -m pytest interop/training/with_torch --confcutdir interop/training
+	.venvs/columns/bin/python -m pytest interop/training/with_jax --confcutdir interop/training
 	.venvs/tensorflow/bin/python -m pytest interop/training/with_tensorflow --confcutdir interop/training
 
 # The small form takes about two minutes; LONG=1 has forty times as many trials.

@@ -11,10 +11,5 @@ def test_torch(tmp_path: Path):
     assert_a_kill_changes_nothing("train_torch.py", tmp_path)
 
 
-def test_jax(tmp_path: Path):
-    flags = "--xla_force_host_platform_device_count=2"
-    assert_a_kill_changes_nothing("train_jax.py", tmp_path, XLA_FLAGS=flags)
-
-
 def test_keras_on_torch(tmp_path: Path):
     assert_a_kill_changes_nothing("train_keras.py", tmp_path, KERAS_BACKEND="torch")
