@@ -27,7 +27,7 @@ demo: $(VENV)/.native $(VENV)/.with-demo
 	@$(BIN)/python examples/digits.py
 
 test: $(VENV)/.native $(VENV)/.with-test
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n auto tests
 
 check: $(VENV)/.native $(VENV)/.with-check $(VENV)/.with-test
 	$(BIN)/ruff format --check .
