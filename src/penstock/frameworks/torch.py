@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -41,18 +42,24 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
     if device.type != "cuda":
         return Feed(share, lambda element: convert(element, device=device, ragged=ragged), ahead=ahead)
     stream = torch.cuda.Stream(device)
+    under_way: deque[tuple[Any, list[Any]]] = deque()  # pinned memory that is being copied, until its event has come
 
     def place(element: Any) -> tuple[Any, list[Any], Any]:
+        while under_way and under_way[0][0].query():
+            under_way.popleft()
+        pinned: list[Any] = []
         moved: list[Any] = []
 
         def move(tensor: Any) -> Any:
-            pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
-            moved.append(pinned.to(device, non_blocking=True))
+            pinned.append(tensor if tensor.is_pinned() else _pinned_like(tensor).copy_(tensor))
+            moved.append(pinned[-1].to(device, non_blocking=True))
             return moved[-1]
 
         with torch.cuda.stream(stream):
             placed = convert_leaves(element, lambda value: _leaf(value, ragged, move))
-            return placed, moved, stream.record_event()
+            event = stream.record_event()
+        under_way.append((event, pinned))
+        return placed, moved, event
 
     def arrive(placed: tuple[Any, list[Any], Any]) -> Any:
         element, moved, event = placed
@@ -62,7 +69,24 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
             tensor.record_stream(current)  # or its memory could be used again while a kernel still reads it
         return element
 
-    return Feed(share, place, arrive=arrive, ahead=ahead)
+    return Feed(_into_pinned_memory(share), place, arrive=arrive, ahead=ahead)
+
+
+def _into_pinned_memory(dataset: Dataset) -> Dataset:
+    """Let dense columns be decoded where the device copies them from, where that costs nothing else."""
+    reads = dataset._pipeline.reads
+    if reads is None or not reads.source.shards.local_and_plain:
+        return dataset
+    return dataset.with_memory(_pinned_array)
+
+
+def _pinned_array(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    array: NDArray[Any] = _pinned_like(torch.from_numpy(np.empty(0, dtype)), shape).numpy()
+    return array
+
+
+def _pinned_like(tensor: Any, shape: Sequence[int] | None = None) -> Any:
+    return torch.empty(tensor.shape if shape is None else shape, dtype=tensor.dtype, pin_memory=True)
 
 
 def convert(element: Any, *, device: Any = "cpu", ragged: RaggedAs = "nested") -> Any:
