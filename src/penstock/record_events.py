@@ -185,7 +185,7 @@ class RecordEvents:
         with (
             closing(self._store.stream(self._path)) as pieces,
             tempfile.TemporaryDirectory(prefix="penstock-") as folder,
-            closing(Spool(folder)) as spool,
+            closing(Spool(folder, self._path)) as spool,
         ):
             parts = inflate_parts(
                 self._compression(),

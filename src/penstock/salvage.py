@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -170,14 +171,26 @@ class Salvage:
 
 
 class Spool:
-    """A local file that takes a part of a stream, to be searched and read again."""
+    """A local file that takes a part of a stream, to be searched and read again.
 
-    def __init__(self, folder: str) -> None:
+    It takes no more than half of what is free in its folder: a few bytes from a stranger may inflate to terabytes.
+    """
+
+    def __init__(self, folder: str, source: str) -> None:
         self._name = os.path.join(folder, "part")
+        self._source = source
+        self._room = shutil.disk_usage(folder).free // 2
         self._file = open(self._name, "wb")  # noqa: SIM115 (open as long as the spool)
         self._size = 0
 
     def write(self, data: bytes) -> None:
+        if self._size + len(data) > self._room:
+            raise CorruptDataError(
+                "what lies behind the damage takes more than half of the space that is free for temporary files, "
+                f"{self._room} bytes (TMPDIR names another folder for them): {self._source}",
+                path=self._source,
+                kind="no-room",
+            )
         self._file.write(data)
         self._size += len(data)
 

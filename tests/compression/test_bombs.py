@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 import struct
 import sys
 import zlib
@@ -10,6 +11,7 @@ import zlib
 import pytest
 
 import framing
+import penstock as ps
 from processes import run_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs an enforced limit on address space")
@@ -60,3 +62,16 @@ def test_garbage_behind_the_stream_is_counted_without_keeping_it(tmp_path):
         file.write(gzip.compress(framing.frame(b"good")))
         file.truncate(256 << 20)
     assert run_python(READ, path) == (0, b"CompressionError 1\n", "")
+
+
+def test_a_damaged_bomb_does_not_fill_the_disk(tmp_path, monkeypatch):
+    # Damage, and behind it a member that inflates to more than there is room for.
+    path = tmp_path / "bomb.tfrecord.gz"
+    damaged = bytearray(framing.frames([b"first", b"second"]))
+    damaged[3] ^= 1
+    path.write_bytes(gzip.compress(bytes(damaged)) + gzip.compress(bytes(64 << 20)))
+    free = shutil.disk_usage(tmp_path)._replace(free=16 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: free)
+    reader = ps.RecordReader(path, on_error="skip")
+    assert list(reader) == []
+    assert reader.damage[-1].kind == "no-room"
