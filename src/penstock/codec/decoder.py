@@ -141,7 +141,7 @@ class Decoder:
         max_record_bytes: int = 1 << 30,
         start: Place = (0, 0, 0),
         rows: int | None = None,
-        block_bytes: int = 1 << 18,
+        block_bytes: int = 1 << 19,
     ) -> FileBatches:
         """Do what :meth:`decode_files` does, from ``start`` on and for ``rows`` rows, and tell where it stands."""
         native = _core.FileBatches(
