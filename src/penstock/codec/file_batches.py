@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock._core import DecodeFault, Fault, FaultInFile, RecordChunk
 from penstock.columns import Batch
-from penstock.compression.detect import HEAD_BYTES
+from penstock.compression.detect import HEAD_BYTES, detect
 from penstock.damage import error_of, lookalike
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
@@ -81,11 +81,16 @@ def local_paths(paths: Sequence[StrPath]) -> list[str]:
     for given in paths:
         store, path = locate(given)
         if not isinstance(store, LocalFiles) or not store.stat(path).seekable:
-            raise ValueError(
-                f"decode_files reads local files, and {os.fspath(given)!r} is none: "
-                "decode_batches(ps.RecordReader(path).chunks(), size) reads it"
-            )
-        checked.append(path)
+            found = "is none"
+        elif kind := detect(store.read(path, 0, HEAD_BYTES)):
+            found = f"is {kind} data"
+        else:
+            checked.append(path)
+            continue
+        raise ValueError(
+            f"decode_files reads local uncompressed files, and {os.fspath(given)!r} {found}: "
+            "decode_batches(ps.RecordReader(path).chunks(), size) reads it"
+        )
     return checked
 
 
