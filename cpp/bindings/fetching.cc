@@ -43,20 +43,19 @@ class Fetcher {
   void submit(Numbers<std::int32_t> shards, Numbers<std::uint64_t> offsets, Numbers<std::uint64_t> lengths,
               nb::object decoder, nb::list outputs) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    const std::size_t rows = shards.size();
-    if (offsets.size() != rows || lengths.size() != rows)
-      throw nb::value_error("shards, offsets and lengths must be of one size");
-    FetchJob job;
-    for (std::size_t i = 0; i < rows; ++i) job.shards.push_back(checked_shard(*fetcher, shards.data()[i]));
-    job.offsets.assign(offsets.data(), offsets.data() + rows);
-    job.lengths.assign(lengths.data(), lengths.data() + rows);
-    if (!decoder.is_none()) {
-      const auto& bound = nb::cast<const Decoder&>(decoder);
-      job.decoder = bound.native();
-      job.outputs = bound.pointers_of(rows, outputs);
-    }
-    fetcher->submit(std::move(job));
+    fetcher->submit(job_of(*fetcher, shards, offsets, lengths, decoder, outputs));
     under_way_.push_back({std::move(decoder), std::move(outputs)});
+  }
+
+  nb::tuple fetch(Numbers<std::int32_t> shards, Numbers<std::uint64_t> offsets, Numbers<std::uint64_t> lengths,
+                  nb::object decoder, nb::list outputs) {
+    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
+    FetchJob job = job_of(*fetcher, shards, offsets, lengths, decoder, outputs);
+    {
+      const nb::gil_scoped_release release;
+      fetcher->run(job);
+    }
+    return answer_of(job, {std::move(decoder), std::move(outputs)});
   }
 
   nb::tuple next() {
@@ -73,9 +72,7 @@ class Fetcher {
     }
     const UnderWay kept = std::move(under_way_.front());
     under_way_.pop_front();
-    nb::object decoded = nb::none();
-    if (job->decoded) decoded = nb::cast<const Decoder&>(kept.decoder).to_python(*job->decoded, kept.outputs);
-    return nb::make_tuple(std::move(job->chunks), decoded, std::move(job->faults));
+    return answer_of(*job, kept);
   }
 
   nb::object read_one(std::int64_t shard, std::uint64_t offset, std::uint64_t length) {
@@ -110,6 +107,30 @@ class Fetcher {
 
   // Of the memory that reading one record takes, what is kept for the next.
   static constexpr std::size_t kMostKept = std::size_t{1} << 20;
+
+  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int32_t>& shards,
+                         const Numbers<std::uint64_t>& offsets, const Numbers<std::uint64_t>& lengths,
+                         const nb::object& decoder, const nb::list& outputs) {
+    const std::size_t rows = shards.size();
+    if (offsets.size() != rows || lengths.size() != rows)
+      throw nb::value_error("shards, offsets and lengths must be of one size");
+    FetchJob job;
+    for (std::size_t i = 0; i < rows; ++i) job.shards.push_back(checked_shard(fetcher, shards.data()[i]));
+    job.offsets.assign(offsets.data(), offsets.data() + rows);
+    job.lengths.assign(lengths.data(), lengths.data() + rows);
+    if (!decoder.is_none()) {
+      const auto& bound = nb::cast<const Decoder&>(decoder);
+      job.decoder = bound.native();
+      job.outputs = bound.pointers_of(rows, outputs);
+    }
+    return job;
+  }
+
+  static nb::tuple answer_of(FetchJob& job, const UnderWay& kept) {
+    nb::object decoded = nb::none();
+    if (job.decoded) decoded = nb::cast<const Decoder&>(kept.decoder).to_python(*job.decoded, kept.outputs);
+    return nb::make_tuple(std::move(job.chunks), decoded, std::move(job.faults));
+  }
 
   static std::uint32_t checked_shard(const RecordFetcher& fetcher, std::int64_t shard) {
     if (shard < 0 || static_cast<std::uint64_t>(shard) >= fetcher.shards()) throw nb::index_error("no such shard");
@@ -151,6 +172,12 @@ void bind_fetching(nb::module_& m) {
                   "None"),
           "Start a job: of each row the file, the offset of its frame and the length of its payload. ``outputs`` as in "
           "NativeDecoder.decode.")
+      .def("fetch", &Fetcher::fetch, nb::arg("shards"), nb::arg("offsets"), nb::arg("lengths"),
+           nb::arg("decoder") = nb::none(), nb::arg("outputs") = nb::list(),
+           nb::sig("def fetch(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: "
+                   "NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[typing.Any] = []) -> "
+                   "tuple[list[RecordChunk], " PENSTOCK_DECODED " | None, list[FetchFault]]"),
+           "Do one job on the calling thread, and answer as next() does.")
       .def_prop_ro("pending", &Fetcher::pending, "Jobs submitted and not taken.")
       .def("next", &Fetcher::next,
            nb::sig("def next(self) -> tuple[list[RecordChunk], " PENSTOCK_DECODED " | None, list[FetchFault]]"),

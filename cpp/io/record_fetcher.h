@@ -56,6 +56,12 @@ class RecordFetcher {
   std::size_t pending() const { return jobs_.pending(); }
   std::optional<FetchJob> next(std::chrono::milliseconds patience) { return jobs_.next(patience); }
 
+  // Does a job on the calling thread: for one alone, waking another thread costs more than it saves. Thread-safe.
+  void run(FetchJob& job) {
+    jobs_.check_process();
+    fetch(job);
+  }
+
   std::size_t shards() const { return files_.size(); }
 
   // One record, on the calling thread: `frame` is given room when it is known that the file is long enough. The payload

@@ -363,6 +363,9 @@ class RecordFetcher:
         Start a job: of each row the file, the offset of its frame and the length of its payload. ``outputs`` as in NativeDecoder.decode.
         """
 
+    def fetch(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[Any] = []) -> tuple[list[RecordChunk], tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | None, list[FetchFault]]:
+        """Do one job on the calling thread, and answer as next() does."""
+
     @property
     def pending(self) -> int:
         """Jobs submitted and not taken."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cached_property
-from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -94,10 +93,6 @@ class Source:
         """Reads a few rows at a time, whenever somebody asks."""
         return self.open()
 
-    @cached_property
-    def _alone(self) -> Lock:
-        return Lock()
-
     def _native(self) -> _core.RecordFetcher:
         """Answer what reads local plain files; a forked child opens its own."""
         process, fetcher = self._fetcher
@@ -127,10 +122,7 @@ class Source:
     def chunks(self, rows: Ints) -> list[RecordChunk]:
         """Read records of local plain files, in the order in which they are named."""
         places = self.shards.places(rows)
-        with self._alone:
-            native = self._native()
-            native.submit(places.shards, places.offsets, places.lengths)
-            chunks, _, faults = native.next()
+        chunks, _, faults = self._native().fetch(places.shards, places.offsets, places.lengths)
         if faults:
             self.random_access.read(rows)  # raises, and says what is wrong
             raise changed(self.shards.paths[places.shards[faults[0].row]], int(rows[faults[0].row]))
@@ -152,10 +144,7 @@ class Source:
 
     def _fetch_natively(self, rows: Ints) -> Decoded | None:
         places = self.shards.places(rows)
-        with self._alone:
-            native = self._native()
-            native.submit(places.shards, places.offsets, places.lengths, self.decoder.native)
-            return native.next()[1]
+        return self._native().fetch(places.shards, places.offsets, places.lengths, self.decoder.native)[1]
 
     def open(self, window: int = 0) -> RowFetcher:
         """Open the files for reading rows by number."""
