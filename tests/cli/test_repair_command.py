@@ -50,3 +50,10 @@ def test_mistakes_are_told(penstock, damaged: str):
     assert penstock("repair", damaged, "-o", "good.tfrecord").exit_code == 2
     assert penstock("repair", damaged, "-o", "good.tfrecord", "--replace").exit_code == 0
     assert penstock("repair", "gone.tfrecord", "-o", "new.tfrecord").exit_code == 1
+
+
+def test_a_file_of_which_nothing_can_be_saved_is_a_failure(penstock, folder: Path):
+    (folder / "page.tfrecord").write_bytes(b"<html>not found</html>")
+    result = penstock("repair", "page.tfrecord", "-o", "saved.tfrecord")
+    assert result.exit_code == 1
+    assert "saved.tfrecord: 0 records saved" in result.stdout

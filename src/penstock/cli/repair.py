@@ -82,8 +82,10 @@ def repair(
         write_json(_as_json(reports))
     else:
         _print(reports)
-    damaged = any(not report.is_whole for report in reports)
-    click.get_current_context().exit(1 if dry_run and damaged else 0)
+    damaged = [report for report in reports if not report.is_whole]
+    # Damage is what one comes for; that nothing at all could be saved is not.
+    failed = damaged if dry_run else [report for report in damaged if not report.records]
+    click.get_current_context().exit(1 if failed else 0)
 
 
 def _showing_work() -> AbstractContextManager[object]:
