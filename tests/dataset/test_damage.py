@@ -131,3 +131,15 @@ def test_rows_are_read_by_position_around_damage(files):
     with pytest.raises(ps.ChecksumError, match="record 1"):
         ds[1]
     assert ds[np.array([0, -1])]["id"].tolist() == [0, 10]
+
+
+def test_a_record_above_the_limit_is_refused_though_an_index_knows_it(tmp_path):
+    path = tmp_path / "data.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write_many(ps.Encoder(SCHEMA).encode([{"id": n, "items": [], "text": "x" * 9 * n} for n in range(9)]))
+    assert len(ps.Dataset(path, schema=SCHEMA)) == 9  # and its index is kept
+    with pytest.raises(ps.RecordTooLargeError, match="record 6"):
+        ids(ps.Dataset(path, schema=SCHEMA, max_record_bytes=90).shuffle(1))
+    short = ps.Dataset(path, schema=SCHEMA, max_record_bytes=90, on_error="skip")
+    with pytest.warns(UserWarning, match="too-large"):
+        assert sorted(ids(short.shuffle(1))) == [0, 1, 2, 3, 4, 5]

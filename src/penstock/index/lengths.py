@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 FRAME_OVERHEAD = 16
 
+# Lengths that are looked at together: a large index is not held twice.
+_AT_ONCE = 1 << 20
+
 Uint64s = NDArray[np.uint64]
 
 
@@ -51,6 +54,17 @@ class Lengths:
         if self._starts is None:
             return np.full(self.count, self.equal or 0, np.uint64)
         return np.diff(self._starts) - np.uint64(FRAME_OVERHEAD)
+
+    def first_above(self, limit: int) -> int | None:
+        """Number of the first record that is longer than ``limit``, or None."""
+        if self._starts is None:
+            return 0 if self.count and (self.equal or 0) > limit else None
+        for begin in range(0, self.count, _AT_ONCE):
+            ends = self._starts[begin : begin + _AT_ONCE + 1]
+            above = np.flatnonzero(np.diff(ends) > np.uint64(limit + FRAME_OVERHEAD))
+            if len(above):
+                return begin + int(above[0])
+        return None
 
     def place(self, row: int) -> tuple[int, int]:
         """Where the frame of one record starts, and how long its payload is."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
-from penstock.errors import CorruptDataError, ManifestError
+from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
 from penstock.files import locate
 from penstock.files.local import LocalFiles
 from penstock.index import ShardIndex, Where, open_index
@@ -142,13 +142,29 @@ class Shards:
     def _open_index(self, path: str) -> ShardIndex | SalvagedIndex:
         reading = self.reading
         try:
-            return open_index(
+            index = open_index(
                 path,
                 compression=reading.compression,
                 where=reading.index,
                 max_record_bytes=reading.max_record_bytes,
             )
+            check_lengths(path, index, reading.max_record_bytes)
+            return index
         except CorruptDataError:
             if not reading.salvage:
                 raise
             return salvage_index(path, reading.compression, reading.max_record_bytes)
+
+
+def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
+    """Refuse a record that is too long: an index that is kept may be from somebody who allowed for it."""
+    number = None if index.lengths is None else index.lengths.first_above(limit)
+    if number is not None:
+        offset, length = index.place(number)
+        raise RecordTooLargeError(
+            f"the record has {length} bytes, more than max_record_bytes allows: {path}, record {number}, byte {offset}",
+            path=path,
+            offset=offset,
+            record=number,
+            kind="too-large",
+        )
