@@ -16,12 +16,17 @@ _SHARD = re.compile(r"(-\d{5,}-of-\d{5,})?(\.tfrecords?|\.tfrec|\.record)?(-\d{5
 _MAX_BYTES = 64 << 20
 
 
+def data_set_of(file: str) -> str:
+    """Answer what the data set is called that a file is a shard of, with its folder."""
+    folder, name = os.path.split(file)
+    return os.path.join(folder, _SHARD.sub("", name))
+
+
 def find_beside(file: str) -> str | None:
     """Answer the file that describes a data file, where there is one in the same folder."""
     if file == "-":
         return None
-    folder, name = os.path.split(file)
-    stem = _SHARD.sub("", name)
+    folder, stem = os.path.split(data_set_of(file))
     for candidate in (f"{stem}{SUFFIX}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
         path = os.path.join(folder, candidate)
         if is_file(path):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Literal, TypeAlias
 
+from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.files import StrPath, find_files
 from penstock.reader import RecordReader
 from penstock.schema.inference import Inference, Inferred
 
+OnError: TypeAlias = Literal["raise", "skip"]
 
-def infer_schema(paths: StrPath | Iterable[StrPath], *, records: int | None = 1000) -> Inferred:
+
+def infer_schema(
+    paths: StrPath | Iterable[StrPath], *, records: int | None = 1000, on_error: OnError = "raise"
+) -> Inferred:
     """Draw a schema from the records of files.
 
     >>> ps.infer_schema("data/train-*.tfrecord").schema  # doctest: +SKIP
@@ -20,33 +26,71 @@ def infer_schema(paths: StrPath | Iterable[StrPath], *, records: int | None = 10
     Args:
         paths: Files, glob patterns, directories and URLs.
         records: How many records to look at, spread over the files; None: all of them.
+        on_error: What damage does, or a record that is no Example: ``"raise"``; or ``"skip"``, which passes over it and
+            notes it in the answer. Where no record at all can be read, the first error is raised.
     """
     found = find_files([paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths)
-    return infer_from([RecordReader(path, threads=1) for path in found], records=records)
+    readers = [RecordReader(path, threads=1, on_error=on_error) for path in found]
+    return infer_from(readers, records=records, on_error=on_error)
 
 
-def infer_from(readers: Sequence[RecordReader], *, records: int | None) -> Inferred:
-    """Draw a schema from files that are opened already, as :func:`infer_schema` does."""
+def infer_from(readers: Sequence[RecordReader], *, records: int | None, on_error: OnError = "raise") -> Inferred:
+    """Draw a schema from files that are opened already, as :func:`infer_schema` does.
+
+    What damage does is also the readers' own policy: one that raises ends its file there.
+    """
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
     if records is not None and records < 1:
         raise ValueError(f"records is 1 or more, or None for all; found {records}")
     # More files than records: those in between are passed over.
     step = 1 if records is None else -(-len(readers) // records)
     chosen = readers[::step]
     inference = Inference()
+    errors: list[CorruptDataError | MalformedExampleError] = []
     complete, left = step == 1, records
     for number, reader in enumerate(chosen):
         share = None if left is None else left // (len(chosen) - number)
-        taken, ended = _take(inference, reader, share)
+        taken, ended = _take(inference, reader, share, errors if on_error == "skip" else None)
         complete = complete and ended
         left = None if left is None else left - taken
-    return inference.conclude(complete=complete, files=tuple(reader.path for reader in chosen))
+    if errors and not inference.records:
+        raise errors[0]
+    return inference.conclude(
+        complete=complete, files=tuple(reader.path for reader in chosen), passed_over=tuple(errors)
+    )
 
 
-def _take(inference: Inference, reader: RecordReader, share: int | None) -> tuple[int, bool]:
+def _take(
+    inference: Inference,
+    reader: RecordReader,
+    share: int | None,
+    errors: list[CorruptDataError | MalformedExampleError] | None,
+) -> tuple[int, bool]:
     """Take in up to ``share`` records; answer how many, and whether the file ended there."""
     taken = 0
-    payloads = iter(reader)
-    for record, payload in enumerate(islice(payloads, share)):
-        inference.add(payload, reader.path, record)
-        taken += 1
-    return taken, next(payloads, None) is None
+    payloads = _numbered(reader)
+    try:
+        for record, payload in islice(payloads, share):
+            taken += 1
+            try:
+                inference.add(payload, reader.path, record)
+            except MalformedExampleError as error:
+                if errors is None:
+                    raise
+                errors.append(error)
+        ended = next(payloads, None) is None
+    except CorruptDataError as error:
+        if errors is None:
+            raise
+        errors.append(error)
+        return taken, True
+    if errors is not None:
+        errors += reader.damage
+    return taken, ended
+
+
+def _numbered(reader: RecordReader) -> Iterator[tuple[int, bytes]]:
+    """The records with their numbers, which count those that were passed over, too."""
+    for chunk in reader.chunks():
+        yield from enumerate(chunk, chunk.first_record)

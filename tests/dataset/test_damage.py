@@ -143,3 +143,14 @@ def test_a_record_above_the_limit_is_refused_though_an_index_knows_it(tmp_path):
     short = ps.Dataset(path, schema=SCHEMA, max_record_bytes=90, on_error="skip")
     with pytest.warns(UserWarning, match="too-large"):
         assert sorted(ids(short.shuffle(1))) == [0, 1, 2, 3, 4, 5]
+
+
+def test_damaged_files_without_a_schema_are_inferred_from_what_is_whole(tmp_path: Path):
+    path = tmp_path / "x.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write_many(ps.Encoder(ps.Schema({"a": int})).encode({"a": [0, 1, 2]}))
+    data = bytearray(path.read_bytes())
+    data[14] ^= 1
+    path.write_bytes(data)
+    with pytest.warns(UserWarning, match="1 records were passed over"):
+        assert [row["a"] for row in ps.Dataset(path, on_error="skip")] == [1, 2]

@@ -208,3 +208,24 @@ def test_empty_file_gives_an_empty_schema(tmp_path: Path) -> None:
 def test_wrong_number_of_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="1 or more"):
         infer(tmp_path, [], records=0)
+
+
+def test_damage_and_other_payloads_can_be_passed_over(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write_many([example(a=1), b"no Example", example(a=2), example(a=3)])
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    found = ps.infer_schema(path, on_error="skip")
+    assert (found.records, dict(found.schema)) == (2, {"a": ps.Feature("int64")})
+    assert [getattr(error, "record", None) for error in found.passed_over] == [1, 3]
+    with pytest.raises(ps.MalformedExampleError):
+        ps.infer_schema(path)
+
+
+def test_where_nothing_can_be_read_the_reason_is_raised(tmp_path):
+    path = tmp_path / "x.tfrecord"
+    path.write_text("<!DOCTYPE html>")
+    with pytest.raises(ps.CorruptDataError, match="HTML"):
+        ps.infer_schema(path, on_error="skip")

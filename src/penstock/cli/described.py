@@ -15,8 +15,9 @@ from penstock.cli.options import Reading
 from penstock.cli.output import complain, plural
 from penstock.cli.problems import Problem
 from penstock.cli.work import expand
+from penstock.errors import CorruptDataError
 from penstock.infer import infer_from
-from penstock.reader import RecordReader
+from penstock.reader import OnError, RecordReader
 from penstock.schema import Schema
 from penstock.schema.inference import Inferred
 
@@ -52,14 +53,15 @@ class SchemaChoice:
         if self.file is not None:
             return Described(load_schema(self.file), f"read from {self.file}")
         if not self.infer and readers:
-            beside = {find_beside(reader.path) for reader in readers}
-            if len(beside) == 1 and (found := beside.pop()) is not None:
-                return Described(load_schema(found), f"read from {found}")
+            beside = list(dict.fromkeys(find_beside(reader.path) for reader in readers))
+            schemas = [load_schema(path) for path in beside if path is not None]
+            if len(schemas) == len(beside) and all(schema == schemas[0] for schema in schemas):
+                return Described(schemas[0], f"read from {', '.join(map(str, beside))}")
         return self.look(readers)
 
     def look(self, readers: Sequence[RecordReader]) -> Described:
-        """Answer what the records show."""
-        inferred = infer_from(readers, records=self.records)
+        """Answer what the records show; those that cannot be read do not stand in the way of the others."""
+        inferred = infer_from(readers, records=self.records, on_error="skip")
         if not inferred.records:
             return Described(inferred.schema, "there are no records", inferred)
         share = "all" if inferred.complete else "the first" if len(inferred.files) == 1 else "a sample of"
@@ -70,26 +72,35 @@ class SchemaChoice:
 
 
 class OncePipe(RecordReader):
-    """Standard input, which flows by once: what a first look takes is there again for the second."""
+    """Standard input, which flows by once: what a first look takes, or stumbles over, is there for the second."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._kept: list[RecordChunk] = []
         self._stream: Iterator[RecordChunk] | None = None
+        self._error: CorruptDataError | None = None
 
     def chunks(self) -> Iterator[RecordChunk]:
         if self._stream is None:
             self._stream = super().chunks()
-            for chunk in self._stream:
-                self._kept.append(chunk)
-                yield chunk
+            try:
+                for chunk in self._stream:
+                    self._kept.append(chunk)
+                    yield chunk
+            except CorruptDataError as error:
+                self._error = error
+                raise
         else:
             while self._kept:
                 yield self._kept.pop(0)
+            if self._error is not None:
+                raise self._error
             yield from self._stream
 
 
-def open_readers(paths: Iterable[str], reading: Reading, problems: list[Problem]) -> list[RecordReader]:
+def open_readers(
+    paths: Iterable[str], reading: Reading, problems: list[Problem], *, on_error: OnError = "raise"
+) -> list[RecordReader]:
     """Open files that are read twice, for their schema and for their values; report those that are not there."""
     readers = []
     for file in expand(paths):
@@ -97,7 +108,7 @@ def open_readers(paths: Iterable[str], reading: Reading, problems: list[Problem]
             problems.append(file)
             complain(file)
         else:
-            readers.append(reading.open(file, kind=OncePipe if file == "-" else RecordReader))
+            readers.append(reading.open(file, on_error=on_error, kind=OncePipe if file == "-" else RecordReader))
     return readers
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import click
 from rich.text import Text
 
+from penstock.cli.alike import group_alike
 from penstock.cli.described import SchemaChoice, open_readers, schema_options
 from penstock.cli.options import Reading, feature_option, json_option, reading_options
 from penstock.cli.output import open_console, printable, reporting
 from penstock.cli.pictures import draw, is_picture, save
-from penstock.cli.problems import Problem
+from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.stored import keep_images_encoded
 from penstock.cli.values import json_value, value_text
 from penstock.cli.window import Window
@@ -75,13 +76,16 @@ def head(
         raise click.UsageError("--json and --save-images exclude each other: the images are in the JSON.")
     problems: list[Problem] = []
     readers = open_readers(paths, reading, problems)
-    if readers:
-        with reporting([reader.path for reader in readers], problems):
-            described = choice.find(readers)
+    window = Window(skip, limit)
+    for group in group_alike(readers) if choice.file is None else [readers]:
+        with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
+            described = choice.find(group)
             decoder = Decoder(keep_images_encoded(described.schema), features=features or None, threads=1)
             printer = _JsonPrinter() if as_json else _Printer(described.schema, image_width, save_images)
-            for example in _examples(readers, decoder, Window(skip, limit), problems, described.advice):
+            for example in _examples(group, decoder, window, problems, described.advice):
                 printer.show(*example)
+        if window.limit == 0:
+            break
     click.get_current_context().exit(1 if problems else 0)
 
 

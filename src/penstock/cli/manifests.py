@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from penstock.beside import is_file
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.errors import ManifestError
 from penstock.files import locate
@@ -17,17 +18,37 @@ _ADVICE = {
 }
 
 
+def manifest_of(path: str) -> str | None:
+    """Answer the manifest that a path names: itself, or that of the data set that was written by this name."""
+    if path.endswith(SUFFIX):
+        return path
+    store, name = locate(path)
+    try:
+        store.stat(name)
+    except FileNotFoundError:
+        return path + SUFFIX if is_file(path + SUFFIX) else None
+    except OSError:
+        return None
+    return None
+
+
+def shards_of(manifest: str) -> list[str]:
+    """Answer the shards that a manifest names, whether or not they are there."""
+    return [_folder(manifest) + shard.name for shard in Manifest.load(manifest).shards]
+
+
 def with_shards(paths: Iterable[str]) -> list[str]:
-    """Answer the paths with the shards of a data set in the place of its manifest."""
-    return [file for path in paths for file in (_shards(path) if path.endswith(SUFFIX) else [path])]
+    """Answer the paths with the shards of a data set that are there in the place of its name or its manifest."""
+    named = [(path, manifest_of(path)) for path in paths]
+    return [file for path, manifest in named for file in ([path] if manifest is None else _shards(manifest))]
 
 
 def find_manifests(paths: Iterable[str]) -> list[str]:
     """Answer the manifests that are named, and those in the directories that are."""
     found: list[str] = []
     for path in paths:
-        if path.endswith(SUFFIX):
-            found.append(path)
+        if named := manifest_of(path):
+            found.append(named)
             continue
         store, name = locate(path)
         try:
@@ -57,12 +78,11 @@ def _shards(path: str) -> list[str]:
     """Answer the shards that are there; the check of the manifest reports the others, and what is wrong with it."""
     store, _ = locate(path)
     try:
-        manifest = Manifest.load(path)
+        files = shards_of(path)
     except (OSError, ManifestError):
         return []
     there = []
-    for shard in manifest.shards:
-        file = _folder(path) + shard.name
+    for file in files:
         try:
             store.stat(file)
         except OSError:

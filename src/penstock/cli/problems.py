@@ -15,6 +15,8 @@ _REPAIR = "penstock repair FILE -o NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_REPAIR}"
 _KEEP = f"restore the file, or keep the good records with  {_REPAIR}"
 
+LOOK_AT_BYTES = "to look at records that are no Examples, use  penstock cat FILE"
+
 # By the kind of a CorruptDataError: what it means, and what to do.
 MEANINGS = {
     "data-crc": (

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 import click
 from rich.text import Text
 
+from penstock.cli.alike import group_alike
 from penstock.cli.described import Described, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import Reading, reading_options
-from penstock.cli.output import open_console, plain_table, print_table, printable, reporting
-from penstock.cli.problems import Problem
+from penstock.cli.output import open_console, plain_table, plural, print_table, printable, reporting
+from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.reader import RecordReader
 from penstock.schema import Feature, Schema
 from penstock.schema.inference import Evidence, Inferred
@@ -47,20 +49,29 @@ _FORMATS: dict[str, Callable[[Schema], str]] = {
     "source. arrow: the Arrow schema of the columns. tfds: features.json.",
 )
 def schema(paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, form: str) -> None:
-    """Show the features of files: types, shapes, presence, and how sure that is.
+    """Show what files hold: features, types, shapes, presence.
 
-    The schema is the one beside the files, or else is inferred from their records. Files that differ are united: what
-    some records lack is optional.
+    The schema is the one beside the files, or else is inferred from their records. Files that are alike are united:
+    what some records lack is optional. Files that have little in common have a table each.
     """
     problems: list[Problem] = []
-    readers = open_readers(paths, reading, problems)
-    if readers:
-        with reporting([reader.path for reader in readers], problems):
-            _show(readers, choice, form)
+    readers = open_readers(paths, reading, problems, on_error="skip")
+    groups = group_alike(readers) if form == "table" and choice.file is None else [readers]
+    for number, group in enumerate(filter(None, groups)):
+        with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
+            title = "" if len(groups) == 1 else ("\n" if number else "") + _title(group)
+            _show(group, choice, form, title, problems)
     click.get_current_context().exit(1 if problems else 0)
 
 
-def _show(readers: Sequence[RecordReader], choice: SchemaChoice, form: str) -> None:
+def _title(group: Sequence[RecordReader]) -> str:
+    more = f" and {plural(len(group) - 1, 'more file')}" if len(group) > 1 else ""
+    return f"{printable(group[0].path)}{more}"
+
+
+def _show(
+    readers: Sequence[RecordReader], choice: SchemaChoice, form: str, title: str, problems: list[Problem]
+) -> None:
     described = choice.find(readers)
     if form != "table":
         click.echo(_FORMATS[form](described.schema).rstrip("\n"))
@@ -68,7 +79,12 @@ def _show(readers: Sequence[RecordReader], choice: SchemaChoice, form: str) -> N
     # A schema that was not inferred says nothing of presence, and has no sample.
     seen = described.inferred or choice.look(readers).inferred
     assert seen is not None
+    if title:
+        open_console().print(Text(title, "bold"))
     _print(described, seen)
+    for path, errors in groupby(seen.passed_over, lambda error: getattr(error, "path", None)):
+        with reporting([path or ""], problems, malformed_advice=LOOK_AT_BYTES):
+            raise next(errors)
 
 
 def _arrow_field(field: Any) -> str:

@@ -24,7 +24,7 @@ from penstock.cli.output import (
     size_text,
     write_json,
 )
-from penstock.cli.problems import Problem
+from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.stored import keep_lists
 from penstock.cli.summary import Extent, Summary
 from penstock.cli.work import Ticker, on_each
@@ -75,7 +75,7 @@ def stats(
     problems: list[Problem] = []
     readers = open_readers(paths, reading, problems)
     if readers:
-        with reporting([reader.path for reader in readers], problems):
+        with reporting([reader.path for reader in readers], problems, malformed_advice=LOOK_AT_BYTES):
             described = choice.find(readers)
             decoder = Decoder(keep_lists(described.schema), features=features or None)
             totals = Totals()

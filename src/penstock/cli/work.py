@@ -11,6 +11,7 @@ from typing import TypeVar
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from penstock.cli.manifests import manifest_of, shards_of
 from penstock.cli.output import open_console
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.files import find_files
@@ -37,11 +38,15 @@ class Ticker:
 
 
 def expand(paths: Iterable[str]) -> list[str | Problem]:
-    """The files that PATH... names, in order; a problem stands where a path names none."""
+    """The files that PATH... names, in order; a problem stands where a path names none.
+
+    A data set that goes by its name or its manifest stands for its shards.
+    """
     found: list[str | Problem] = []
     for path in paths:
         try:
-            found += find_files([path])
+            manifest = manifest_of(path)
+            found += find_files([path]) if manifest is None else expand(shards_of(manifest))
         except Exception as error:
             if not is_expected(path, error):
                 raise

@@ -27,7 +27,7 @@ def open_source(
     found = find_data(paths)
     shards = Shards(found.files, reading, found.counts)
     chosen = tuple(columns) if columns is not None else None
-    return Source(shards, schema if schema is not None else found.describe(), chosen, on_error)
+    return Source(shards, schema if schema is not None else found.describe(on_error), chosen, on_error)
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,17 @@ class Found:
     schema: Schema | None
     """What a manifest says that they hold."""
 
-    def describe(self) -> Schema:
-        """Answer the schema: the manifest's, else one that lies beside all files, else what the records show."""
+    def describe(self, on_error: OnError = "raise") -> Schema:
+        """Answer the schema: the manifest's, else one that lies beside all files, else what the records show.
+
+        Damage that a pass is to go over does not stand in the way of a schema either.
+        """
         if self.schema is not None:
             return self.schema
         beside = {find_beside(file) for file in self.files}
         if len(beside) == 1 and (path := beside.pop()) is not None:
             return load_schema(path)
-        return infer_schema(self.files).schema
+        return infer_schema(self.files, on_error="raise" if on_error == "raise" else "skip").schema
 
 
 def find_data(paths: StrPath | Iterable[StrPath]) -> Found:

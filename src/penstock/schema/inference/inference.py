@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.errors import MalformedExampleError, SchemaError
+from penstock.errors import MalformedExampleError, PenstockError, SchemaError
 from penstock.schema.inference.evidence import Observations, Place
 from penstock.schema.inference.inferred import Inferred, conclude
 from penstock.schema.inference.wire import Section, read_features
@@ -35,7 +35,14 @@ class Inference:
                 self._observed[slot] = Observations(*slot)
             self._observed[slot].add(feature, place)
 
-    def conclude(self, *, complete: bool, files: tuple[str, ...]) -> Inferred:
+    @property
+    def records(self) -> int:
+        """How many records were taken in."""
+        return self._records
+
+    def conclude(
+        self, *, complete: bool, files: tuple[str, ...], passed_over: tuple[PenstockError, ...] = ()
+    ) -> Inferred:
         """Draw the schema that fits all records so far."""
         if self._bytes and not self._observed:
             raise SchemaError(f"the records hold no features: they are no Examples ({', '.join(files[:3])})")
@@ -45,4 +52,5 @@ class Inference:
             is_sequence=self._is_sequence,
             complete=complete,
             files=files,
+            passed_over=passed_over,
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from penstock.errors import SchemaError
+from penstock.errors import PenstockError, SchemaError
 from penstock.schema.feature import Encoding, Feature, Kind
 from penstock.schema.inference.evidence import Observations
 from penstock.schema.inference.recognise import Form
@@ -75,6 +75,8 @@ class Inferred:
     """Whether these are all records."""
     files: tuple[str, ...]
     """Files that records were taken from."""
+    passed_over: tuple[PenstockError, ...] = ()
+    """Damage, and records that are no Examples, where these were to be skipped."""
 
     @property
     def is_sequence(self) -> bool:
@@ -83,7 +85,13 @@ class Inferred:
 
 
 def conclude(
-    observed: list[Observations], records: int, *, is_sequence: bool, complete: bool, files: tuple[str, ...]
+    observed: list[Observations],
+    records: int,
+    *,
+    is_sequence: bool,
+    complete: bool,
+    files: tuple[str, ...],
+    passed_over: tuple[PenstockError, ...],
 ) -> Inferred:
     """Draw the schema from all observations."""
     features: dict[Section, dict[str, Feature]] = {"context": {}, "sequence": {}}
@@ -112,7 +120,7 @@ def conclude(
             sample=seen.sample,
         )
     schema = Schema(features["context"], sequence=features["sequence"] if is_sequence else None)
-    return Inferred(schema, evidence, records, complete, files)
+    return Inferred(schema, evidence, records, complete, files, passed_over)
 
 
 def _feature(seen: Observations, records: int) -> tuple[Feature | None, str | None]:
