@@ -55,8 +55,8 @@ class BlockConsumer {
   virtual void end(std::uint64_t blocks, std::exception_ptr error) = 0;
 };
 
-// Threads start with start() and end with the object. In a forked child, where they do not exist, an object must be
-// leaked, not destroyed.
+// Threads start with start() and end with the object; without it, the consumer's owner has blocks read one by one. In a
+// forked child, where they do not exist, an object must be leaked, not destroyed.
 class BlockReader {
  public:
   // Opens the first file. `consumer` must outlive the reader.
@@ -68,6 +68,11 @@ class BlockReader {
 
   void start();
   bool started() const;
+
+  // Without start(): reads the next block on the calling thread; false where there is none.
+  bool read_one();
+  // Whether all that is to be read is one block, at most.
+  bool is_short() const;
 
  private:
   struct State;

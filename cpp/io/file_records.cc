@@ -1,31 +1,44 @@
 #include "io/file_records.h"
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
-#include <map>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "io/process.h"
 
 namespace penstock {
 namespace {
 
-// Blocks that wait for the consumer, besides the one that each thread has.
-constexpr std::uint64_t kWaiting = 2;
+// Blocks that wait for the consumer, besides those that the threads and the consumer have.
+constexpr std::uint64_t kWaiting = 6;
+
+// To be woken costs as much as to verify a good part of a block, so the consumer is woken for several blocks at once...
+constexpr std::uint64_t kWorthWaking = 3;
+// ... unless they take this long: the first block of a slow disk is not held back for the next ones.
+constexpr std::chrono::milliseconds kLongWait{1};
 
 }  // namespace
 
 struct FileRecords::State : BlockConsumer {
-  State(const std::filesystem::path& path, const BlockReaderOptions& options) : reader({path}, options, *this) {}
+  State(const std::filesystem::path& path, const BlockReaderOptions& options)
+      : reader({path}, options, *this), reads_itself(reader.is_short() || available_cpus() == 1) {}
 
   bool take(Block block) override {
     {
       std::unique_lock lock(mutex);
-      room.wait(lock, [&] { return stop || block.number < next_delivered + kWaiting; });
+      room.wait(lock, [&] { return stop || block.number < taken + kWaiting; });
       if (stop) return false;
-      results.emplace(block.number, std::move(block.events));
+      slot(block.number) = std::move(block.events);
+      while (arrived < taken + kWaiting && slot(arrived)) ++arrived;
+      if (!is_enough()) return true;
     }
     arrival.notify_one();
     return true;
@@ -37,25 +50,61 @@ struct FileRecords::State : BlockConsumer {
       if (number >= blocks) return;
       blocks = number;
       error = found;
+      if (!is_enough()) return;
     }
     arrival.notify_one();
   }
 
+  bool refill(std::chrono::milliseconds patience);
+
+  // Under the mutex.
+  std::optional<std::vector<Event>>& slot(std::uint64_t block) { return slots[block % kWaiting]; }
+  bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
+
   const ProcessId owner = current_process();
   std::mutex mutex;
-  std::condition_variable room;     // a block was consumed
-  std::condition_variable arrival;  // a block's events are there, or it is known that there are none
+  std::condition_variable room;     // blocks were taken
+  std::condition_variable arrival;  // enough blocks are there
 
   // Guarded by the mutex.
-  std::uint64_t next_delivered = 0;  // to be consumed
-  std::map<std::uint64_t, std::vector<Event>> results;
+  std::array<std::optional<std::vector<Event>>, kWaiting> slots;  // the events of blocks that are there
+  std::uint64_t taken = 0;                                        // blocks that the consumer took
+  std::uint64_t arrived = 0;                                      // those, and the ones that follow without a gap
+  std::uint64_t wanted = 1;                                       // blocks that the consumer waits for
   std::uint64_t blocks = std::numeric_limits<std::uint64_t>::max();
   std::exception_ptr error;  // what comes behind them
   bool stop = false;
 
-  std::deque<Event> events;  // used by the consumer
-  BlockReader reader;        // last: its threads end before what they use
+  // Used by the consumer.
+  std::deque<Event> events;
+  bool over = false;
+
+  BlockReader reader;  // its threads end before what they use
+  const bool reads_itself;
 };
+
+// Takes the blocks that are there; false where none came in time, and no end.
+bool FileRecords::State::refill(std::chrono::milliseconds patience) {
+  {
+    if (reads_itself) reader.read_one();
+    std::unique_lock lock(mutex);
+    wanted = reads_itself ? 1 : kWorthWaking;
+    if (!arrival.wait_for(lock, kLongWait, [&] { return is_enough(); })) {
+      wanted = 1;
+      if (!arrival.wait_for(lock, patience, [&] { return is_enough(); })) return false;
+    }
+    if (taken >= blocks) {
+      if (error) std::rethrow_exception(error);
+      over = true;
+    }
+    for (const std::uint64_t last = std::min(arrived, blocks); taken < last; ++taken) {
+      std::ranges::move(*slot(taken), std::back_inserter(events));
+      slot(taken).reset();
+    }
+  }
+  room.notify_all();
+  return true;
+}
 
 FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options)
     : state_(std::make_unique<State>(path, options)) {}
@@ -77,27 +126,14 @@ FileRecords::~FileRecords() {
 NextEvent FileRecords::next(std::chrono::milliseconds patience) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("a reader cannot cross a fork: open a new one in the child");
-  if (!s.reader.started()) s.reader.start();
-  for (;;) {
-    if (!s.events.empty()) {
-      Event event = std::move(s.events.front());
-      s.events.pop_front();
-      return std::visit([](auto& e) -> NextEvent { return std::move(e); }, event);
-    }
-    std::unique_lock lock(s.mutex);
-    const auto ready = [&] { return s.results.contains(s.next_delivered) || s.next_delivered >= s.blocks; };
-    if (!s.arrival.wait_for(lock, patience, ready)) return NotYet{};
-    if (s.next_delivered >= s.blocks) {
-      if (s.error) std::rethrow_exception(s.error);
-      return EndOfRecords{};
-    }
-    const auto found = s.results.find(s.next_delivered);
-    s.events.assign(std::make_move_iterator(found->second.begin()), std::make_move_iterator(found->second.end()));
-    s.results.erase(found);
-    ++s.next_delivered;
-    lock.unlock();
-    s.room.notify_all();
+  if (!s.reads_itself && !s.reader.started()) s.reader.start();
+  while (s.events.empty()) {
+    if (!s.refill(patience)) return NotYet{};
+    if (s.over) return EndOfRecords{};
   }
+  Event event = std::move(s.events.front());
+  s.events.pop_front();
+  return std::visit([](auto& e) -> NextEvent { return std::move(e); }, event);
 }
 
 }  // namespace penstock

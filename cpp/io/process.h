@@ -1,10 +1,16 @@
-// Which process this is: a forked child must not wait for the threads of its parent.
+// What a process is given: a number, by which a forked child knows that its parent's threads are not there, and CPUs.
 #pragma once
+
+#include <algorithm>
+#include <thread>
 
 #ifdef _WIN32
 #include <process.h>
 #else
 #include <unistd.h>
+#endif
+#ifdef __linux__
+#include <sched.h>
 #endif
 
 namespace penstock {
@@ -17,6 +23,15 @@ inline ProcessId current_process() {
 #else
   return static_cast<ProcessId>(::getpid());
 #endif
+}
+
+// The CPUs that the calling thread may run on.
+inline unsigned available_cpus() {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return static_cast<unsigned>(CPU_COUNT(&allowed));
+#endif
+  return std::max(1u, std::thread::hardware_concurrency());
 }
 
 }  // namespace penstock

@@ -97,7 +97,7 @@ class RecordReader:
         return itertools.chain.from_iterable(self.chunks())
 
     def chunks(self) -> Iterator[RecordChunk]:
-        """Iterate the records in chunks of about 1 MiB: a buffer and the spans of the payloads in it."""
+        """Iterate the records in chunks of up to about 1 MiB: a buffer and the spans of the payloads in it."""
         left = self._skip
         for chunk in self._undamaged(RecordEvents(self._store, self._path, self._options)):
             if left >= len(chunk):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from penstock import _core
 from penstock._core import Fault, RecordChunk
 from penstock.compression import Compression, Trailing, detect, inflate
-from penstock.compression.detect import HEAD_BYTES, inflates, is_certain
+from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
 from penstock.damage import error_of, lookalike
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
@@ -68,7 +68,7 @@ class RecordEvents:
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
         if isinstance(store, LocalFiles) and info.seekable:
-            self._head = store.read(path, 0, HEAD_BYTES)
+            self._head = _read_head(store, path)
             self.native = not self._compression()
             """Whether native threads read the file."""
             if not self.native:
@@ -234,6 +234,12 @@ class RecordEvents:
         return type(error)(
             f"{error}, record {record}{hint}", path=error.path, offset=error.offset, record=record, kind=error.kind
         )
+
+
+def _read_head(store: FileStore, path: str) -> bytes:
+    """Read as much as tells the kind of the file, which a few bytes do, as a rule."""
+    head = store.read(path, 0, CERTAIN_BYTES)
+    return head if is_certain(head) else store.read(path, 0, HEAD_BYTES)
 
 
 def _gather_head(stream: Iterator[bytes]) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -44,6 +46,19 @@ def from_file(path, **options):
     return found
 
 
+@contextmanager
+def one_cpu():
+    """Where there is one CPU, who asks for a block reads it."""
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("threads cannot be bound to a CPU here")
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def expected(records):
     offsets = [len(framing.frames(records[:index])) for index in range(len(records))]
     return [(record, offset, number) for number, (record, offset) in enumerate(zip(records, offsets, strict=True))]
@@ -68,6 +83,17 @@ def test_blocks_of_any_size_on_any_number_of_threads_give_the_records(tmp_path, 
     path = tmp_path / "some.tfrecord"
     path.write_bytes(framing.frames(records))
     assert from_file(path, block_bytes=block, threads=threads) == expected(records)
+
+
+@relaxed
+@given(records=payloads, block=st.integers(64, 900), threads=st.integers(1, 2), cut=st.integers(0, 30))
+def test_one_cpu_gives_what_many_give(tmp_path, records, block, threads, cut):
+    path = tmp_path / "some.tfrecord"
+    data = framing.frames(records)
+    path.write_bytes(data[: max(0, len(data) - cut)])
+    on_threads = from_file(path, block_bytes=block, threads=3)
+    with one_cpu():
+        assert from_file(path, block_bytes=block, threads=threads) == on_threads
 
 
 @relaxed

@@ -10,6 +10,9 @@ from penstock.compression.kinds import Compression
 HEAD_BYTES = 1 << 19
 """Bytes of a file's start that :func:`detect` wants: enough for a whole SNAPPY block."""
 
+CERTAIN_BYTES = 12
+"""Bytes of it that are mostly enough, see :func:`is_certain`: a frame's header."""
+
 _GZIP = b"\x1f\x8b\x08"
 
 
@@ -33,8 +36,8 @@ def is_certain(head: bytes | bytearray) -> bool:
 
 
 def starts_plain(head: bytes | bytearray) -> bool:
-    """Whether the first 12 bytes are a frame header that checks itself."""
-    return len(head) >= 12 and _core.find_header(head[:12]) == 0
+    """Whether the first bytes are a frame header that checks itself."""
+    return len(head) >= CERTAIN_BYTES and _core.find_header(head[:CERTAIN_BYTES]) == 0
 
 
 def is_zlib_header(head: bytes) -> bool:
