@@ -107,6 +107,32 @@ tags = records.map(lambda record: tf.io.parse_single_example(record, FEATURES)["
 print(next(iter(tags.map(tf.sparse.to_dense).padded_batch(5, padding_values=np.int64(-1)))).numpy().tolist())
 print([number.numpy().item() for number in tf.data.Dataset.range(12).shuffle(5).repeat(2)])
 
+
+# Python's own conditions and loops, on tensors.
+def weighed(image, label, weight):
+    brightness = tf.reduce_mean(tf.cast(image, tf.float32))
+    if label == 0 and not brightness > 60.0:
+        kind = "dark"
+    elif label == 1 or weight > 20.0:
+        kind = "late"
+        weight = -weight
+    else:
+        kind = "other"
+    return weight if brightness > 50.0 else weight * 2.0, kind
+
+
+def halvings(image, label, weight):
+    steps = tf.constant(0)
+    while weight > 1.0:
+        weight = weight / 2.0
+        steps = steps + 1
+    return steps
+
+
+for weights, kinds in records.map(parse).map(weighed).shuffle(50, seed=5).batch(80):
+    print(weights.numpy()[:6].tolist(), kinds.numpy()[:6].tolist())
+print([steps.numpy().item() for steps in records.map(parse).map(halvings).take(12)])
+
 # Parse whole batches.
 batches = records.batch(100).map(lambda some: tf.io.parse_example(some, FEATURES))
 print([batch["tags"].dense_shape.numpy().tolist() for batch in batches])

@@ -52,6 +52,7 @@ from penstock.tf.ops.arrays import (
     where,
 )
 from penstock.tf.ops.casting import cast, saturate_cast
+from penstock.tf.ops.control_flow import cond, while_loop
 from penstock.tf.ops.elementwise import (
     abs,
     add,
@@ -165,6 +166,7 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "cond",
     "constant",
     "convert_to_tensor",
     "cos",
@@ -251,6 +253,7 @@ __all__ = [
     "unique",
     "unstack",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from penstock._core import RecordChunk
-from penstock.codec.decoder import Records
-from penstock.tf.convert import as_array, as_shape, object_array
+from penstock.tf.batch_values import RecordRows, Stacked, stack_rows
+from penstock.tf.convert import as_array, as_shape
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.parsing import example_plan
 from penstock.tf.operation import OPERATIONS
@@ -25,49 +22,7 @@ from penstock.tf.shape import TensorShape
 from penstock.tf.structure import leaves
 from penstock.tf.tensor import Tensor
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stacked:
-    """The values of all rows in one array: row ``i`` is ``array[i]``."""
-
-    array: NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """The values of all rows, one by one."""
-
-    values: list[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RecordRows:
-    """Serialized records, as they were read."""
-
-    records: Records
-
-    def strings(self) -> Stacked:
-        """Answer them as strings."""
-        parts: Any = [self.records] if isinstance(self.records, RecordChunk) else self.records
-        flat = [record for part in parts for record in (part if isinstance(part, RecordChunk) else [part])]
-        return Stacked(object_array(flat, (len(flat),)))
-
-
-Batched: TypeAlias = Stacked | Rows | RecordRows
-
 RULES: dict[str, Callable[..., Any]] = {}
-
-
-def stack_rows(values: list[Any]) -> Batched:
-    """Stack tensors of one dtype and shape; leave anything else one by one."""
-    arrays = [value._array for value in values if isinstance(value, Tensor)]
-    if not arrays or len(arrays) < len(values):
-        return Rows(values)
-    first = arrays[0]
-    if any(array.shape != first.shape or array.dtype != first.dtype for array in arrays):
-        return Rows(values)
-    # np.array is several times as fast as np.stack; of objects it would make another thing.
-    return Stacked(np.stack(arrays) if first.dtype.kind == "O" else np.array(arrays))
 
 
 def _rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -109,6 +64,7 @@ def _parse(operation: Any, serialized: Any, features: Any, *rest: Any, **options
     *("add", "subtract", "multiply", "truediv", "floordiv", "floormod", "maximum", "minimum"),
     *("squared_difference", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
     *("logical_and", "logical_or", "logical_xor", "and", "or", "xor", "where"),
+    *("operator.equal", "operator.not_equal"),
 )
 def _elementwise(operation: Any, *args: Any, **options: Any) -> Any:
     if options or not all(isinstance(arg, Stacked) or _is_plain(arg) for arg in args):
@@ -117,7 +73,9 @@ def _elementwise(operation: Any, *args: Any, **options: Any) -> Any:
         return NotImplemented
     # Rows broadcast from their last dimensions on: those of a lower rank get new ones behind the dimension of rows.
     rank = max(arg.array.ndim - 1 if isinstance(arg, Stacked) else np.ndim(as_array(arg)) for arg in args)
-    return _result(operation(*(_aligned(arg, rank) if isinstance(arg, Stacked) else arg for arg in args)))
+    found = operation(*(_aligned(arg, rank) if isinstance(arg, Stacked) else arg for arg in args))
+    # == and != answer one value for shapes that do not go together, where all others raise.
+    return _result(found) if found.ndim else NotImplemented
 
 
 def _is_plain(value: Any) -> bool:

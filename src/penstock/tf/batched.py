@@ -2,21 +2,25 @@
 
 A value of a trace is, for all rows together, either :class:`Stacked` (one array, rows along its first dimension) or
 :class:`Rows` (one value for each row). An operation that has a rule (see :mod:`penstock.tf.batch_rules`) works on whole
-stacks. All others are called row by row, so that any trace can be run; results of one shape are stacked again.
+stacks. All others are called row by row, so that any trace can be run; results of one shape are stacked again. At a
+condition the rows part: those for which it holds go one way, all others the other, and the results are put together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from penstock.tf.batch_rules import RULES, Batched, RecordRows, Rows, Stacked, stack_rows
+from penstock.tf.batch_rules import RULES
+from penstock.tf.batch_values import Batched, RecordRows, Rows, Stacked, for_all, merged, stack_rows
 from penstock.tf.operation import OPERATIONS
-from penstock.tf.structure import leaves, map_structure
-from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import Call, Trace, substituted
+from penstock.tf.structure import filled, leaves, map_structure
+from penstock.tf.trace import Fork, Raised, Stretch, Trace
+from penstock.tf.tracing import Call, Symbol, substituted
 
 
 def run_batch(trace: Trace, count: int, *inputs: Batched) -> Any:
@@ -24,39 +28,97 @@ def run_batch(trace: Trace, count: int, *inputs: Batched) -> Any:
 
     An error is that of some row. To raise it where it belongs, behind the rows before it, run the trace row by row.
     """
-    known: dict[int, Any] = {symbol.number: value for symbol, value in zip(trace.inputs, inputs, strict=True)}
-    for call in trace.calls:
-        known[call.result.number] = _run_call(call, known, count)
-    return map_structure(_readable, substituted(trace.outputs, known))
+    known = {symbol.number: value for symbol, value in zip(trace.inputs, inputs, strict=True)}
+    return filled(trace.outputs, _run(trace, trace.start, known, count))
+
+
+def run_calls(calls: Sequence[Call], known: dict[int, Any], count: int) -> None:
+    """Make calls for ``count`` rows; ``known`` are the values of symbols, to which those of the results are added."""
+    for call in calls:
+        call.keep(_result(call, known, count), known)
 
 
 def row_of(outputs: Any, row: int) -> Any:
     """Answer one row of a batch's outputs, as the function would have answered it."""
-    return map_structure(lambda leaf: _row_value(leaf, row), outputs)
+    return map_structure(lambda leaf: leaf.row(row) if isinstance(leaf, Stacked | Rows) else leaf, outputs)
 
 
-def _run_call(call: Call, known: Mapping[int, Any], count: int) -> Any:
-    args, kwargs = substituted((call.args, call.kwargs), known)
-    if call.name == "item" and isinstance(args[0], dict):
-        return args[0][args[1]]
+def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], count: int) -> list[Any]:
+    """Answer the outputs that a stretch is to answer."""
+    run_calls(stretch.calls, known, count)
+    match stretch.end:
+        case Fork():
+            return _run_fork(trace, stretch, stretch.end, known, count)
+        case Raised():
+            return _run_function(trace, stretch, known, count)
+        case outputs:
+            return [_readable(substituted(outputs[place], known)) for place in stretch.wanted]
+
+
+def _run_fork(trace: Trace, stretch: Stretch, fork: Fork, known: dict[int, Any], count: int) -> list[Any]:
+    holds = _truths(_readable(known[fork.condition.number]), count)
+    found = {place: _readable(known[number]) for place, number in stretch.settled}
+    branches = ((fork.yes, np.flatnonzero(holds)), (fork.no, np.flatnonzero(~holds)))
+    taken = [(branch, rows) for branch, rows in branches if len(rows)]
+    if len(taken) == 1:
+        branch = taken[0][0]
+        found |= zip(branch.wanted, _run(trace, branch, known, count), strict=True)
+        return [found[place] for place in stretch.wanted]
+    parts = []
+    for branch, rows in taken:
+        picked = {number: known[number].pick(rows) for number in branch.needs}
+        values = _run(trace, branch, picked, len(rows))
+        parts.append([(rows, for_all(value, len(rows))) for value in values])
+    together = (merged(outputs, count) for outputs in zip(*parts, strict=True))
+    found |= zip(fork.yes.wanted, together, strict=True)
+    return [found[place] for place in stretch.wanted]
+
+
+def _run_function(trace: Trace, stretch: Stretch, known: Mapping[int, Any], count: int) -> list[Any]:
+    """Call the function itself, which raised when it was traced, for each row."""
+    arguments = map_structure(_readable, substituted(trace.arguments, known))
+    answers = [list(leaves(trace.function(*row_of(arguments, row)))) for row in range(count)]
+    return [stack_rows([answer[place] for answer in answers]) for place in stretch.wanted]
+
+
+def _truths(condition: Stacked | Rows, count: int) -> NDArray[np.bool_]:
+    if isinstance(condition, Stacked) and condition.array.size == count and condition.array.dtype == np.bool_:
+        return condition.array.reshape(count)
+    return np.array([bool(value) for value in condition.each()], np.bool_)
+
+
+def _result(call: Call, known: Mapping[int, Any], count: int) -> Any:
+    args, kwargs = call.arguments(known)
     rule = RULES.get(call.name)
     if rule is not None and count and not any(isinstance(leaf, Rows) for leaf in leaves((args, kwargs))):
         result = rule(*args, **kwargs)
         if result is not NotImplemented:
             return result
-    operation = OPERATIONS[call.name]
-    args, kwargs = map_structure(_readable, (args, kwargs))
-    results = []
-    for row in range(count):
-        row_args, row_kwargs = row_of((args, kwargs), row)
-        results.append(operation(*row_args, **row_kwargs))
-    return stack_rows(results)
+    columns = [_column(arg, count) for arg in args]
+    named = {key: _column(arg, count) for key, arg in kwargs.items()}
+    results = _called(OPERATIONS[call.name], columns, named, count)
+    if isinstance(call.result, Symbol):
+        return stack_rows(results)
+    return [stack_rows(list(parts)) for parts in zip(*map(leaves, results), strict=True)]
 
 
-def _row_value(value: Any, row: int) -> Any:
-    if isinstance(value, Stacked):
-        return Tensor(np.asarray(value.array[row], value.array.dtype))
-    return value.values[row] if isinstance(value, Rows) else value
+def _called(operation: Any, columns: list[list[Any]], named: dict[str, list[Any]], count: int) -> list[Any]:
+    """Call an operation row by row."""
+    rows = zip(*columns, strict=True) if columns else repeat((), count)
+    if not named:
+        return [operation(*args) for args in rows]
+    options = (dict(zip(named, values, strict=True)) for values in zip(*named.values(), strict=True))
+    return [operation(*args, **kwargs) for args, kwargs in zip(rows, options, strict=True)]
+
+
+def _column(argument: Any, count: int) -> list[Any]:
+    """Answer an argument for each row."""
+    readable = map_structure(_readable, argument)
+    if isinstance(readable, Stacked | Rows):
+        return readable.each()
+    if any(isinstance(leaf, Stacked | Rows) for leaf in leaves(readable)):
+        return [row_of(readable, row) for row in range(count)]
+    return [argument] * count
 
 
 def _readable(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 
@@ -60,3 +60,9 @@ def _collect(structure: Any, found: list[Any]) -> None:
             found.append(item)
         else:
             _collect(item, found)
+
+
+def filled(structure: Any, values: Iterable[Any]) -> Any:
+    """Put values at the leaves of a structure, in order."""
+    following = iter(values)
+    return map_structure(lambda _: next(following), structure)

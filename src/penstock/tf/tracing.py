@@ -1,17 +1,19 @@
 """Writes down what a function does with tensors, so that it can be done for many rows at once.
 
-The function runs once, on symbols. Every operation on a symbol is noted and answers another symbol. A function that
-asks what a symbol *is* (``if``, ``.numpy()``, a loop over it), or that draws random values, cannot be written down: it
-runs for each element, as it stands.
+The function runs on symbols. Every operation on a symbol is noted and answers another symbol. A condition on a symbol
+is told what to be; the function is run again to see what else it might do (see :mod:`penstock.tf.trace`). A function
+that asks for more (``.numpy()``, a loop over a tensor), or that draws random values, cannot be written down: it runs
+for each element, as it stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from penstock.tf.operation import OPERATIONS, recorder
 from penstock.tf.operators import Operators
+from penstock.tf.results import UnknownStructureError, structure_of_result
 from penstock.tf.structure import leaves, map_structure
 
 
@@ -20,28 +22,53 @@ class Untraceable(Exception):
 
 
 class Call(NamedTuple):
-    """One operation of a trace; symbols among the arguments are the results of calls before it, or inputs."""
+    """One operation; symbols among the arguments are the results of calls before it, or inputs."""
 
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    result: Symbol
+    result: Any
+    """A symbol, or a structure of symbols."""
+    symbolic: frozenset[int | str]
+    """Which of the arguments hold symbols, by place or name."""
+
+    def arguments(self, known: Mapping[int, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Answer the arguments with values in the place of symbols."""
+        symbolic = self.symbolic
+        args = [substituted(arg, known) if place in symbolic else arg for place, arg in enumerate(self.args)]
+        return args, {key: substituted(arg, known) if key in symbolic else arg for key, arg in self.kwargs.items()}
+
+    def keep(self, value: Any, known: dict[int, Any]) -> None:
+        """Note what the operation answered."""
+        if isinstance(self.result, Symbol):
+            known[self.result.number] = value
+        else:
+            symbols = leaves(self.result)
+            known.update((symbol.number, part) for symbol, part in zip(symbols, leaves(value), strict=True))
+
+
+class Question(NamedTuple):
+    """A condition on a symbol: behind how many calls it stands, and what was answered."""
+
+    symbol: Symbol
+    calls: int
+    answer: bool
 
 
 class Symbol(Operators):
-    """A value that is not known yet: number ``number`` of its trace."""
+    """A value that is not known yet: number ``number`` of its recording."""
 
-    __slots__ = ("_trace", "number")
+    __slots__ = ("_recording", "number")
 
-    def __init__(self, trace: Trace, number: int) -> None:
-        self._trace = trace
+    def __init__(self, recording: Recording, number: int) -> None:
+        self._recording = recording
         self.number = number
 
     def _refuse(self, what: str) -> NoReturn:
-        raise self._trace.refuse(what)
+        raise self._recording.refuse(what)
 
-    def __bool__(self) -> NoReturn:
-        self._refuse("a condition on a tensor")
+    def __bool__(self) -> bool:
+        return self._recording.answer(self)
 
     def __iter__(self) -> NoReturn:
         self._refuse("a loop over a tensor")
@@ -79,30 +106,30 @@ class Symbol(Operators):
         """Pass over it: shapes are known when there are values."""
 
 
-class Trace:
-    """The operations of a function, in order."""
+class Recording:
+    """One run of a function on symbols: its operations, in order."""
 
-    def __init__(self, function: Callable[..., Any], inputs: Any, *, beginning: bool = False) -> None:
-        """Trace a call of a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor.
+    def __init__(self, inputs: Any, answers: Sequence[bool] | None = None) -> None:
+        """Get ready; ``inputs`` are the arguments of the function, with :data:`INPUT` for each tensor.
 
-        ``beginning`` takes what a function does up to where it cannot be traced; there are no outputs then.
+        ``answers`` is what conditions are told, in order; those behind them are told False. None refuses conditions.
         """
         self.calls: list[Call] = []
         self.count = 0
-        self.outputs: Any = None
-        self._refused: Untraceable | None = None
+        self.questions: list[Question] = []
+        self.refused: Untraceable | None = None
         self.arguments = map_structure(lambda leaf: self.symbol() if leaf is INPUT else leaf, inputs)
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
+        self._answers = answers
+        self._answered: dict[int, bool] = {}
+
+    def run(self, function: Callable[..., Any]) -> Any:
+        """Run the function; answer what it answers."""
         token = recorder.set(self)
         try:
-            self.outputs = function(*self.arguments)
-        except Exception:
-            if not beginning:
-                raise
+            return function(*self.arguments)
         finally:
             recorder.reset(token)
-        if self._refused is not None and not beginning:  # and a function that catches all exceptions has gone on
-            raise self._refused
 
     def symbol(self) -> Symbol:
         """Make a new symbol."""
@@ -111,40 +138,52 @@ class Trace:
 
     def refuse(self, what: str) -> Untraceable:
         """Give up."""
-        self._refused = self._refused or Untraceable(what)
-        return self._refused
+        self.refused = self.refused or Untraceable(what)
+        return self.refused
+
+    def answer(self, symbol: Symbol) -> bool:
+        """Answer a condition: as it was answered before, or as this run is to go."""
+        if self.refused is not None:
+            raise self.refused
+        if self._answers is None:
+            raise self.refuse("a condition on a tensor")
+        known = self._answered.get(symbol.number)
+        if known is not None:
+            return known
+        place = len(self.questions)
+        if place == MOST_PATHS:
+            raise self.refuse(TOO_MANY_PATHS)
+        answer = place < len(self._answers) and self._answers[place]
+        self.questions.append(Question(symbol, len(self.calls), answer))
+        self._answered[symbol.number] = answer
+        return answer
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Write a call down; or make it, where no argument is a symbol."""
-        if self._refused is not None:
-            raise self._refused
+        if self.refused is not None:
+            raise self.refused
         if "random" in name:
             raise self.refuse(f"random values (tf.{name})")
         if name in _PYTHON:
             raise self.refuse(f"a Python function (tf.{name})")
-        if not any(isinstance(leaf, Symbol) for leaf in leaves((args, kwargs))):
-            # What it calls in turn is not of the trace either.
+        given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
+        symbolic = frozenset(place for place, arg in given if any(isinstance(leaf, Symbol) for leaf in leaves(arg)))
+        if not symbolic:
+            # What it calls in turn is not recorded either.
             token = recorder.set(None)
             try:
                 return OPERATIONS[name](*args, **kwargs)
             finally:
                 recorder.reset(token)
-        outputs = _OUTPUTS.get(name)
-        return self.note(name, args, kwargs) if outputs is None else outputs(self, name, args, kwargs)
-
-    def note(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Symbol:
-        """Note a call; answer the symbol of its result."""
-        result = self.symbol()
-        self.calls.append(Call(name, args, kwargs, result))
-        return result
-
-    def run(self, *inputs: Any) -> Any:
-        """Run what was written down on values, one for each input."""
-        known: dict[int, Any] = {symbol.number: value for symbol, value in zip(self.inputs, inputs, strict=True)}
-        for call in self.calls:
-            args, kwargs = substituted((call.args, call.kwargs), known)
-            known[call.result.number] = OPERATIONS[call.name](*args, **kwargs)
-        return substituted(self.outputs, known)
+        try:
+            structure = structure_of_result(name, args, kwargs)
+        except UnknownStructureError as reason:
+            raise self.refuse(str(reason)) from None
+        result = map_structure(lambda _: self.symbol(), structure)
+        # Of copies: lists and dicts are the function's own, which may go on to change them.
+        args, kwargs = _copied((args, kwargs))
+        self.calls.append(Call(name, args, kwargs, result, symbolic))
+        return _copied(result)
 
 
 class _Input:
@@ -155,38 +194,16 @@ class _Input:
 INPUT = _Input()
 """Stands for a tensor that a traced function is given."""
 
+MOST_PATHS = 16
+"""How many ways through its conditions a function may have."""
+
+TOO_MANY_PATHS = f"conditions on tensors with more than {MOST_PATHS} ways through them"
+
 _PYTHON = ("py_function", "numpy_function")
 
 
-def _parsed_example(trace: Trace, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    features = args[1] if len(args) > 1 else kwargs.get("features")
-    if not isinstance(features, Mapping):
-        raise trace.refuse("a feature description that is no dict")
-    parsed = trace.note(name, args, kwargs)
-    return {key: trace.note("item", (parsed, key), {}) for key in features}
-
-
-def _several_outputs(trace: Trace, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise trace.refuse(f"tf.{name}, which has several results")
-
-
-# Operations whose result is no single tensor.
-_OUTPUTS: dict[str, Callable[..., Any]] = {
-    "io.parse_single_example": _parsed_example,
-    "io.parse_example": _parsed_example,
-    "io.parse_sequence_example": _several_outputs,
-    "io.parse_single_sequence_example": _several_outputs,
-    "unstack": _several_outputs,
-    "split": _several_outputs,
-    "unique": _several_outputs,
-}
-
-
-def _item(container: Any, key: Any) -> Any:
-    return container[key]
-
-
-OPERATIONS["item"] = _item
+def _copied(structure: Any) -> Any:
+    return map_structure(lambda leaf: leaf, structure)
 
 
 def substituted(structure: Any, known: Mapping[int, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.batch_rules import Rows, Stacked
+from penstock.tf.batch_values import Rows, Stacked
 from penstock.tf.data.computed import Computation
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS

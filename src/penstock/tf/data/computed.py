@@ -8,20 +8,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
-from penstock.tf.batch_rules import Batched, RecordRows, Rows, Stacked
+from penstock.tf.batch_values import for_all
 from penstock.tf.batched import run_batch
-from penstock.tf.convert import as_array
-from penstock.tf.data.elements import arguments_of, as_answer, filled, unpack
+from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS, Origin
-from penstock.tf.ragged_tensor import RaggedTensor
 from penstock.tf.shape import TensorShape
-from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.specs import TensorSpec, spec_of
-from penstock.tf.structure import leaves, map_structure
-from penstock.tf.tracing import INPUT, Symbol, Trace, Untraceable
+from penstock.tf.structure import filled, leaves, map_structure
+from penstock.tf.trace import Trace
+from penstock.tf.tracing import INPUT, Untraceable
 
 # Elements that are asked for one by one are computed in blocks, which grow: the first ones come at once.
 _MOST_AHEAD = 32
@@ -46,8 +42,8 @@ class Computation:
         found = self.origin.batch(rows)
         for trace in self.traces:
             found = run_batch(trace, len(rows), *leaves(found))
-            found = map_structure(lambda leaf: _for_all(leaf, len(rows)), found)
-        return map_structure(lambda leaf: leaf.strings() if isinstance(leaf, RecordRows) else leaf, found)
+            found = map_structure(lambda leaf: for_all(leaf, len(rows)), found)
+        return map_structure(lambda leaf: for_all(leaf, len(rows)), found)
 
     def checked_batch(self, rows: list[Any]) -> Any:
         """Compute many elements; an error is that of the first row that has one."""
@@ -72,15 +68,15 @@ def structure_of(trace: Trace) -> Any:
     return map_structure(lambda _: INPUT, trace.outputs)
 
 
-def _for_all(leaf: Any, count: int) -> Batched:
-    """Answer a leaf that is the same for all rows as one value for each."""
-    if isinstance(leaf, Stacked | Rows | RecordRows):
-        return leaf
-    assert not isinstance(leaf, Symbol)
-    if isinstance(leaf, RaggedTensor | SparseTensor):
-        return Rows([leaf] * count)
-    array = as_array(leaf)
-    return Stacked(np.broadcast_to(array, (count, *array.shape)))
+def how_traced(trace: Trace) -> str:
+    """Tell how a traced function is run."""
+    told = "traced, for many elements in one call"
+    if trace.paths > 1:
+        told += f", {trace.paths} ways through its conditions"
+    if trace.errors:
+        reasons = ", ".join(dict.fromkeys(type(error).__name__ for error in trace.errors))
+        told += f"; for each element where it raises {reasons}"
+    return told
 
 
 class Elements(Node):
@@ -165,7 +161,7 @@ def blocks(rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
 
 def elements_of(found: Any, count: int) -> list[Any]:
     """Split what was computed for many rows into the element of each."""
-    columns = [unpack(leaf, count) for leaf in leaves(found)]
+    columns = [leaf.each() for leaf in leaves(found)]
     return [filled(found, values) for values in zip(*columns, strict=True)]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.tf.convert import as_array
 from penstock.tf.data import creation, joined, moving
 from penstock.tf.data.batched_rows import Batches, Join, join
-from penstock.tf.data.computed import Computation, structure_of, trace_of
+from penstock.tf.data.computed import Computation, how_traced, structure_of, trace_of
 from penstock.tf.data.elements import arguments_of, as_answer, as_element
 from penstock.tf.data.node import INFINITE, UNKNOWN, Node
 from penstock.tf.data.options import Options
@@ -24,7 +24,8 @@ from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InvalidArgumentError, UnimplementedError
 from penstock.tf.structure import leaves, map_structure
-from penstock.tf.tracing import INPUT, Trace, Untraceable
+from penstock.tf.trace import Trace
+from penstock.tf.tracing import INPUT, Untraceable
 
 AUTOTUNE = -1
 
@@ -117,7 +118,7 @@ class Dataset(Passes):
             structure=structure_of(trace),
             traces=(*self._traces, trace),
             options=self._options,
-            story=(*self._story, f"{called}: traced, for many elements in one call"),
+            story=(*self._story, f"{called}: {how_traced(trace)}"),
         )
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
@@ -321,10 +322,10 @@ class Dataset(Passes):
 
     def _called(self, function: Callable[..., Any], called: str, reason: str) -> Dataset:
         """Call a function for each element; what it begins with may still be computed for many at once."""
-        if self._traceable() is None and (beginning := Beginning(function, self._structure)).steps:
+        if self._traceable() is None and (beginning := Beginning(function, self._structure)).calls:
             computation = Computation(self._node.origin, self._traces)
             node: Node = Replayed(self._node, computation, function, beginning)
-            steps = ", ".join(dict.fromkeys(f"tf.{step.call.name}" for step in beginning.steps))
+            steps = ", ".join(dict.fromkeys(f"tf.{call.name}" for call in beginning.calls))
             line = f"{called}: for each element, because of {reason}; before that, for many in one call: {steps}"
             return self._computed(node, line, structure=None)
         node = joined.Mapped(self._elements(), function)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from penstock.tf.batch_rules import Rows, Stacked
 from penstock.tf.convert import as_tensor
 from penstock.tf.operation import invoke
 from penstock.tf.ragged_tensor import RaggedTensor
 from penstock.tf.sparse_tensor import SparseTensor
-from penstock.tf.structure import leaves, map_structure
+from penstock.tf.structure import leaves
 from penstock.tf.tensor import Tensor
 from penstock.tf.tracing import Symbol
 
@@ -38,20 +37,6 @@ def as_answer(value: Any) -> Any:
     return as_element(tuple(value) if isinstance(value, list) else value)
 
 
-def filled(structure: Any, values: Iterable[Any]) -> Any:
-    """Put values at the leaves of a structure, in order."""
-    following = iter(values)
-    return map_structure(lambda _: next(following), structure)
-
-
 def arguments_of(element: Any) -> tuple[Any, ...]:
     """Answer the arguments of a function of an element: tuples are spread."""
     return element if type(element) is tuple else (element,)
-
-
-def unpack(value: Any, count: int) -> list[Any]:
-    """Answer one leaf of a batch as a value for each row."""
-    if isinstance(value, Rows):
-        return value.values
-    assert isinstance(value, Stacked)
-    return [Tensor(value.array[row, ...]) for row in range(count)]

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from penstock.tf.convert import as_array
-from penstock.tf.data.elements import arguments_of, as_answer, filled
+from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
 from penstock.tf.data.origins import ELEMENTS, Origin
 from penstock.tf.errors import OpError
-from penstock.tf.structure import leaves, map_structure
+from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 
 if TYPE_CHECKING:

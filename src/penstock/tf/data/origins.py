@@ -10,11 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from penstock.tf.batch_rules import RecordRows, Rows, Stacked, stack_rows
+from penstock.tf.batch_values import RecordRows, Rows, Stacked, stack_rows
 from penstock.tf.convert import object_array
-from penstock.tf.data.elements import filled
 from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.structure import leaves, map_structure
+from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 
 

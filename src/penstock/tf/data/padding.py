@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.batch_rules import Rows, Stacked
+from penstock.tf.batch_values import Rows, Stacked
 from penstock.tf.convert import as_array
 from penstock.tf.data.batched_rows import Join
 from penstock.tf.dtypes import of_numpy

@@ -16,7 +16,7 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import map_structure
 from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import Trace
+from penstock.tf.trace import Trace
 
 
 class Passes:

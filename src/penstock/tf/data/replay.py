@@ -7,12 +7,13 @@ beginning on the same arguments, it is handed the result that is there already.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.tf.batched import run_batch
+from penstock.tf.batched import run_calls
 from penstock.tf.data.computed import Computation, blocks, elements_of
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
@@ -20,58 +21,42 @@ from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.operation import OPERATIONS, recorder
 from penstock.tf.structure import leaves
 from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import Call, Symbol, Trace
-
-
-class Step(NamedTuple):
-    """A call that the function itself makes, and its result: a symbol, or a dict of symbols."""
-
-    call: Call
-    result: Any
-
-    @property
-    def numbers(self) -> list[int]:
-        """The numbers of the symbols."""
-        return [symbol.number for symbol in leaves(self.result)]
+from penstock.tf.tracing import Call, Recording, Symbol, substituted
 
 
 class Beginning:
     """The calls that a function begins with, whatever the values are."""
 
     def __init__(self, function: Callable[..., Any], structure: Any) -> None:
-        self._trace = Trace(function, arguments_of(structure), beginning=True)
-        self.steps: list[Step] = []
-        for call in self._trace.calls:
-            if call.name == "item":  # not a call of the function's, but a part of the result of one
-                parts = self.steps[-1].result
-                parts = {} if isinstance(parts, Symbol) else parts
-                self.steps[-1] = Step(self.steps[-1].call, {**parts, call.args[1]: call.result})
-            else:
-                self.steps.append(Step(call, call.result))
-        self._trace.outputs = [step.result for step in self.steps]
-        self.results = [step.numbers for step in self.steps]
-        self.inputs = [symbol.number for symbol in self._trace.inputs]
+        recording = Recording(arguments_of(structure))
+        # Whatever stops it, what came before is the beginning.
+        with contextlib.suppress(Exception):
+            recording.run(function)
+        self.calls = recording.calls
+        self.inputs = [symbol.number for symbol in recording.inputs]
 
     def run(self, count: int, found: Any) -> list[list[Any]]:
-        """Compute the results of all steps for many rows; answer, for each row, those of each step."""
-        return elements_of(run_batch(self._trace, count, *leaves(found)), count)
+        """Compute the results of all calls for many rows; answer, for each row, those of each call."""
+        known = dict(zip(self.inputs, leaves(found), strict=True))
+        run_calls(self.calls, known, count)
+        return elements_of(substituted([call.result for call in self.calls], known), count)
 
 
 class Replay:
     """Hands a function the results of its beginning, for one element."""
 
     def __init__(self, beginning: Beginning, element: Any, results: list[Any]) -> None:
-        self._steps = iter(zip(beginning.steps, beginning.results, results, strict=True))
-        self._next = next(self._steps, None)
+        self._calls = iter(zip(beginning.calls, results, strict=True))
+        self._next = next(self._calls, None)
         # The values that stand for symbols: an argument is the same if it is the very same object.
         self._known = dict(zip(beginning.inputs, leaves(element), strict=True))
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer what is there already; or make the call, and all that follow."""
-        if self._next is not None and self._same(self._next[0].call, name, args, kwargs):
-            _, numbers, result = self._next
-            self._known.update(zip(numbers, leaves(result), strict=True))
-            self._next = next(self._steps, None)
+        if self._next is not None and self._same(self._next[0], name, args, kwargs):
+            call, result = self._next
+            call.keep(result, self._known)
+            self._next = next(self._calls, None)
             return result
         ours = {id(value) for value in self._known.values()}
         if any(id(leaf) in ours for leaf in leaves((args, kwargs))):

@@ -83,6 +83,8 @@ def _broadcast(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Tensor:
     try:
         with np.errstate(all="ignore"):
             return Tensor(np.asarray(function(a, b)))
+    except InvalidArgumentError:  # which is a ValueError, and says more
+        raise
     except ValueError as error:
         raise InvalidArgumentError(f"Incompatible shapes: {list(a.shape)} vs. {list(b.shape)}") from error
     except TypeError as error:

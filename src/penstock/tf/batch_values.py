@@ -1,0 +1,116 @@
+"""The values of many rows together, which a traced function is run on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock._core import RecordChunk
+from penstock.codec.decoder import Records
+from penstock.tf.convert import as_array, object_array
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stacked:
+    """The values of all rows in one array: row ``i`` is ``array[i]``."""
+
+    array: NDArray[Any]
+
+    def each(self) -> list[Any]:
+        """Answer the tensor of each row."""
+        array = self.array
+        return [Tensor(array[row, ...]) for row in range(len(array))]
+
+    def row(self, row: int) -> Tensor:
+        """Answer the tensor of one row."""
+        return Tensor(self.array[row, ...])
+
+    def pick(self, rows: NDArray[np.intp]) -> Stacked:
+        """Answer some rows."""
+        return Stacked(self.array[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The values of all rows, one by one."""
+
+    values: list[Any]
+
+    def each(self) -> list[Any]:
+        """Answer the value of each row."""
+        return self.values
+
+    def row(self, row: int) -> Any:
+        """Answer the value of one row."""
+        return self.values[row]
+
+    def pick(self, rows: NDArray[np.intp]) -> Rows:
+        """Answer some rows."""
+        return Rows([self.values[row] for row in rows.tolist()])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordRows:
+    """Serialized records, as they were read."""
+
+    records: Records
+
+    def strings(self) -> Stacked:
+        """Answer them as strings."""
+        parts: Any = [self.records] if isinstance(self.records, RecordChunk) else self.records
+        flat = [record for part in parts for record in (part if isinstance(part, RecordChunk) else [part])]
+        return Stacked(object_array(flat, (len(flat),)))
+
+    def pick(self, rows: NDArray[np.intp]) -> RecordRows:
+        """Answer some rows."""
+        return RecordRows(self.strings().array[rows].tolist())
+
+
+Batched: TypeAlias = Stacked | Rows | RecordRows
+
+
+def stack_rows(values: list[Any]) -> Stacked | Rows:
+    """Stack tensors of one dtype and shape; leave anything else one by one."""
+    arrays = [value._array for value in values if isinstance(value, Tensor)]
+    if not arrays or len(arrays) < len(values):
+        return Rows(values)
+    first = arrays[0]
+    if any(array.shape != first.shape or array.dtype != first.dtype for array in arrays):
+        return Rows(values)
+    # np.array is several times as fast as np.stack; of objects it would make another thing.
+    return Stacked(np.stack(arrays) if first.dtype.kind == "O" else np.array(arrays))
+
+
+def for_all(value: Any, count: int) -> Stacked | Rows:
+    """Answer a value as one for each row: a batch as it is, anything else ``count`` times over."""
+    if isinstance(value, Stacked | Rows):
+        return value
+    if isinstance(value, RecordRows):
+        return value.strings()
+    if isinstance(value, RaggedTensor | SparseTensor):
+        return Rows([value] * count)
+    array = as_array(value)
+    return Stacked(np.broadcast_to(array, (count, *array.shape)))
+
+
+def merged(parts: Sequence[tuple[NDArray[np.intp], Stacked | Rows]], count: int) -> Stacked | Rows:
+    """Put values back in the places of their rows: of ``count`` rows, each is in one of the parts."""
+    arrays = [part.array for _, part in parts if isinstance(part, Stacked)]
+    kinds = {(array.dtype, array.shape[1:]) for array in arrays}
+    if len(kinds) == 1 and len(arrays) == len(parts):
+        joined = np.empty((count, *arrays[0].shape[1:]), arrays[0].dtype)
+        for (rows, _), array in zip(parts, arrays, strict=True):
+            joined[rows] = array
+        return Stacked(joined)
+    values: list[Any] = [None] * count
+    for rows, part in parts:
+        for row, value in zip(rows.tolist(), part.each(), strict=True):
+            values[row] = value
+    return Rows(values)

@@ -1,0 +1,69 @@
+"""The structure of what operations answer, which is known before there are values: one tensor, or several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.tf.io.features import FixedLenSequenceFeature
+from penstock.tf.ops.reductions import Unique
+from penstock.tf.tensor import Tensor
+
+
+class UnknownStructureError(Exception):
+    """It takes values to tell how many tensors an operation answers."""
+
+
+def structure_of_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Answer what an operation answers, with None for each tensor."""
+    several = _SEVERAL.get(name)
+    return None if several is None else several(*args, **kwargs)
+
+
+def _parsed(serialized: Any, features: Any = None, *names: Any, **options: Any) -> Any:
+    return _columns(features)
+
+
+def _parsed_sequences(
+    serialized: Any, context_features: Any = None, sequence_features: Any = None, *names: Any, **options: Any
+) -> Any:
+    context, lists = _columns(context_features or {}), _columns(sequence_features or {})
+    dense = {key: None for key in lists if isinstance(sequence_features[key], FixedLenSequenceFeature)}
+    return context, lists, dense
+
+
+def _parsed_sequence(*args: Any, **options: Any) -> Any:
+    return _parsed_sequences(*args, **options)[:2]
+
+
+def _columns(features: Any) -> dict[str, None]:
+    if not isinstance(features, Mapping):
+        raise UnknownStructureError("a feature description that is no dict")
+    return dict.fromkeys(features)
+
+
+def _unstacked(value: Any, num: int | None = None, *place: Any, **options: Any) -> Any:
+    if not isinstance(num, int):
+        raise UnknownStructureError("tf.unstack without num, which asks for a size")
+    return [None] * num
+
+
+def _split(value: Any, num_or_size_splits: Any, *place: Any, **options: Any) -> Any:
+    if isinstance(num_or_size_splits, int):
+        return [None] * num_or_size_splits
+    if isinstance(num_or_size_splits, list | tuple | Tensor):
+        return [None] * len(num_or_size_splits)
+    raise UnknownStructureError("tf.split in a number of parts that is a tensor")
+
+
+_PAIR: Any = (None, None)
+
+_SEVERAL: dict[str, Callable[..., Any]] = {
+    "io.parse_single_example": _parsed,
+    "io.parse_example": _parsed,
+    "io.parse_sequence_example": _parsed_sequences,
+    "io.parse_single_sequence_example": _parsed_sequence,
+    "unstack": _unstacked,
+    "split": _split,
+    "unique": lambda *args, **options: Unique(*_PAIR),
+}
