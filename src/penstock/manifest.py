@@ -77,6 +77,11 @@ class Manifest:
         """Records in all shards."""
         return sum(shard.records for shard in self.shards)
 
+    def __repr__(self) -> str:
+        size = sum(shard.bytes for shard in self.shards)
+        what = f"{self.records:,} records in {len(self.shards)} shards, {size:,} bytes"
+        return f"<Manifest of {what}: {', '.join(self.schema)}>"
+
     def to_json(self) -> str:
         """Answer the text of a manifest file: JSON, as ``docs/write.md`` describes it."""
         head = {"format": FORMAT, "version": VERSION, "requires": []} | self.unknown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,10 @@ REFUSED: list[tuple[list[Any], str]] = [
     ([np.float32(1), np.float64(1)], "float64 does not fit a FloatList"),
     ([np.uint64(1)], 'Feature("uint64", (), encoding="raw")'),
     ([np.complex64(1)], "complex64 cannot be stored"),
-    ([np.datetime64("2026-01-01")], "cannot be stored"),
+    ([np.datetime64("2026-01-01")], 'cannot be stored: .astype("int64") makes integers of it, .astype(str) text'),
+    ([datetime.date(2026, 1, 1)], "found date, which no feature holds: convert it to numbers, str or bytes"),
+    ([{"a": 1}], "found dict, which no feature holds: give each of its items a name of its own"),
+    ([np.ma.array([1, 2], mask=[False, True])], "what is masked would be lost"),
     ([[], []], "all None or empty"),
     ([None], "all None or empty"),
     ([1, "a"], "found int64 and str, which one feature does not hold: row 1"),

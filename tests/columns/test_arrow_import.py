@@ -154,3 +154,8 @@ def test_two_columns_of_one_name_are_refused() -> None:
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises((TypeError, ValueError)):
         from_arrow(7)
+
+
+def test_dictionaries_of_views_are_decoded():
+    array = pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), pa.array(["a", "b"], pa.string_view()))
+    assert from_arrow(pa.table({"x": array}))["x"].to_list() == ["b", None, "a"]

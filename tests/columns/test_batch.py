@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from strings import strings
 
-from penstock.columns import Batch, Nullable, Ragged
+from penstock.columns import Batch, Nullable, Ragged, collate
 
 
 def batch() -> Batch:
@@ -72,3 +72,21 @@ def test_columns_of_unequal_length_are_refused() -> None:
 def test_copies_and_pickles() -> None:
     assert batch().copy().to_list() == batch().to_list()
     assert pickle.loads(pickle.dumps(batch())).to_list() == batch().to_list()
+
+
+def test_a_wrong_name_is_told_the_right_ones():
+    batch = Batch({"label": np.arange(3), "score": np.arange(3)})
+    with pytest.raises(KeyError, match="no column 'lable': there are label, score"):
+        batch["lable"]
+    with pytest.raises(TypeError, match=r"batch.row\(index\)"):
+        batch[0]
+    with pytest.raises(TypeError, match=r"batch.take\(rows\)"):
+        batch[:2]
+
+
+def test_a_column_that_is_no_array_names_what_makes_one():
+    batch = collate([{"tokens": [1], "name": "a"}, {"tokens": [1, 2], "name": "b"}])
+    with pytest.raises(TypeError, match=r"Ragged is no array: convert it with to_padded\(\) or to_list\(\)"):
+        np.asarray(batch["tokens"])
+    with pytest.raises(TypeError, match=r"to_numpy\(\) or to_list\(\)"):
+        np.asarray(batch["name"])

@@ -316,3 +316,24 @@ def test_ranks_and_workers_part_the_records(shards):
 
 def test_counts_of_shards_are_those_of_the_files(shards):
     assert sum(COUNTS) == len(ps.Dataset(shards("members"), schema=SCHEMA))
+
+
+def test_a_line_says_what_it_is(written: Path):
+    ds = ps.Dataset(written / "train")
+    assert repr(ds) == f"<Dataset of 3 files, 20 records: {', '.join(SCHEMA)}>"
+    steps = repr(ds.shuffle(7).map(ids).batch(4)).rpartition("; ")[2]
+    assert steps == "shuffle(7), map(ids), batch(4)>"
+    assert repr(ds.zip(ds.take(3))) == "<Dataset of zip([], [range(0, 3, 1)])>"
+    assert repr(iter(ds)).startswith("<epoch 0, 0 elements given, of <Dataset of 3 files")
+
+
+def test_columns_are_a_list_of_names_that_are_there(written: Path):
+    with pytest.raises(TypeError, match=r"\['id'\]"):
+        ps.Dataset(written / "train", columns="id")
+    with pytest.raises(ps.SchemaError, match="no feature 'it'"):
+        ps.Dataset(written / "train", columns=["it"])
+
+
+def test_examples_cannot_be_taken_apart(written: Path):
+    with pytest.raises(TypeError, match="takes batches apart"):
+        next(iter(ps.Dataset(written / "train").unbatch()))

@@ -89,3 +89,8 @@ def test_errors_come_where_they_belong(dataset: ps.Dataset):
     assert [next(batches), next(batches)] == [0, 0]
     with pytest.raises(ValueError, match="the third"):
         next(batches)
+
+
+def test_a_feed_is_of_a_data_set():
+    with pytest.raises(TypeError, match=r"a feed gives out a ps\.Dataset, not str"):
+        Feed("data/train", lambda element: element, ahead=1)  # type: ignore[arg-type]

@@ -217,3 +217,9 @@ def test_numpy_dtype_of_text_is_refused() -> None:
     assert Feature("float16").numpy_dtype == np.float16
     with pytest.raises(SchemaError, match="no NumPy dtype"):
         _ = Feature("str").numpy_dtype
+
+
+@pytest.mark.parametrize(("name", "ours"), [("int", "int64"), ("float", "float32"), ("string", "str")])
+def test_names_of_others_are_led_to_ours(name: str, ours: str):
+    with pytest.raises(SchemaError, match=f'did you mean "{ours}"'):
+        Feature(name)

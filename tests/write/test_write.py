@@ -239,3 +239,36 @@ def test_urls(tmp_path: Path):
     manifest = ps.write("memory://folder/data", iter(ROWS), shards=2, replace=True)
     assert manifest.verify("memory://folder") == []  # the third shard is gone
     assert sorted(values("memory://folder", manifest)) == list(range(1000))
+
+
+def test_masked_rows_are_absent(tmp_path: Path):
+    ps.write(tmp_path / "x", {"x": np.ma.array([1, 2, 3], mask=[False, True, False])})
+    assert [row["x"] for row in ps.Dataset(tmp_path / "x")] == [1, None, 3]
+
+
+def test_a_structured_array_has_columns(tmp_path: Path):
+    ps.write(tmp_path / "x", np.array([(1, 0.5), (2, 1.5)], [("a", "i4"), ("b", "f4")]))
+    assert ps.Dataset(tmp_path / "x")[1] == {"a": 2, "b": 1.5}
+
+
+@pytest.mark.parametrize("values", [np.arange(3), pa.array([1, 2])], ids=["array", "arrow"])
+def test_values_without_a_name_are_refused(tmp_path: Path, values: object):
+    with pytest.raises(TypeError, match=r'write {"name": values}'):
+        ps.write(tmp_path / "x", values)
+
+
+def test_a_path_is_no_image(tmp_path: Path):
+    schema = ps.Schema({"image": ps.Feature("uint8", (None, None, 3), encoding="jpeg")})
+    with pytest.raises(ps.SchemaError, match=r'expected an image.*found str: row 0, feature "image"'):
+        ps.write(tmp_path / "x", [{"image": "picture.jpg"}], schema=schema)
+
+
+def test_a_schema_is_a_schema(tmp_path: Path):
+    for use in (lambda: ps.write(tmp_path / "x", {"a": [1]}, schema={"a": int}), lambda: ps.Encoder({"a": int})):
+        with pytest.raises(TypeError, match=r"such as ps\.Schema"):
+            use()
+
+
+def test_what_is_written_is_said_in_one_line(tmp_path: Path):
+    manifest = ps.write(tmp_path / "x", {"a": [1, 2], "b": [1, 2]}, shards=2)
+    assert repr(manifest) == "<Manifest of 2 records in 2 shards, 84 bytes: a, b>"

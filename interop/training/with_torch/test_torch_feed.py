@@ -101,3 +101,11 @@ def test_an_error_of_the_data_reaches_the_loop(dataset: ps.Dataset):
 
     with pytest.raises(ValueError, match="no such batch"):
         next(iter(feeds.feed(dataset.batch(10).map(fail))))
+
+
+def test_images_of_unequal_sizes_are_a_list_of_tensors():
+    images = np.empty(2, object)
+    images[:] = [np.zeros((2, 3, 3), np.uint8), np.ones((4, 1, 3), np.uint8)]
+    tensors = feeds.convert({"image": images})["image"]
+    assert [tuple(tensor.shape) for tensor in tensors] == [(2, 3, 3), (4, 1, 3)]
+    assert tensors[1].dtype == torch.uint8

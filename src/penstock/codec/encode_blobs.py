@@ -62,6 +62,8 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
         if not data.startswith(_SIGNATURES.get(feature.encoding, b"")):
             raise RowFault(0, f"expected the bytes of a {feature.encoding} file, found others")
         return data
+    if isinstance(value, str) and feature.encoding != "tensor":
+        raise RowFault(0, f"expected an image, as an array or as the bytes of a {feature.encoding} file, found str")
     text = feature.dtype in TEXT
     array = np.asarray(value, object) if text else as_array(value)
     if type(value) is float or isinstance(value, list | tuple):

@@ -12,7 +12,7 @@ from penstock import _core
 from penstock.codec.blobs import is_blob
 from penstock.codec.encode_blobs import encode_blobs
 from penstock.codec.encode_rows import gather
-from penstock.codec.encode_values import Float64, convert_array, found_type, shape_text
+from penstock.codec.encode_values import Float64, convert_array, found_type, shape_text, unmasked
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Column, Nullable, Ragged
 from penstock.columns.column import describe
@@ -66,6 +66,8 @@ def _as_column(values: Any, feature: Feature, sequence: bool, float64: Float64 |
         return gather(list(values), feature, sequence=sequence, float64=float64)
     if isinstance(values, np.ndarray) and values.dtype.kind in _OBJECTS:
         return gather(values.tolist(), feature, sequence=sequence, float64=float64)
+    if isinstance(values, np.ma.MaskedArray):
+        return unmasked(values)
     strings = values.values if isinstance(values, Nullable) else values
     if isinstance(strings, BytesColumn) and feature.encoding == "raw":
         return gather(values.to_list(), feature, sequence=sequence, float64=float64)

@@ -17,6 +17,8 @@ from penstock.schema.feature import Shape
 _PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float32", str: "str", bytes: "bytes"}
 _PYTHON |= {bytearray: "bytes", memoryview: "bytes"}
 
+_CONVERT = "convert it to numbers, str or bytes"
+
 
 def infer_from_columns(columns: Batch | Mapping[str, Any], float64: Float64 | None) -> Schema:
     """Draw a schema from whole columns."""
@@ -77,7 +79,7 @@ def _look_at_rows(name: str, values: Iterable[Any]) -> _Seen:
         try:
             seen = _merge(seen, _look(value))
         except _Clash as clash:
-            raise SchemaError(f'{clash}, which one feature does not hold: row {row}, feature "{name}"') from None
+            raise SchemaError(f'{clash}: row {row}, feature "{name}"') from None
     return seen._replace(optional=optional)
 
 
@@ -92,10 +94,11 @@ def _look(value: Any) -> _Seen:
     try:
         array = as_array(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise _Clash(f"found {kind.__name__} ({error})") from None
+        raise _Clash(f"found {kind.__name__}, which no feature holds: {error}") from None
     if array.dtype.kind in "OSUT":
         if not array.ndim:
-            raise _Clash(f"found {kind.__name__}")
+            way = "give each of its items a name of its own" if isinstance(value, Mapping) else _CONVERT
+            raise _Clash(f"found {kind.__name__}, which no feature holds: {way}")
         inner = _look(array.tolist())
         return inner._replace(shape=array.shape) if len(inner.shape) <= array.ndim else inner
     return _Seen(array.dtype.name, array.shape, weak=False)
@@ -109,7 +112,7 @@ def _look_into(value: list[Any] | tuple[Any, ...]) -> _Seen:
     inner = _Seen(open=True)
     for item in items:
         if item is None:
-            raise _Clash("found None inside a list")
+            raise _Clash("found None inside a list, which no feature holds")
         inner = _merge(inner, _look(item))
     return inner._replace(shape=(len(value), *inner.shape))
 
@@ -117,7 +120,9 @@ def _look_into(value: list[Any] | tuple[Any, ...]) -> _Seen:
 def _merge(a: _Seen, b: _Seen) -> _Seen:
     short, long = sorted((a, b), key=lambda seen: len(seen.shape))
     if len(short.shape) < len(long.shape) and not short.open:
-        raise _Clash(f"found values of {len(short.shape)} and of {len(long.shape)} dimensions")
+        raise _Clash(
+            f"found values of {len(short.shape)} and of {len(long.shape)} dimensions, which one feature does not hold"
+        )
     shape = tuple(
         size if position >= len(short.shape) or short.shape[position] == size else None
         for position, size in enumerate(long.shape)
@@ -130,7 +135,7 @@ def _merge_dtypes(a: _Seen, b: _Seen) -> tuple[str | None, Shape, bool]:
     if a.dtype is None or b.dtype is None or a.dtype == b.dtype:
         weak = a.weak and b.weak if a.dtype == b.dtype else (b if a.dtype is None else a).weak
         return a.dtype or b.dtype, (), weak
-    clash = _Clash(f"found {a.dtype} and {b.dtype}")
+    clash = _Clash(f"found {a.dtype} and {b.dtype}, which one feature does not hold")
     if a.dtype in TEXT or b.dtype in TEXT:
         raise clash
     if a.weak and b.weak:
@@ -163,7 +168,9 @@ def _feature(seen: _Seen, float64: Float64 | None) -> Feature:
     if dtype is None:
         raise SchemaError("the values are all None or empty, which tells no dtype: pass a schema")
     if dtype not in DTYPES:
-        raise SchemaError(f"the dtype {dtype} cannot be stored: convert it first")
+        is_time = dtype.startswith(("datetime64", "timedelta64"))
+        way = '.astype("int64") makes integers of it, .astype(str) text' if is_time else _CONVERT
+        raise SchemaError(f"the dtype {dtype} cannot be stored: {way}")
     several = shape.count(None) > 1
     if dtype == "float64":
         if float64 is None:

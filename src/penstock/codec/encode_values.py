@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.row_fault import RowFault
+from penstock.columns import Nullable
 from penstock.schema.dtype import FLOATS, INTEGERS, numpy_dtype
 
 Float64: TypeAlias = Literal["float32", "raw"]
@@ -23,6 +24,8 @@ _WHOLE_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 def as_array(value: Any) -> NDArray[Any]:
     """Answer any array-like as a NumPy array: torch and JAX tensors, images, numbers and sequences of them."""
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray) and value.mask.any():
+            raise TypeError("what is masked would be lost: write None in its place, or .filled(value)")
         return value
     if hasattr(value, "detach") and hasattr(value, "cpu"):  # torch: wherever it is, and whatever it is part of
         value = value.detach().cpu()
@@ -30,6 +33,13 @@ def as_array(value: Any) -> NDArray[Any]:
             bits: NDArray[Any] = value.view(_torch_int16(value)).numpy()
             return bits.view(numpy_dtype("bfloat16"))
     return np.asarray(value)
+
+
+def unmasked(column: np.ma.MaskedArray[Any, Any]) -> NDArray[Any] | Nullable:
+    """Answer a masked array as a column: rows that are masked are absent."""
+    if column.ndim > 1 or not np.ma.is_masked(column):
+        return as_array(column).view(np.ndarray)
+    return Nullable(column.data, ~np.ma.getmaskarray(column))
 
 
 def convert_array(array: NDArray[Any], dtype: str, float64: Float64 | None) -> NDArray[Any]:

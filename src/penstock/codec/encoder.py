@@ -49,6 +49,8 @@ class Encoder:
     def __init__(self, schema: Schema, *, float64: Float64 | None = None) -> None:
         if float64 not in (None, "float32", "raw"):
             raise ValueError(f'float64 is "float32" or "raw", not {float64!r}')
+        if not isinstance(schema, Schema):
+            raise TypeError(f"schema is a Schema, such as ps.Schema({{'label': int}}), not {type(schema).__name__}")
         self._schema = schema
         self._float64 = float64
         self._names = list(schema)

@@ -65,6 +65,8 @@ def _column(array: Any) -> AnyColumn:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
+        if pa.types.is_string_view(array.type.value_type):  # categories of Polars, which pyarrow does not decode
+            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
         array = array.dictionary_decode()
     values = _values(array)
     if array.null_count:

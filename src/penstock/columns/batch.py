@@ -72,7 +72,12 @@ class Batch:
         return Batch({name: column.copy() for name, column in self._columns.items()}, num_rows=self._num_rows)
 
     def __getitem__(self, name: str) -> AnyColumn:
-        return self._columns[name]
+        try:
+            return self._columns[name]
+        except (KeyError, TypeError):
+            if not isinstance(name, str):
+                raise TypeError("columns go by name; rows are batch.row(index) and batch.take(rows)") from None
+            raise KeyError(f"no column {name!r}: there are {', '.join(self._columns)}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

@@ -88,7 +88,8 @@ class Column(ABC):
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
         # NumPy would read any sequence as an array, and what comes out would depend on the values.
-        raise TypeError(f"{type(self).__name__} is no array: convert it with one of its methods")
+        ways = [f"{way}()" for way in ("to_numpy", "to_padded", "fill", "to_list") if hasattr(self, way)]
+        raise TypeError(f"{type(self).__name__} is no array: convert it with {' or '.join(ways)}")
 
     def __arrow_c_schema__(self) -> object:
         return _core.arrow_schema(self.arrow_node())

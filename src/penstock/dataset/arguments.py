@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -32,6 +32,13 @@ def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.i
     if wrong.any():
         raise IndexError(f"element {given[wrong][0]} of a data set of {length}")
     return positions
+
+
+def names_in(columns: Iterable[str]) -> tuple[str, ...]:
+    """Answer names of columns; one that stands alone would be taken for a list of letters."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns are a list of names: [{columns!r}]")
+    return tuple(columns)
 
 
 def check_at_least(name: str, value: int, least: int) -> None:

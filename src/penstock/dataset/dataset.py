@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.codec.decoder import Allocate
 from penstock.dataset import stages
 from penstock.dataset.access import element_at, elements_at, record_at, records_at
-from penstock.dataset.arguments import check_at_least, position_in, positions_in
+from penstock.dataset.arguments import check_at_least, names_in, position_in, positions_in
 from penstock.dataset.caching import cache_stage, is_in_memory
 from penstock.dataset.found import open_source
 from penstock.dataset.iterator import DatasetIterator
@@ -39,6 +39,7 @@ from penstock.dataset.reads import Reads
 from penstock.dataset.source.shards import Reading
 from penstock.dataset.source.source import OnError
 from penstock.dataset.stages.padding import Padding
+from penstock.dataset.summary import summary
 from penstock.files import StrPath
 from penstock.index import Where
 from penstock.schema import Schema
@@ -130,10 +131,7 @@ class Dataset:
         return length
 
     def __repr__(self) -> str:
-        start = self._pipeline.start
-        files = f"{len(self.files)} files" if len(self.files) != 1 else self.files[0]
-        name = files if isinstance(start, Reads) else type(start).__name__.lower()
-        return f"<Dataset of {name}: {self._pipeline.describe()}>"
+        return f"<Dataset of {summary(self._pipeline)}>"
 
     # Random access.
 
@@ -173,7 +171,7 @@ class Dataset:
         reads = self._reads("select_columns()")
         if self._pipeline.stages:
             raise ValueError("select_columns() comes before map() and batch()")
-        return self._with_start(Reads(reads.source.with_columns(tuple(names)), reads.rows))
+        return self._with_start(Reads(reads.source.with_columns(names_in(names)), reads.rows))
 
     def with_memory(self, allocate: Allocate) -> Dataset:
         """Decode dense columns into memory that ``allocate(name, shape, dtype)`` makes: pinned or shared, say."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.beside import find_beside, is_file, load_schema
+from penstock.dataset.arguments import names_in
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
 from penstock.errors import ManifestError
@@ -26,8 +27,11 @@ def open_source(
     """Open the rows of what ``paths`` name; files are read when rows are."""
     found = find_data(paths)
     shards = Shards(found.files, reading, found.counts)
-    chosen = tuple(columns) if columns is not None else None
-    return Source(shards, schema if schema is not None else found.describe(on_error), chosen, on_error)
+    whole = schema if schema is not None else found.describe(on_error)
+    if not isinstance(whole, Schema):
+        raise TypeError(f"schema is a Schema, such as ps.Schema({{'label': int}}), not {type(whole).__name__}")
+    source = Source(shards, whole, None, on_error)
+    return source if columns is None else source.with_columns(names_in(columns))
 
 
 @dataclass(frozen=True)

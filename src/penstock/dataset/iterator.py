@@ -49,6 +49,9 @@ class DatasetIterator:
         """Which pass this is, counted from 0."""
         return self._epoch
 
+    def __repr__(self) -> str:
+        return f"<epoch {self._epoch}, {self.meter.elements} elements given, of {self._dataset!r}>"
+
     def __iter__(self) -> DatasetIterator:
         return self
 

@@ -10,13 +10,16 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codec.encode_values import as_array
+from penstock.codec.encode_values import as_array, unmasked
 from penstock.columns import Batch, Column, Nullable, batches_from_arrow, from_arrow
 from penstock.dataset_writer.framework_sources import open_framework_source
 from penstock.errors import import_extra
 
 Rows: TypeAlias = slice | NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, Any] | Batch
+
+
+_NAMELESS = 'a column has a name, and this {0} has none: write {{"name": values}}'
 
 
 class Table(Protocol):
@@ -58,7 +61,11 @@ class ArrowTable:
     """A table that speaks Arrow; it is converted piece by piece, so that one which is mapped need not fit memory."""
 
     def __init__(self, data: Any) -> None:
-        self._table = import_extra("pyarrow", "arrow", "writing Arrow data").table(data)
+        arrow = import_extra("pyarrow", "arrow", "writing Arrow data")
+        try:
+            self._table = arrow.table(data)
+        except arrow.ArrowInvalid:
+            raise TypeError(_NAMELESS.format(type(data).__name__)) from None
 
     @property
     def num_rows(self) -> int:
@@ -88,6 +95,10 @@ def open_source(data: Any) -> Table | Iterator[Any]:
         return ColumnTable(data)
     if _is_pandas(data):
         return ColumnTable(_from_pandas(data))
+    if isinstance(data, np.ndarray):
+        if data.dtype.names is None:
+            raise TypeError(_NAMELESS.format("array"))
+        return ColumnTable({name: data[name] for name in data.dtype.names})
     if (stream := open_framework_source(data)) is not None:
         return stream
     if is_arrow(data):
@@ -128,6 +139,8 @@ def _as_column(name: str, values: Any) -> Any:
         return list(values)
     if is_arrow(values) and not isinstance(values, np.ndarray):
         return from_arrow(import_extra("pyarrow", "arrow", "writing Arrow data").table({name: values}))[name]
+    if isinstance(values, np.ma.MaskedArray):
+        return unmasked(values)
     array = as_array(values)
     if array.ndim == 0:
         raise TypeError(f"a column has rows, found {type(values).__name__}: column {name!r}")

@@ -28,8 +28,8 @@ class Target:
         self._store, self._base = locate(path)
         kind = check(compression or "")
         _check_base(self._base)
-        if shards < 1:
-            raise ValueError(f"a data set has at least one shard, not {shards}")
+        if not isinstance(shards, int) or shards < 1:
+            raise ValueError(f"a data set has at least one shard, not {shards!r}")
         if not 0 <= level <= 9:
             raise ValueError(f"level must be from 0 to 9, not {level}")
         self._replace = replace

@@ -100,6 +100,10 @@ class Writer:
         self._closed = False
         self._manifest: Manifest | None = None
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return f"<Writer of {os.fspath(self._path)!r}, {self._written:,} rows written, {state}>"
+
     @property
     def manifest(self) -> Manifest:
         """What was written; known when the writer is closed."""
@@ -210,7 +214,9 @@ class Writer:
 
     def _infer(self) -> None:
         rows, self._first = self._first, []
-        self._start(infer_from_rows(rows, self._float64), f"the first {len(rows)} rows")
+        self._start(
+            infer_from_rows(rows, self._float64), f"the first {len(rows)} rows" if len(rows) > 1 else "the first row"
+        )
         self.write_rows(rows)
 
     def _start(self, schema: Schema, inferred_from: str = "") -> None:

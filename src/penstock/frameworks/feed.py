@@ -35,6 +35,8 @@ class Feed:
     """
 
     def __init__(self, dataset: Dataset, place: Place, *, arrive: Place = lambda placed: placed, ahead: int) -> None:
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"a feed gives out a ps.Dataset, not {type(dataset).__name__}")
         if ahead < 0:
             raise ValueError(f"ahead is 0 or more, not {ahead}")
         self._dataset = dataset
@@ -46,6 +48,9 @@ class Feed:
 
     def __len__(self) -> int:
         return len(self._dataset)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._dataset!r})"
 
     def __iter__(self) -> Generator[Any, None, None]:
         return self.passing(self._place)

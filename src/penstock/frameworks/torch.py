@@ -181,6 +181,8 @@ def _leaf(value: Any, ragged: RaggedAs, move: Move) -> Any:
         return value.to_list()
     if isinstance(value, Ragged):
         return _ragged_leaf(value, ragged, move)
+    if isinstance(value, np.ndarray) and value.dtype == object:  # images of unequal sizes
+        return [_leaf(row, ragged, move) for row in value]
     return move(_tensor(np.asarray(value))) if is_numeric(value) else value
 
 

@@ -20,13 +20,17 @@ DTYPES: frozenset[str] = TEXT | INTEGERS | FLOATS | {"bool"}
 
 _PYTHON_TYPES: dict[object, str] = {bytes: "bytes", str: "str", bool: "bool", int: "int64", float: "float32"}
 
+# What others call them.
+_ELSEWHERE = {"int": "int64", "long": "int64", "float": "float32", "double": "float64", "half": "float16"}
+_ELSEWHERE |= {"string": "str", "text": "str", "binary": "bytes", "boolean": "bool"}
+
 
 def canonical_dtype(dtype: object) -> str:
     """Answer the canonical name of ``dtype``: a name, a Python type, or anything that NumPy takes for a dtype."""
     if isinstance(dtype, str):
         if dtype in DTYPES:
             return dtype
-        close = difflib.get_close_matches(dtype, sorted(DTYPES), 1)
+        close = [_ELSEWHERE[dtype]] if dtype in _ELSEWHERE else difflib.get_close_matches(dtype, sorted(DTYPES), 1)
         hint = f'did you mean "{close[0]}"?' if close else f"one of {', '.join(sorted(DTYPES))}"
         raise SchemaError(f"unknown dtype {dtype[:40]!r}: {hint}")
     if isinstance(dtype, type) and dtype in _PYTHON_TYPES:

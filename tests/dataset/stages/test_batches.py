@@ -8,10 +8,11 @@ from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.columns import Ragged
+from penstock.columns import Batch, Ragged
 from penstock.dataset.block import Block
 from penstock.dataset.order import Keys
 from penstock.dataset.stages import Batched, Packed, Pad
+from penstock.dataset.stages.padding import padded as pad_batch
 
 
 @relaxed
@@ -107,3 +108,13 @@ def test_rows_that_do_not_fit_together_are_refused():
 def test_a_batch_has_elements():
     with pytest.raises(ValueError, match="one element or more"):
         Batched(0)
+
+
+def test_images_of_unequal_sizes_are_padded_on_all_sides():
+    images = np.empty(2, object)
+    images[:] = [np.ones((2, 3, 1), np.uint8), np.ones((4, 1, 1), np.uint8)]
+    batch = Batch({"image": images})
+    whole = pad_batch(batch, True)["image"]
+    assert whole.shape == (2, 4, 3, 1)
+    assert whole[..., 0].tolist() == [[[1] * 3] * 2 + [[0] * 3] * 2, [[1, 0, 0]] * 4]
+    assert pad_batch(batch, {"image": Pad(9, (1, None))})["image"][..., 0].tolist() == [[[1, 1, 1]], [[1, 9, 9]]]

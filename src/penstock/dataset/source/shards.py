@@ -66,6 +66,12 @@ class Shards:
             return self._told
         return tuple(index.records for index in self.indexes)
 
+    @property
+    def known_rows(self) -> int | None:
+        """The rows of all files, where nothing has to be read for it."""
+        told = self._told is not None and not self.reading.salvage
+        return sum(self.counts) if told or self.indexed else None
+
     @cached_property
     def starts(self) -> Ints:
         """The first row of each file, and how many rows there are."""

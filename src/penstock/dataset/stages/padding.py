@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.columns import AnyColumn, Batch, Nullable, Ragged
 from penstock.columns.column import pad as pad_column
@@ -34,7 +35,7 @@ def padded(batch: Any, padding: Padding) -> Any:
     if not isinstance(batch, Batch):
         raise TypeError(f"columns are padded by name, and the elements are no dicts: {type(batch).__name__}")
     if padding is True:
-        padding = {name: Pad() for name, column in batch.items() if _is_ragged(column)}
+        padding = {name: Pad() for name, column in batch.items() if _is_ragged(column) or _holds_arrays(column)}
     missing = [name for name in padding if name not in batch]
     if missing:
         raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch)}")
@@ -50,9 +51,31 @@ def _is_ragged(column: AnyColumn) -> bool:
     return isinstance(column.values if isinstance(column, Nullable) else column, Ragged)
 
 
+def _holds_arrays(column: AnyColumn) -> bool:
+    """Whether the rows are arrays that differ in more than their first dimension, such as images."""
+    if not isinstance(column, np.ndarray) or column.dtype != object or not len(column):
+        return False
+    return isinstance(column[0], np.ndarray)
+
+
+def _padded_arrays(rows: NDArray[Any], value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
+    if len({row.ndim for row in rows}) > 1:
+        raise ValueError("rows that are padded have the same number of dimensions")
+    longest = np.max([row.shape for row in rows], axis=0).tolist()
+    asked = [*lengths, *[None] * len(longest)]
+    sizes = [most if size is None else size for size, most in zip(asked, longest, strict=False)]
+    column = np.full((len(rows), *sizes), value, rows[0].dtype)
+    for target, row in zip(column, rows, strict=True):
+        part = row[tuple(map(slice, sizes))]
+        target[tuple(map(slice, part.shape))] = part
+    return column
+
+
 def _padded(column: AnyColumn, pad: Any) -> AnyColumn:
     value, length = pad if isinstance(pad, Pad) else (pad, None)
     lengths = list(length) if isinstance(length, Sequence) else [length]
+    if isinstance(column, np.ndarray) and _holds_arrays(column):
+        return _padded_arrays(column, 0 if value is None else value, lengths)
     if isinstance(column, np.ndarray) and column.ndim > 1:
         # Rows of unequal length that happen to be of one length here are padded like those of other batches.
         rows, width = column.shape[:2]

@@ -28,6 +28,8 @@ class Unbatched(Stage):
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
+                if isinstance(block.elements, Batch):
+                    raise TypeError("unbatch() takes batches apart, and these elements are examples")
                 parts = [_rows(batch) for batch in block.elements]
                 lengths = np.array([part.num_rows if isinstance(part, Batch) else len(part) for part in parts])
                 if lengths.any():

@@ -1,0 +1,40 @@
+"""A data set in one line, for whoever looks at it in a notebook; nothing is read for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.dataset.pipeline import Pipeline
+from penstock.dataset.reads import Reads
+
+_COLUMNS_SHOWN = 8
+
+
+def summary(pipeline: Pipeline) -> str:
+    """Say which files, what is in them, and what is done to them: "4 files, 60 records: image, label; shuffle(7)"."""
+    steps = _steps(pipeline.describe())
+    start = pipeline.start
+    if not isinstance(start, Reads):
+        return steps
+    shards, names = start.source.shards, list(start.source.schema)
+    files = shards.paths[0] if len(shards.paths) == 1 else f"{len(shards.paths)} files"
+    records = "" if shards.known_rows is None else f", {shards.known_rows:,} records"
+    more = [f"and {len(names) - _COLUMNS_SHOWN} more"] if len(names) > _COLUMNS_SHOWN else []
+    return f"{files}{records}: {', '.join(names[:_COLUMNS_SHOWN] + more)}" + (f"; {steps}" if steps else "")
+
+
+def _steps(described: list[Any]) -> str:
+    shown, batch = [], ""
+    for what, *details in described:
+        arguments = ", ".join(_argument(detail) for detail in details if detail is not None and detail is not False)
+        if what == "batch" and any(step[0] == "pack" for step in described):
+            batch = f"batch({arguments})"  # rows are read as batches, which is no business of who looks
+        else:
+            shown.append(batch if what == "pack" else f"{what}({arguments})")
+    return ", ".join(shown)
+
+
+def _argument(detail: Any) -> str:
+    if isinstance(detail, list) and all(isinstance(step, list) for step in detail):
+        return f"[{_steps(detail)}]"
+    return detail.rpartition(".")[2] if isinstance(detail, str) else str(detail)
