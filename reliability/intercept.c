@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -181,6 +182,19 @@ static ssize_t write_at(int descriptor, const void* data, size_t size, off_t off
 ssize_t write(int descriptor, const void* data, size_t size) {
   if (!is_watched(descriptor)) return syscall(SYS_write, descriptor, data, size);
   return write_at(descriptor, data, size, 0, 0);
+}
+ssize_t writev(int descriptor, const struct iovec* parts, int count) {
+  if (!is_watched(descriptor)) return syscall(SYS_writev, descriptor, parts, count);
+  size_t size = 0;
+  for (int i = 0; i < count; ++i) size += parts[i].iov_len;
+  char* all = malloc(size);
+  size = 0;
+  for (int i = 0; i < count; size += parts[i++].iov_len) memcpy(all + size, parts[i].iov_base, parts[i].iov_len);
+  const ssize_t written = write_at(descriptor, all, size, 0, 0);
+  const int saved = errno;
+  free(all);
+  errno = saved;
+  return written;
 }
 ssize_t pwrite(int descriptor, const void* data, size_t size, off_t offset) {
   if (!is_watched(descriptor)) return syscall(SYS_pwrite64, descriptor, data, size, offset);

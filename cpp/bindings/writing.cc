@@ -6,7 +6,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/guarded_frames.h"
-#include "core/crc32c/crc32c.h"
+#include "core/frame.h"
 #include "io/file_writer.h"
 
 namespace penstock::bindings {
@@ -110,10 +110,7 @@ void bind_writing(nb::module_& m) {
       .def(
           "crc32c",
           [](GuardedFrames& guarded, std::uint32_t crc) {
-            guarded.alone([&](FrameBuffer& frames) {
-              const auto bytes = frames.bytes();
-              crc = crc32c_extend(crc, bytes.data(), bytes.size());
-            });
+            guarded.alone([&](FrameBuffer& frames) { crc = crc32c_of_frames(crc, frames.bytes()); });
             return crc;
           },
           nb::arg("crc") = 0, "CRC32C of the bytes of all frames, continuing from ``crc``.")
@@ -157,7 +154,7 @@ void bind_writing(nb::module_& m) {
               const nb::gil_scoped_release release;
               std::memcpy(buffer->data(), bytes.data(), bytes.size());
             }
-            submit(writer, {buffer, bytes.size(), bytes.size()});
+            submit(writer, {buffer, bytes.size()});
           },
           nb::arg("data"), "Copy a bytes-like object and write it.")
       .def("drain", &drain, "Wait until everything is with the operating system.")

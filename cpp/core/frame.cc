@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/bytes.h"
+#include "core/crc32c/combine.h"
 #include "core/crc32c/crc32c.h"
 
 namespace penstock {
@@ -67,9 +68,49 @@ void write_header(std::byte* out, std::uint64_t length) {
   store_le32(out + 8, mask_crc(crc32c(out, 8)));
 }
 
+void copy_payload(std::byte* frame, std::span<const std::byte> payload) {
+  // Piece by piece, so that the checksum finds in the nearest cache what was just copied.
+  constexpr std::size_t kPiece = std::size_t{16} << 10;
+  std::byte* out = frame + kHeaderBytes;
+  std::uint32_t crc = 0;
+  while (!payload.empty()) {
+    const std::size_t size = payload.size() < kPiece ? payload.size() : kPiece;
+    std::memcpy(out, payload.data(), size);
+    crc = crc32c_extend(crc, out, size);
+    out += size;
+    payload = payload.subspan(size);
+  }
+  store_le32(out, mask_crc(crc));
+}
+
 void write_footer(std::byte* frame, std::size_t length) {
   const std::byte* payload = frame + kHeaderBytes;
   store_le32(frame + kHeaderBytes + length, mask_crc(crc32c(payload, length)));
+}
+
+std::uint32_t crc32c_of_frames(std::uint32_t crc, std::span<const std::byte> frames) {
+  // A power costs some multiplications, which are as dear as reading a payload of this size. Many files have payloads
+  // of one size, so that the power is there already.
+  constexpr std::size_t kLong = std::size_t{2} << 10;
+  std::size_t length_of_power = 0;
+  std::uint32_t power = 0;
+  const std::byte* unread = frames.data();
+  const std::byte* end = frames.data() + frames.size();
+  for (const std::byte* frame = unread; frame != end;) {
+    const auto length = static_cast<std::size_t>(load_le64(frame));
+    const std::byte* payload = frame + kHeaderBytes;
+    frame += kFrameOverhead + length;
+    if (length < kLong) continue;
+    if (length != length_of_power) {
+      power = crc32c_power(length);
+      length_of_power = length;
+    }
+    const std::byte* footer = payload + length;
+    crc = crc32c_extend(crc, unread, static_cast<std::size_t>(payload - unread));
+    crc = crc32c_of_both(crc, unmask_crc(load_le32(footer)), power);
+    unread = footer;
+  }
+  return crc32c_extend(crc, unread, static_cast<std::size_t>(end - unread));
 }
 
 }  // namespace penstock

@@ -84,4 +84,11 @@ void write_header(std::byte* out, std::uint64_t length);
 // Writes the checksum behind a payload of `length` bytes that already stands behind the header at `frame`.
 void write_footer(std::byte* frame, std::size_t length);
 
+// Copies a payload behind the header at `frame`, and its checksum behind that. The checksum is of the copy.
+void copy_payload(std::byte* frame, std::span<const std::byte> payload);
+
+// The CRC32C of all bytes of sound frames, continuing from `crc`. Long payloads are not read again: their checksums
+// stand behind them.
+std::uint32_t crc32c_of_frames(std::uint32_t crc, std::span<const std::byte> frames);
+
 }  // namespace penstock

@@ -1,18 +1,13 @@
 // Frames on their way out: payloads are appended, framed bytes are taken in one piece.
-//
-// The checksums of payloads are written last, so that another thread can do it: the one that hands the bytes to the
-// operating system, which reads them anyway.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <utility>
 
 #include "core/buffer.h"
-#include "core/bytes.h"
 #include "core/frame.h"
 
 namespace penstock {
@@ -21,25 +16,14 @@ namespace penstock {
 struct Frames {
   SharedBuffer buffer;
   std::size_t size = 0;
-  std::size_t sealed = 0;  // up to here, payloads have their checksums
-
-  void seal() {
-    while (sealed < size) {
-      std::byte* frame = buffer->data() + sealed;
-      const auto length = static_cast<std::size_t>(load_le64(frame));
-      write_footer(frame, length);
-      sealed += kFrameOverhead + length;
-    }
-  }
 };
 
 class FrameBuffer {
  public:
   void append(std::span<const std::byte> payload) {
-    append_written(payload.size(), [&](std::byte* out) {
-      if (!payload.empty()) std::memcpy(out, payload.data(), payload.size());
-      return true;
-    });
+    std::byte* frame = next_frame(payload.size());
+    copy_payload(frame, payload);
+    add_frame(payload.size());
   }
 
   // Frames a payload of `size` bytes that write(out) puts in place. It may scribble on kSlack bytes behind them; where
@@ -47,19 +31,14 @@ class FrameBuffer {
   static constexpr std::size_t kSlack = 16;
   template <typename Write>
   bool append_written(std::size_t size, Write&& write) {
-    reserve(kFrameOverhead + size + kSlack);
-    std::byte* frame = frames_.buffer->data() + frames_.size;
-    write_header(frame, size);
+    std::byte* frame = next_frame(size);
     if (!write(frame + kHeaderBytes)) return false;
-    frames_.size += kFrameOverhead + size;
-    ++count_;
+    write_footer(frame, size);
+    add_frame(size);
     return true;
   }
 
-  std::span<const std::byte> bytes() {
-    frames_.seal();
-    return {frames_.buffer ? frames_.buffer->data() : nullptr, frames_.size};
-  }
+  std::span<const std::byte> bytes() const { return {frames_.buffer ? frames_.buffer->data() : nullptr, frames_.size}; }
   std::size_t size() const { return frames_.size; }
   std::size_t count() const { return count_; }
 
@@ -72,6 +51,19 @@ class FrameBuffer {
  private:
   // Frames are taken at about 1 MiB: with this much room at the start, a buffer rarely grows.
   static constexpr std::size_t kFirstCapacity = (std::size_t{1} << 20) + (std::size_t{1} << 17);
+
+  // Makes room for a frame, and writes its header.
+  std::byte* next_frame(std::size_t size) {
+    reserve(kFrameOverhead + size + kSlack);
+    std::byte* frame = frames_.buffer->data() + frames_.size;
+    write_header(frame, size);
+    return frame;
+  }
+
+  void add_frame(std::size_t size) {
+    frames_.size += kFrameOverhead + size;
+    ++count_;
+  }
 
   void reserve(std::size_t more) {
     const std::size_t size = frames_.size;

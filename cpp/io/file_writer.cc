@@ -1,6 +1,5 @@
 #include "io/file_writer.h"
 
-#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -9,76 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "io/output.h"
 #include "io/process.h"
-
-#ifdef _WIN32
-#include <io.h>
-#else
-#include <fcntl.h>
-#include <unistd.h>
-#endif
 
 namespace penstock {
 namespace {
-
-// Most bytes for one call: well below what any system refuses.
-constexpr std::size_t kMostPerCall = std::size_t{1} << 30;
-
-long long write_some(int descriptor, const std::byte* data, std::size_t size) {
-#ifdef _WIN32
-  return ::_write(descriptor, data, static_cast<unsigned>(size));
-#else
-  return ::write(descriptor, data, size);
-#endif
-}
-
-// Answers an errno, or 0.
-int write_all(int descriptor, const std::byte* data, std::size_t size) {
-  while (size > 0) {
-    const long long n = write_some(descriptor, data, size < kMostPerCall ? size : kMostPerCall);
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return errno;
-    }
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return 0;
-}
-
-int sync_to_disk(int descriptor) {
-#ifdef _WIN32
-  return ::_commit(descriptor) == 0 ? 0 : errno;
-#else
-#ifdef F_FULLFSYNC
-  // On macOS fsync() leaves the bytes in the drive's cache. Not every file system knows this call.
-  if (::fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
-#endif
-  while (::fsync(descriptor) != 0)
-    if (errno != EINTR) return errno;
-  return 0;
-#endif
-}
-
-int copy_of(int descriptor) {
-#ifdef _WIN32
-  const int copy = ::_dup(descriptor);
-#else
-  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-#endif
-  if (copy < 0) throw std::system_error(errno, std::generic_category());
-  return copy;
-}
-
-// Answers an errno, or 0. On some file systems this is where a full disk is first told of, and to whoever closes first.
-int close_copy(int descriptor) {
-#ifdef _WIN32
-  const int result = ::_close(descriptor);
-#else
-  const int result = ::close(descriptor);
-#endif
-  return result == 0 || errno == EINTR ? 0 : errno;  // closed it is, interrupted or not
-}
 
 constexpr std::size_t kMostWaiting = 2;
 
@@ -88,31 +22,32 @@ constexpr std::chrono::milliseconds kLastPatience{500};
 }  // namespace
 
 struct FileWriter::State {
-  explicit State(int fd) : descriptor(copy_of(fd)) {}
-  ~State() {
-    if (descriptor >= 0) close_copy(descriptor);
-  }
+  explicit State(int descriptor) : output(descriptor) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
   void work() {
     std::unique_lock lock(mutex);
     for (;;) {
-      changed.wait(lock, [&] { return stop || !waiting.empty(); });
-      if (waiting.empty()) break;
-      Frames next = std::move(waiting.front());
-      waiting.pop_front();
-      writing = true;
+      changed.wait(lock, [&] { return stop || urgent || !waiting.empty(); });
+      if (waiting.empty() && settled) break;
+      Frames next;
+      if (!waiting.empty()) {
+        next = std::move(waiting.front());
+        waiting.pop_front();
+      }
+      const bool last = waiting.empty() && (urgent || stop);
       // After a failure the rest is dropped: bytes behind a gap would look like a file.
       const bool dropped = error != 0;
       lock.unlock();
       changed.notify_all();
-      if (!dropped) next.seal();
-      const int failed = dropped ? 0 : write_all(descriptor, next.buffer->data(), next.size);
-      next.buffer.reset();
+      int failed = 0;
+      if (!dropped && next.size != 0) failed = output.write(std::move(next));
+      if (!dropped && failed == 0 && last) failed = output.flush();
       lock.lock();
-      writing = false;
       if (failed != 0) error = failed;
+      settled = waiting.empty() && (last || error != 0);
+      if (settled) urgent = false;
       changed.notify_all();
     }
     ended = true;
@@ -127,12 +62,13 @@ struct FileWriter::State {
     if (owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
   }
 
-  int descriptor;  // the thread's alone while it runs
+  Output output;  // the thread's alone while there is something to write
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Frames> waiting;  // guarded by the mutex, as are the next four
-  bool writing = false;
+  std::deque<Frames> waiting;  // guarded by the mutex, as are the next five
+  bool settled = true;         // everything that was submitted is with the operating system, or lost
+  bool urgent = false;         // somebody waits for that
   bool stop = false;
   bool ended = false;
   int error = 0;
@@ -168,8 +104,8 @@ bool FileWriter::end_thread() {
 
 void FileWriter::close() {
   State& s = *state_;
-  if (s.owner != current_process() || !end_thread() || s.descriptor < 0) return;
-  const int failed = close_copy(std::exchange(s.descriptor, -1));
+  if (s.owner != current_process() || !end_thread()) return;
+  const int failed = s.output.close();
   const std::lock_guard lock(s.mutex);
   if (failed != 0 && s.error == 0) s.error = failed;
   s.raise_if_failed();
@@ -184,6 +120,7 @@ bool FileWriter::submit(const Frames& frames, std::chrono::milliseconds patience
   s.raise_if_failed();
   if (!s.thread.joinable()) s.thread = std::thread([state = state_] { state->work(); });
   s.waiting.push_back(frames);
+  s.settled = false;
   lock.unlock();
   s.changed.notify_all();
   return true;
@@ -193,7 +130,9 @@ bool FileWriter::drain(std::chrono::milliseconds patience) {
   State& s = *state_;
   s.check_process();
   std::unique_lock lock(s.mutex);
-  if (!s.changed.wait_for(lock, patience, [&] { return s.waiting.empty() && !s.writing; })) return false;
+  s.urgent = !s.settled;
+  s.changed.notify_all();
+  if (!s.changed.wait_for(lock, patience, [&] { return s.settled; })) return false;
   s.raise_if_failed();
   return true;
 }
@@ -201,7 +140,7 @@ bool FileWriter::drain(std::chrono::milliseconds patience) {
 void FileWriter::sync() {
   State& s = *state_;
   s.check_process();
-  const int failed = sync_to_disk(s.descriptor);
+  const int failed = s.output.sync();
   const std::lock_guard lock(s.mutex);
   if (failed != 0) s.error = failed;
   s.raise_if_failed();

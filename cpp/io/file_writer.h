@@ -1,5 +1,5 @@
 // Writes buffers to a file in order, on a thread of its own, so that framing the next buffer overlaps with the kernel's
-// copy of the last one; the thread computes the checksums of payloads, too.
+// copy of the last one.
 //
 // Errors are sticky: once a write has failed, every later call throws that error again. At most two buffers wait, so a
 // slow disk holds memory still. The thread starts with the first buffer. The descriptor stays its owner's: the thread
@@ -22,7 +22,7 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  // Takes over frames, and seals those that are not; false when two buffers still wait after `patience`.
+  // Takes over frames; false when two buffers still wait after `patience`.
   bool submit(const Frames& frames, std::chrono::milliseconds patience);
 
   // True when everything submitted is with the operating system; false after `patience`.

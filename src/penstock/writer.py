@@ -99,7 +99,7 @@ class RecordWriter:
         return self._count + self._frames.count
 
     def write(self, record: BytesLike) -> None:
-        """Write one record; it is in a buffer until about 1 MiB has gathered, or :meth:`flush`."""
+        """Write one record; it is in a buffer until one or two MiB have gathered, or :meth:`flush`."""
         if self._closed or self._failure:
             self._refuse()
         if self._frames.append(record) >= _PIECE:

@@ -1,4 +1,4 @@
-// Checksums of parts out of checksums of wholes, without looking at the bytes again.
+// Checksums of parts out of checksums of wholes, and the reverse, without looking at the bytes again.
 #pragma once
 
 #include <array>
@@ -39,6 +39,14 @@ constexpr std::uint32_t crc32c_of_rest(std::uint32_t both, std::uint32_t before,
   for (std::size_t k = 0; size != 0; ++k, size >>= 1)
     if ((size & 1) != 0) before = detail::multiply(detail::kBytePowers[k], before);
   return both ^ before;
+}
+
+// What a checksum is multiplied with when `size` bytes follow: x^(8 * size) mod P.
+constexpr std::uint32_t crc32c_power(std::uint64_t size) { return crc32c_of_rest(0, detail::kOne, size); }
+
+// The checksum of what stands before and the rest together; `power` is that of the size of the rest.
+constexpr std::uint32_t crc32c_of_both(std::uint32_t before, std::uint32_t rest, std::uint32_t power) {
+  return detail::multiply(power, before) ^ rest;
 }
 
 }  // namespace penstock

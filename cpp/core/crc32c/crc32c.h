@@ -33,4 +33,9 @@ inline std::uint32_t crc32c_extend(std::uint32_t crc, const std::byte* data, std
 // TFRecord stores checksums masked, so that a checksum of data that holds checksums stays strong.
 constexpr std::uint32_t mask_crc(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
 
+constexpr std::uint32_t unmask_crc(std::uint32_t masked) {
+  const std::uint32_t rotated = masked - 0xA282EAD8u;
+  return (rotated >> 17) | (rotated << 15);
+}
+
 }  // namespace penstock

@@ -46,7 +46,6 @@ class _TableWriting:
         self._order = order
         self._bar = bar
         self._failed = threading.Event()
-        self._spare: deque[_core.FrameBuffer] = deque()  # to be filled again, memory and all
         self._threads = os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-encode")
 
@@ -75,7 +74,7 @@ class _TableWriting:
                 for piece in range(0, block.rows, rows):
                     if self._failed.is_set():
                         return
-                    pending.append(self._pool.submit(self._encode, block, piece, min(block.rows, piece + rows)))
+                    pending.append(self._pool.submit(_encode, block, piece, min(block.rows, piece + rows)))
                     if len(pending) > ahead:
                         self._send(shard, pending.popleft())
             while pending:
@@ -90,24 +89,22 @@ class _TableWriting:
         rows = self._order[start:stop]
         return self._encoder.columns_block(self._table.take(rows), len(rows), rows.tolist())
 
-    def _encode(self, block: Block, first: int, stop: int) -> _core.FrameBuffer:
-        try:
-            frames = self._spare.pop()
-        except IndexError:
-            frames = _core.FrameBuffer()
-        block.frame(frames, first, stop)
-        return frames
-
     def _send(self, shard: ShardWriter, encoded: Future[_core.FrameBuffer]) -> None:
         frames = encoded.result()
         rows = frames.count
         shard.send(frames)
-        self._spare.append(frames)
         self._bar.advance(rows)
 
     def _rows_in_piece(self) -> int:
         rows = min(_SAMPLE_ROWS, self._table.num_rows)
         if not rows:
             return 1
-        frames = self._encode(self._block(0, rows), 0, rows)
-        return max(1, PIECE * rows // len(frames))
+        frames = _core.FrameBuffer()
+        framed = self._block(0, rows).frame(frames, 0, rows, PIECE)
+        return max(1, PIECE * framed // len(frames))
+
+
+def _encode(block: Block, first: int, stop: int) -> _core.FrameBuffer:
+    frames = _core.FrameBuffer()
+    block.frame(frames, first, stop)
+    return frames
