@@ -15,15 +15,11 @@ nb::capsule owner_of(SharedBuffer buffer) {
                      [](void* p) noexcept { delete static_cast<SharedBuffer*>(p); });
 }
 
+}  // namespace
+
 nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
   return nb::cast(Array(buffer->data(), ndim, shape, owner_of(buffer), nullptr, type), nb::rv_policy::automatic);
 }
-
-nb::object int64_array(const SharedBuffer& buffer, std::size_t size) {
-  return array_of(buffer, 1, &size, type_of(Code::Int, 64));
-}
-
-}  // namespace
 
 Decoder::Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example,
                  bool validate_all, std::size_t threads)
@@ -54,17 +50,19 @@ nb::tuple Decoder::to_python(const DecodedBatch& batch, const nb::list& outputs)
   if (batch.fault.fault != ExampleFault::kNone) return nb::make_tuple(batch.rows, nb::list(), nb::list(), batch.fault);
   nb::list columns;
   for (std::size_t f = 0; f < features_.size(); ++f)
-    columns.append(
-        column(batch.columns[f], features_[f], batch.rows, outputs.size() == 0 ? nb::none() : nb::object(outputs[f])));
+    columns.append(column(f, batch, outputs.size() == 0 ? nb::none() : nb::object(outputs[f])));
+  return nb::make_tuple(batch.rows, columns, buffers_of(batch), nb::none());
+}
+
+nb::list Decoder::buffers_of(const DecodedBatch& batch) const {
   nb::list buffers;
-  if (decoder_->has_views()) {
-    for (const SharedBuffer& buffer : batch.buffers) {
-      // Read-only: chunks and other batches look at the same memory.
-      const std::size_t size = buffer->capacity();
-      buffers.append(nb::cast(ReadOnlyBytes(buffer->data(), {size}, owner_of(buffer)), nb::rv_policy::automatic));
-    }
+  if (!decoder_->has_views()) return buffers;
+  for (const SharedBuffer& buffer : batch.buffers) {
+    // Read-only: chunks and other batches look at the same memory.
+    const std::size_t size = buffer->capacity();
+    buffers.append(nb::cast(ReadOnlyBytes(buffer->data(), {size}, owner_of(buffer)), nb::rv_policy::automatic));
   }
-  return nb::make_tuple(batch.rows, columns, buffers, nb::none());
+  return buffers;
 }
 
 Outputs Decoder::pointers_of(std::size_t rows, const nb::list& outputs) const {
@@ -88,8 +86,12 @@ Outputs Decoder::pointers_of(std::size_t rows, const nb::list& outputs) const {
   return pointers;
 }
 
-nb::object Decoder::column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
-                           nb::object output) const {
+nb::object Decoder::column(std::size_t feature_number, const DecodedBatch& batch, nb::object output) const {
+  const BoundFeature& feature = features_[feature_number];
+  const DecodedColumn& column = batch.columns[feature_number];
+  const auto int64_array = [](const SharedBuffer& buffer, std::size_t size) {
+    return array_of(buffer, 1, &size, type_of(Code::Int, 64));
+  };
   nb::object values = output;
   if (values.is_none()) {
     std::vector<std::size_t> shape{column.items};
@@ -100,10 +102,10 @@ nb::object Decoder::column(const DecodedColumn& column, const BoundFeature& feat
   if (column.offsets) {
     nb::object steps = nb::none();
     if (column.step_offsets) steps = int64_array(column.step_offsets, column.steps + 1);
-    values = nb::make_tuple(values, int64_array(column.offsets, rows + 1), steps);
+    values = nb::make_tuple(values, int64_array(column.offsets, batch.rows + 1), steps);
   }
   if (!column.valid) return values;
-  return nb::make_tuple(values, array_of(column.valid, 1, &rows, type_of(Code::Bool, 8)));
+  return nb::make_tuple(values, array_of(column.valid, 1, &batch.rows, type_of(Code::Bool, 8)));
 }
 
 }  // namespace penstock::bindings

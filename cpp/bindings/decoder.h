@@ -20,6 +20,9 @@ struct BoundFeature {
   nb::dlpack::dtype type;
 };
 
+// An array on memory that it keeps alive.
+nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type);
+
 // What a decoded batch is to Python, in stubs.
 #define PENSTOCK_DECODED "tuple[int, list[typing.Any], list[NDArray[numpy.uint8]], DecodeFault | None]"
 
@@ -34,15 +37,19 @@ class Decoder {
   // in size; with a mask, that and the mask in a tuple of two.
   nb::tuple to_python(const DecodedBatch& batch, const nb::list& outputs) const;
 
+  // One column of a batch, as to_python() answers it; where `output` is memory, that is its values.
+  nb::object column(std::size_t feature, const DecodedBatch& batch, nb::object output) const;
+
+  // What the views of a batch point into.
+  nb::list buffers_of(const DecodedBatch& batch) const;
+
   // The memory that `outputs` gives for the columns of `rows` rows; it is checked, and must be kept.
   Outputs pointers_of(std::size_t rows, const nb::list& outputs) const;
 
   std::shared_ptr<BatchDecoder> native() const { return decoder_; }
+  const std::vector<BoundFeature>& features() const { return features_; }
 
  private:
-  nb::object column(const DecodedColumn& column, const BoundFeature& feature, std::size_t rows,
-                    nb::object output) const;
-
   std::vector<BoundFeature> features_;
   std::shared_ptr<BatchDecoder> decoder_;
   Workers workers_;

@@ -10,7 +10,9 @@
 
 #include "bindings/bindings.h"
 #include "bindings/decoder.h"
+#include "bindings/row_decoder.h"
 #include "io/record_fetcher.h"
+#include "io/record_places.h"
 
 namespace penstock::bindings {
 namespace {
@@ -34,28 +36,54 @@ const char* name_of(FetchFaultKind kind) {
   return "none";
 }
 
-class Fetcher {
+// Places in arrays that Python owns.
+class BoundPlaces {
  public:
-  Fetcher(std::vector<std::filesystem::path> paths, std::size_t threads, bool verify, std::size_t max_open_files)
-      : fetcher_(std::make_shared<RecordFetcher>(std::move(paths), threads, verify, max_open_files)) {}
-  ~Fetcher() { close(); }
+  explicit BoundPlaces(nb::tuple shards) : native_(places_of(shards)), arrays_(std::move(shards)) {}
 
-  void submit(Numbers<std::int32_t> shards, Numbers<std::uint64_t> offsets, Numbers<std::uint64_t> lengths,
-              nb::object decoder, nb::list outputs) {
-    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    fetcher->submit(job_of(*fetcher, shards, offsets, lengths, decoder, outputs));
-    under_way_.push_back({std::move(decoder), std::move(outputs)});
+  const RecordPlaces& native() const { return native_; }
+
+ private:
+  static RecordPlaces places_of(const nb::tuple& shards) {
+    std::vector<ShardPlaces> places;
+    for (nb::handle shard : shards) {
+      const auto pair = nb::cast<nb::tuple>(shard);
+      if (pair.size() != 2) throw nb::value_error("a file is a count and a length, or starts and lengths");
+      places.push_back(nb::isinstance<nb::int_>(pair[0]) ? ShardPlaces{.count = nb::cast<std::uint64_t>(pair[0]),
+                                                                       .equal_length = nb::cast<std::uint64_t>(pair[1])}
+                                                         : listed(pair));
+    }
+    return RecordPlaces(std::move(places));
   }
 
-  nb::tuple fetch(Numbers<std::int32_t> shards, Numbers<std::uint64_t> offsets, Numbers<std::uint64_t> lengths,
-                  nb::object decoder, nb::list outputs) {
-    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    FetchJob job = job_of(*fetcher, shards, offsets, lengths, decoder, outputs);
-    {
-      const nb::gil_scoped_release release;
-      fetcher->run(job);
+  static ShardPlaces listed(const nb::tuple& pair) {
+    // Never converted: a copy would be gone before it is looked at.
+    const auto starts = nb::cast<Numbers<std::uint64_t>>(pair[0], false);
+    if (pair[1].is_none()) {
+      if (starts.size() == 0) throw nb::value_error("starts without lengths end with the end of the last record");
+      return {.count = starts.size() - 1, .starts = starts.data()};
     }
-    return answer_of(job, {std::move(decoder), std::move(outputs)});
+    const auto lengths = nb::cast<Numbers<std::uint64_t>>(pair[1], false);
+    if (lengths.size() != starts.size()) throw nb::value_error("starts and lengths must be of one size");
+    return {.count = starts.size(), .starts = starts.data(), .lengths = lengths.data()};
+  }
+
+  RecordPlaces native_;
+  nb::tuple arrays_;
+};
+
+class Fetcher {
+ public:
+  Fetcher(std::vector<std::filesystem::path> paths, const BoundPlaces& places, std::size_t threads, bool verify,
+          std::size_t max_open_files)
+      : fetcher_(std::make_shared<RecordFetcher>(std::move(paths), places.native(), threads, verify, max_open_files)) {}
+  ~Fetcher() { close(); }
+
+  void submit(Numbers<std::int64_t> rows, nb::object decoder, nb::list outputs) {
+    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
+    UnderWay kept{std::move(decoder), std::move(outputs)};
+    fetcher->submit(job_of(*fetcher, rows, kept));
+    under_way_.push_back(std::move(kept));
   }
 
   nb::tuple next() {
@@ -75,20 +103,47 @@ class Fetcher {
     return answer_of(*job, kept);
   }
 
-  nb::object read_one(std::int64_t shard, std::uint64_t offset, std::uint64_t length) {
+  nb::tuple fetch(Numbers<std::int64_t> rows, nb::object decoder) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    const std::size_t checked = checked_shard(*fetcher, shard);
-    thread_local std::vector<std::byte> frame;
-    FetchFaultKind kind;
+    const UnderWay kept{std::move(decoder), nb::list()};
+    FetchJob job = job_of(*fetcher, rows, kept);
+    run(*fetcher, job);
+    return answer_of(job, kept);
+  }
+
+  nb::tuple records(Numbers<std::int64_t> rows) {
+    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
+    FetchJob job = job_of(*fetcher, rows);
+    run(*fetcher, job);
+    nb::list records;
+    for (const Chunk& chunk : job.chunks)
+      for (std::size_t i = 0; i < chunk.size(); ++i) records.append(bytes_of(chunk.buffer, chunk.span(i)));
+    return nb::make_tuple(std::move(records), std::move(job.faults));
+  }
+
+  nb::object record(std::int64_t row) {
+    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
+    const std::uint64_t checked = checked_row(*fetcher, row);
+    FetchedRecord record;
     {
       const nb::gil_scoped_release release;
-      kind = fetcher->read_one(checked, offset, length, frame);
+      record = fetcher->read_one(checked);
     }
-    nb::object answer = kind == FetchFaultKind::kNone
-                            ? nb::object(nb::bytes(frame.data() + kHeaderBytes, static_cast<std::size_t>(length)))
-                            : nb::cast(FetchFault{0, kind});
-    if (frame.capacity() > kMostKept) frame = {};
-    return answer;
+    if (record.fault != FetchFaultKind::kNone) return nb::cast(FetchFault{0, record.fault});
+    return bytes_of(record.frame, {kHeaderBytes, record.length});
+  }
+
+  nb::object row(std::int64_t row, const RowDecoder& decoder) {
+    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
+    const std::uint64_t checked = checked_row(*fetcher, row);
+    std::optional<DecodedRow> decoded;
+    {
+      const nb::gil_scoped_release release;
+      FetchedRecord record = fetcher->read_one(checked);
+      if (record.fault == FetchFaultKind::kNone)
+        decoded = decoder.decode(std::move(record.frame), static_cast<std::size_t>(record.length));
+    }
+    return decoded && decoded->sound() ? nb::object(decoder.to_python(*decoded)) : nb::none();
   }
 
   std::size_t pending() const { return fetcher_.get()->pending(); }
@@ -105,36 +160,39 @@ class Fetcher {
     nb::list outputs;
   };
 
-  // Of the memory that reading one record takes, what is kept for the next.
-  static constexpr std::size_t kMostKept = std::size_t{1} << 20;
-
-  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int32_t>& shards,
-                         const Numbers<std::uint64_t>& offsets, const Numbers<std::uint64_t>& lengths,
-                         const nb::object& decoder, const nb::list& outputs) {
-    const std::size_t rows = shards.size();
-    if (offsets.size() != rows || lengths.size() != rows)
-      throw nb::value_error("shards, offsets and lengths must be of one size");
+  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows) {
     FetchJob job;
-    for (std::size_t i = 0; i < rows; ++i) job.shards.push_back(checked_shard(fetcher, shards.data()[i]));
-    job.offsets.assign(offsets.data(), offsets.data() + rows);
-    job.lengths.assign(lengths.data(), lengths.data() + rows);
-    if (!decoder.is_none()) {
-      const auto& bound = nb::cast<const Decoder&>(decoder);
-      job.decoder = bound.native();
-      job.outputs = bound.pointers_of(rows, outputs);
-    }
+    job.rows.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) job.rows.push_back(checked_row(fetcher, rows.data()[i]));
     return job;
+  }
+
+  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows, const UnderWay& kept) {
+    FetchJob job = job_of(fetcher, rows);
+    const auto& decoder = nb::cast<const Decoder&>(kept.decoder);
+    job.decoder = decoder.native();
+    job.outputs = decoder.pointers_of(rows.size(), kept.outputs);
+    return job;
+  }
+
+  static void run(RecordFetcher& fetcher, FetchJob& job) {
+    const nb::gil_scoped_release release;
+    fetcher.run(job);
   }
 
   static nb::tuple answer_of(FetchJob& job, const UnderWay& kept) {
     nb::object decoded = nb::none();
     if (job.decoded) decoded = nb::cast<const Decoder&>(kept.decoder).to_python(*job.decoded, kept.outputs);
-    return nb::make_tuple(std::move(job.chunks), decoded, std::move(job.faults));
+    return nb::make_tuple(decoded, std::move(job.faults));
   }
 
-  static std::uint32_t checked_shard(const RecordFetcher& fetcher, std::int64_t shard) {
-    if (shard < 0 || static_cast<std::uint64_t>(shard) >= fetcher.shards()) throw nb::index_error("no such shard");
-    return static_cast<std::uint32_t>(shard);
+  static nb::bytes bytes_of(const SharedBuffer& buffer, Span payload) {
+    return nb::bytes(buffer->data() + payload.offset, static_cast<std::size_t>(payload.length));
+  }
+
+  static std::uint64_t checked_row(const RecordFetcher& fetcher, std::int64_t row) {
+    if (row < 0 || static_cast<std::uint64_t>(row) >= fetcher.places().rows()) throw nb::index_error("no such row");
+    return static_cast<std::uint64_t>(row);
   }
 
   Closable<RecordFetcher> fetcher_;
@@ -142,6 +200,8 @@ class Fetcher {
 };
 
 }  // namespace
+
+#define PENSTOCK_FETCHED "tuple[" PENSTOCK_DECODED " | None, list[FetchFault]]"
 
 void bind_fetching(nb::module_& m) {
   nb::class_<FetchFault>(m, "FetchFault", "Why a record is not where, or what, the index says.")
@@ -151,40 +211,51 @@ void bind_fetching(nb::module_& m) {
           "One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is "
           "stale).");
 
-  nb::class_<Fetcher>(m, "RecordFetcher", "Reads records of local files by their places, on native threads.")
+  nb::class_<BoundPlaces>(m, "RecordPlaces", "Where the records of files are; rows are numbered through all files.")
+      .def(nb::init<nb::tuple>(), nb::arg("files"),
+           nb::sig("def __init__(self, files: tuple[tuple[int, int] | tuple[NDArray[numpy.uint64], "
+                   "NDArray[numpy.uint64] | None], ...]) -> None"),
+           "Of each file how many records it has and the length of each, or the starts of their frames and the lengths "
+           "of their payloads; without lengths, the starts end with the end of the last.");
+
+  nb::class_<RowDecoder>(m, "NativeRowDecoder", "Decodes one record at a time.")
+      .def(nb::init<const Decoder&, std::vector<std::vector<std::size_t>>>(), nb::arg("decoder"), nb::arg("scalars"),
+           nb::keep_alive<1, 2>(), "``scalars`` are groups of features without shape; each comes as one array.");
+
+  nb::class_<Fetcher>(m, "RecordFetcher", "Reads records of local files by their numbers, on native threads.")
       .def(
           "__init__",
-          [](Fetcher* self, std::vector<std::filesystem::path> paths, std::size_t threads, bool verify,
-             std::size_t max_open_files) {
+          [](Fetcher* self, std::vector<std::filesystem::path> paths, const BoundPlaces& places, std::size_t threads,
+             bool verify, std::size_t max_open_files) {
             if (threads == 0 || max_open_files == 0)
               throw nb::value_error("threads and max_open_files must be positive");
-            new (self) Fetcher(std::move(paths), threads, verify, max_open_files);
+            if (places.native().shards() != paths.size()) throw nb::value_error("places must be of as many files");
+            new (self) Fetcher(std::move(paths), places, threads, verify, max_open_files);
           },
-          nb::arg("paths"), nb::kw_only(), nb::arg("threads"), nb::arg("verify") = true, nb::arg("max_open_files") = 64,
-          nb::sig(
-              "def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], *, threads: int, verify: "
-              "bool = True, max_open_files: int = 64) -> None"))
-      .def(
-          "submit", &Fetcher::submit, nb::arg("shards"), nb::arg("offsets"), nb::arg("lengths"),
-          nb::arg("decoder") = nb::none(), nb::arg("outputs") = nb::list(),
-          nb::sig("def submit(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: "
-                  "NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[typing.Any] = []) -> "
-                  "None"),
-          "Start a job: of each row the file, the offset of its frame and the length of its payload. ``outputs`` as in "
-          "NativeDecoder.decode.")
-      .def("fetch", &Fetcher::fetch, nb::arg("shards"), nb::arg("offsets"), nb::arg("lengths"),
-           nb::arg("decoder") = nb::none(), nb::arg("outputs") = nb::list(),
-           nb::sig("def fetch(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: "
-                   "NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[typing.Any] = []) -> "
-                   "tuple[list[RecordChunk], " PENSTOCK_DECODED " | None, list[FetchFault]]"),
-           "Do one job on the calling thread, and answer as next() does.")
+          nb::arg("paths"), nb::arg("places"), nb::kw_only(), nb::arg("threads"), nb::arg("verify") = true,
+          nb::arg("max_open_files") = 64, nb::keep_alive<1, 3>(),
+          nb::sig("def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], places: RecordPlaces, "
+                  "*, threads: int, verify: bool = True, max_open_files: int = 64) -> None"))
+      .def("submit", &Fetcher::submit, nb::arg("rows"), nb::arg("decoder"), nb::arg("outputs") = nb::list(),
+           nb::sig("def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[typing.Any] = "
+                   "[]) -> None"),
+           "Start to read and decode rows. ``outputs`` as in NativeDecoder.decode.")
       .def_prop_ro("pending", &Fetcher::pending, "Jobs submitted and not taken.")
-      .def("next", &Fetcher::next,
-           nb::sig("def next(self) -> tuple[list[RecordChunk], " PENSTOCK_DECODED " | None, list[FetchFault]]"),
-           "The oldest job: its records (without a decoder) or what they decode to, or else all that is wrong.")
-      .def("read_one", &Fetcher::read_one, nb::arg("shard"), nb::arg("offset"), nb::arg("length"),
-           nb::sig("def read_one(self, shard: int, offset: int, length: int) -> bytes | FetchFault"),
-           "Read one record on the calling thread.")
+      .def("next", &Fetcher::next, nb::sig("def next(self) -> " PENSTOCK_FETCHED),
+           "The oldest job: what its rows decode to, or else all that is wrong.")
+      .def("fetch", &Fetcher::fetch, nb::arg("rows"), nb::arg("decoder"),
+           nb::sig("def fetch(self, rows: NDArray[numpy.int64], decoder: NativeDecoder) -> " PENSTOCK_FETCHED),
+           "Read and decode rows at once, on the calling thread and others, and answer as next() does.")
+      .def("records", &Fetcher::records, nb::arg("rows"),
+           nb::sig("def records(self, rows: NDArray[numpy.int64]) -> tuple[list[bytes], list[FetchFault]]"),
+           "Read rows as they are stored, at once; or answer all that is wrong.")
+      .def("record", &Fetcher::record, nb::arg("row"), nb::sig("def record(self, row: int) -> bytes | FetchFault"),
+           "Read one row as it is stored, on the calling thread.")
+      .def("row", &Fetcher::row, nb::arg("row"), nb::arg("decoder"),
+           nb::sig("def row(self, row: int, decoder: NativeRowDecoder) -> tuple[list[NDArray[typing.Any]], "
+                   "list[typing.Any], list[NDArray[numpy.uint8]]] | None"),
+           "Read and decode one row, on the calling thread: the groups of scalars, the columns of the other features "
+           "(None for those in groups), and what views point into. None where anything is wrong.")
       .def("close", &Fetcher::close, "End the threads and close the files.");
 }
 

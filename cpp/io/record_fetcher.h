@@ -1,8 +1,8 @@
-// Reads records by their places, in any order, ahead of the consumer: random access and exact shuffles.
+// Reads records by their numbers, in any order: random access, and exact shuffles ahead of the consumer.
 //
-// The places come from an index, which may be stale or wrong: every frame is checked against it. A job is read,
-// verified and decoded by one thread, piece by piece, so that the bytes of a piece stay near; jobs run side by side and
-// come out in order.
+// Where they are comes from an index, which may be stale or wrong: every frame is checked against it. A job that is
+// submitted is read, verified and decoded by one thread, piece by piece, so that the bytes of a piece stay near; jobs
+// run side by side and come out in order. A job that somebody waits for is shared between threads instead.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,9 @@
 #include "core/chunk.h"
 #include "core/example/batch.h"
 #include "io/ordered_jobs.h"
+#include "io/record_places.h"
 #include "io/shard_files.h"
+#include "io/workers.h"
 
 namespace penstock {
 
@@ -28,54 +30,59 @@ enum class FetchFaultKind : std::uint8_t {
 };
 
 struct FetchFault {
-  std::size_t row = 0;
+  std::size_t row = 0;  // of the job
   FetchFaultKind kind = FetchFaultKind::kNone;
 };
 
 struct FetchJob {
-  // What to fetch: of each row the file, the offset of its frame and the length of its payload.
-  std::vector<std::uint32_t> shards;
-  std::vector<std::uint64_t> offsets, lengths;
+  std::vector<std::uint64_t> rows;        // what to fetch
   std::shared_ptr<BatchDecoder> decoder;  // or nothing
   Outputs outputs;                        // as in BatchDecoder::decode(); the memory must last until the job is taken
 
   // What came of it. With faults, neither of the first two.
   std::optional<DecodedBatch> decoded;  // with a decoder
-  std::vector<Chunk> chunks;            // without one: the records in the order of the rows
+  std::vector<Chunk> chunks;            // without one: the payloads, in the order of the rows
   std::vector<FetchFault> faults;       // of all rows, in their order
+};
 
-  std::size_t rows() const { return shards.size(); }
+struct FetchedRecord {
+  FetchFaultKind fault = FetchFaultKind::kNone;
+  SharedBuffer frame;        // without a fault; the payload stands behind the header
+  std::uint64_t length = 0;  // of the payload
 };
 
 class RecordFetcher {
  public:
-  RecordFetcher(std::vector<std::filesystem::path> paths, std::size_t threads, bool verify, std::size_t most_open);
+  // `places` has an entry for each path, and must last as long as the fetcher.
+  RecordFetcher(std::vector<std::filesystem::path> paths, const RecordPlaces& places, std::size_t threads, bool verify,
+                std::size_t most_open);
 
-  // The job's vectors must be of one size, and its shards in range.
+  const RecordPlaces& places() const { return places_; }
+
+  // The job's rows must be below places().rows(), here and in what follows.
   void submit(FetchJob job) { jobs_.submit(std::move(job)); }
   std::size_t pending() const { return jobs_.pending(); }
   std::optional<FetchJob> next(std::chrono::milliseconds patience) { return jobs_.next(patience); }
 
-  // Does a job on the calling thread: for one alone, waking another thread costs more than it saves. Thread-safe.
-  void run(FetchJob& job) {
-    jobs_.check_process();
-    fetch(job);
-  }
+  // Does a job at once, on the calling thread and those that come to help. Thread-safe.
+  void run(FetchJob& job);
 
-  std::size_t shards() const { return files_.size(); }
-
-  // One record, on the calling thread: `frame` is given room when it is known that the file is long enough. The payload
-  // stands in it behind the header.
-  FetchFaultKind read_one(std::size_t shard, std::uint64_t offset, std::uint64_t length, std::vector<std::byte>& frame);
+  // Reads one record, on the calling thread. Thread-safe.
+  FetchedRecord read_one(std::uint64_t row);
 
  private:
-  void fetch(FetchJob& job);
-  std::size_t fetch_piece(FetchJob& job, std::size_t first, BatchBuilder* builder);
+  struct Piece;  // what came of some rows of a job
+
+  void fetch(FetchJob& job, std::size_t parts, const Runner& run);
+  Piece fetch_rows(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder);
+  std::size_t fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder, Piece& into);
   FetchFaultKind check(const std::byte* frame, std::size_t there, std::uint64_t length) const;
 
+  const RecordPlaces& places_;
   const bool verify_;
   ShardFiles files_;
-  OrderedJobs<FetchJob> jobs_;  // last: its threads end before what they use
+  Workers workers_;             // for jobs that are run
+  OrderedJobs<FetchJob> jobs_;  // those that are submitted; last: its threads end before what they use
 };
 
 }  // namespace penstock

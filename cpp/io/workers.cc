@@ -88,12 +88,13 @@ Workers::State& Workers::start() {
 }
 
 void Workers::run(std::size_t n, const std::function<void(std::size_t)>& task) {
-  if (n <= 1 || threads_ <= 1) {
+  State* shared = n > 1 && threads_ > 1 ? &start() : nullptr;
+  const auto own = shared ? std::unique_lock(shared->job, std::try_to_lock) : std::unique_lock<std::mutex>();
+  if (!own) {
     for (std::size_t i = 0; i < n; ++i) task(i);
     return;
   }
-  State& s = start();
-  const std::lock_guard one_job(s.job);
+  State& s = *shared;
   std::unique_lock lock(s.mutex);
   s.task = &task;
   s.count = n;

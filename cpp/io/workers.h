@@ -1,6 +1,6 @@
 // A few threads that run the parts of one job, and the caller with them.
 //
-// One job at a time. The threads start with the first job that has more than one part; a forked child starts its own.
+// The threads start with the first job that has more than one part; a forked child starts its own.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Runs task(0) ... task(n - 1) and returns when all are done; rethrows the first exception. Thread-safe: jobs of
-  // several callers run one after another.
+  // Runs task(0) ... task(n - 1) and returns when all are done; rethrows the first exception. Thread-safe: while the
+  // threads have a job, other callers do theirs alone.
   void run(std::size_t n, const std::function<void(std::size_t)>& task);
 
   std::size_t threads() const { return threads_; }

@@ -105,29 +105,44 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
   require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
 }
 
-// Records by their places, shuffled: decoded by threads that share a decoder and few open files.
+// Records by their numbers, shuffled: decoded by threads that share a decoder and few open files.
 void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
                    const std::shared_ptr<BatchDecoder>& decoder) {
-  RecordFetcher fetcher({file.path, file.path, file.path}, 3, true, 2);
-  std::vector<FetchJob> jobs(8);
-  std::vector<std::vector<Chunk>> expected(jobs.size());
+  constexpr std::size_t kFiles = 3;
+  std::vector<Chunk> records;
+  std::vector<std::uint64_t> starts, lengths;
   for (const Chunk& chunk : chunks) {
     for (std::size_t i = 0; i < chunk.size(); ++i) {
-      const std::size_t j = random.below(jobs.size());
-      jobs[j].shards.push_back(static_cast<std::uint32_t>(random.below(3)));
-      jobs[j].offsets.push_back(chunk.frame_offset(i));
-      jobs[j].lengths.push_back(chunk.span(i).length);
-      expected[j].push_back(chunk.slice(i, i + 1));
+      records.push_back(chunk.slice(i, i + 1));
+      starts.push_back(chunk.frame_offset(i));
+      lengths.push_back(chunk.span(i).length);
     }
   }
+  const ShardPlaces one_file{records.size(), 0, starts.data(), lengths.data()};
+  const RecordPlaces places(std::vector(kFiles, one_file));
+  RecordFetcher fetcher(std::vector<std::filesystem::path>(kFiles, file.path), places, 3, true, 2);
+  std::vector<FetchJob> jobs(8);
+  std::vector<std::vector<Chunk>> expected(jobs.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const std::size_t j = random.below(jobs.size());
+    jobs[j].rows.push_back(i + records.size() * random.below(kFiles));
+    expected[j].push_back(records[i]);
+  }
+  const auto check_job = [&](const FetchJob& job, std::size_t j) {
+    require(job.faults.empty() && job.decoded, "records are not fetched");
+    require(same(decoder->plan(), *job.decoded, decoder->decode(expected[j], {}, 1, run_here)), "fetched ones differ");
+  };
   for (FetchJob& job : jobs) {
     job.decoder = decoder;
     fetcher.submit(job);
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
+    FetchJob here = jobs[j];
+    fetcher.run(here);  // shared with other threads, while jobs are under way
+    check_job(here, j);
     const std::optional<FetchJob> job = fetcher.next(kPatience);
-    require(job && job->faults.empty() && job->decoded, "records are not fetched");
-    require(same(decoder->plan(), *job->decoded, decoder->decode(expected[j], {}, 1, run_here)), "fetched ones differ");
+    require(job.has_value(), "a job is lost, or takes for ever");
+    check_job(*job, j);
   }
   for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
 }

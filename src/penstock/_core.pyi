@@ -353,30 +353,52 @@ class FetchFault:
         One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is stale).
         """
 
+class RecordPlaces:
+    """Where the records of files are; rows are numbered through all files."""
+
+    def __init__(self, files: tuple[tuple[int, int] | tuple[NDArray[numpy.uint64], NDArray[numpy.uint64] | None], ...]) -> None:
+        """
+        Of each file how many records it has and the length of each, or the starts of their frames and the lengths of their payloads; without lengths, the starts end with the end of the last.
+        """
+
+class NativeRowDecoder:
+    """Decodes one record at a time."""
+
+    def __init__(self, decoder: NativeDecoder, scalars: Sequence[Sequence[int]]) -> None:
+        """
+        ``scalars`` are groups of features without shape; each comes as one array.
+        """
+
 class RecordFetcher:
-    """Reads records of local files by their places, on native threads."""
+    """Reads records of local files by their numbers, on native threads."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, threads: int, verify: bool = True, max_open_files: int = 64) -> None: ...
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], places: RecordPlaces, *, threads: int, verify: bool = True, max_open_files: int = 64) -> None: ...
 
-    def submit(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[Any] = []) -> None:
-        """
-        Start a job: of each row the file, the offset of its frame and the length of its payload. ``outputs`` as in NativeDecoder.decode.
-        """
-
-    def fetch(self, shards: NDArray[numpy.int32], offsets: NDArray[numpy.uint64], lengths: NDArray[numpy.uint64], decoder: NativeDecoder | None = None, outputs: list[Any] = []) -> tuple[list[RecordChunk], tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | None, list[FetchFault]]:
-        """Do one job on the calling thread, and answer as next() does."""
+    def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[Any] = []) -> None:
+        """Start to read and decode rows. ``outputs`` as in NativeDecoder.decode."""
 
     @property
     def pending(self) -> int:
         """Jobs submitted and not taken."""
 
-    def next(self) -> tuple[list[RecordChunk], tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | None, list[FetchFault]]:
+    def next(self) -> tuple[tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | None, list[FetchFault]]:
+        """The oldest job: what its rows decode to, or else all that is wrong."""
+
+    def fetch(self, rows: NDArray[numpy.int64], decoder: NativeDecoder) -> tuple[tuple[int, list[Any], list[NDArray[numpy.uint8]], DecodeFault | None] | None, list[FetchFault]]:
         """
-        The oldest job: its records (without a decoder) or what they decode to, or else all that is wrong.
+        Read and decode rows at once, on the calling thread and others, and answer as next() does.
         """
 
-    def read_one(self, shard: int, offset: int, length: int) -> bytes | FetchFault:
-        """Read one record on the calling thread."""
+    def records(self, rows: NDArray[numpy.int64]) -> tuple[list[bytes], list[FetchFault]]:
+        """Read rows as they are stored, at once; or answer all that is wrong."""
+
+    def record(self, row: int) -> bytes | FetchFault:
+        """Read one row as it is stored, on the calling thread."""
+
+    def row(self, row: int, decoder: NativeRowDecoder) -> tuple[list[NDArray[Any]], list[Any], list[NDArray[numpy.uint8]]] | None:
+        """
+        Read and decode one row, on the calling thread: the groups of scalars, the columns of the other features (None for those in groups), and what views point into. None where anything is wrong.
+        """
 
     def close(self) -> None:
         """End the threads and close the files."""

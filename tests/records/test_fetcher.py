@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,22 @@ class Shards:
             np.array(column, dtype) for column, dtype in zip(zip(*places, strict=True), "iQQ", strict=True)
         )
 
-    def places(self, rows: Any) -> tuple[Any, Any, Any]:
-        return self.shards[rows], self.offsets[rows], self.lengths[rows]
+    def places(self, *, starts_alone: bool = False) -> _core.RecordPlaces:
+        files: list[Any] = []
+        for shard in range(len(self.paths)):
+            starts, lengths = self.offsets[self.shards == shard], self.lengths[self.shards == shard]
+            end = starts[-1:] + lengths[-1:] + np.uint64(16)
+            files.append((np.concatenate([starts, end]), None) if starts_alone else (starts, lengths))
+        return _core.RecordPlaces(tuple(files))
+
+    def open(self, **options: Any) -> _core.RecordFetcher:
+        return _core.RecordFetcher(self.paths, self.places(), **options)
+
+
+def open_at(path: Path, places: list[tuple[int, int]]) -> _core.RecordFetcher:
+    """Open a file by an index that may be wrong."""
+    starts, lengths = (np.array(column, np.uint64) for column in zip(*places, strict=True))
+    return _core.RecordFetcher([path], _core.RecordPlaces(((starts, lengths),)), threads=1)
 
 
 @pytest.fixture(scope="module")
@@ -65,62 +80,76 @@ def orders() -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", orders())
 @pytest.mark.parametrize("verify", [True, False])
-def test_records_come_in_the_order_in_which_they_are_asked_for(shards: Shards, name: str, verify: bool):
+@pytest.mark.parametrize("starts_alone", [True, False])
+def test_records_come_in_the_order_in_which_they_are_asked_for(
+    shards: Shards, name: str, verify: bool, starts_alone: bool
+):
     rows = orders()[name]
     decoder = Decoder(SCHEMA)
-    fetcher = _core.RecordFetcher(shards.paths, threads=3, verify=verify)
-    fetcher.submit(*shards.places(rows))
-    fetcher.submit(*shards.places(rows), decoder.native)
-    assert fetcher.pending == 2
-    chunks, decoded, faults = fetcher.next()
+    places = shards.places(starts_alone=starts_alone)
+    fetcher = _core.RecordFetcher(shards.paths, places, threads=3, verify=verify)
     expected = [shards.records[row] for row in rows]
-    assert ([payload for chunk in chunks for payload in chunk], decoded, faults) == (expected, None, [])
-    chunks, decoded, faults = fetcher.next()
-    assert (chunks, faults, fetcher.pending) == ([], [], 0)
-    assert decoded is not None
-    batch = decoder.batch_of(decoded, lambda row: (None, row))
-    assert batch.to_list() == decoder.decode(expected).to_list()
+    assert fetcher.records(rows) == (expected, [])
+    fetcher.submit(rows, decoder.native)
+    assert fetcher.pending == 1
+    for decoded, faults in (fetcher.next(), fetcher.fetch(rows, decoder.native)):
+        assert (faults, fetcher.pending) == ([], 0)
+        assert decoded is not None
+        batch = decoder.batch_of(decoded, lambda row: (None, row))
+        assert batch.to_list() == decoder.decode(expected).to_list()
     fetcher.close()
 
 
-def test_chunks_say_where_they_come_from(shards: Shards):
-    fetcher = _core.RecordFetcher(shards.paths, threads=1)
-    fetcher.submit(*shards.places(np.array([5, 6, 1000, 1500, 7])))
-    chunks, _, _ = fetcher.next()
-    assert [(Path(chunk.source), len(chunk)) for chunk in chunks] == [
-        (shards.paths[0], 2),
-        (shards.paths[1], 1),
-        (shards.paths[2], 1),
-        (shards.paths[0], 1),
-    ]
-    offsets = [chunk.frame_offset(i) for chunk in chunks for i in range(len(chunk))]
-    assert offsets == shards.offsets[[5, 6, 1000, 1500, 7]].tolist()
+def test_records_of_one_length_need_no_list_of_places(tmp_path: Path):
+    records = [f"record {n}".encode() for n in range(10)]
+    paths = [tmp_path / "0.tfrecord", tmp_path / "empty.tfrecord", tmp_path / "1.tfrecord"]
+    for path, some in zip(paths, (records[:4], [], records[4:]), strict=True):
+        path.write_bytes(framing.frames(some))
+    fetcher = _core.RecordFetcher(paths, _core.RecordPlaces(((4, 8), (0, 0), (6, 8))), threads=1)
+    assert fetcher.records(np.arange(9, -1, -1)) == (records[::-1], [])
+    assert [fetcher.record(row) for row in range(10)] == records
 
 
 def test_jobs_come_out_in_order(shards: Shards):
-    fetcher = _core.RecordFetcher(shards.paths, threads=4)
+    fetcher, decoder = shards.open(threads=4), Decoder(SCHEMA)
     starts = list(range(0, 3000, 30))
     for start in starts:
-        fetcher.submit(*shards.places(np.arange(start, start + 30)))
+        fetcher.submit(np.arange(start, start + 30), decoder.native)
     for start in starts:
-        chunks, _, _ = fetcher.next()
-        assert [payload for chunk in chunks for payload in chunk] == shards.records[start : start + 30]
+        decoded, _ = fetcher.next()
+        assert decoded is not None
+        assert decoded[1][0].tolist() == list(range(start, start + 30))
     with pytest.raises(RuntimeError, match="nothing was submitted"):
         fetcher.next()
 
 
 def test_columns_go_into_the_memory_that_is_given(shards: Shards):
     decoder = Decoder(SCHEMA)
-    fetcher = _core.RecordFetcher(shards.paths, threads=1)
+    fetcher = shards.open(threads=1)
     rows = np.random.default_rng(1).permutation(3001)[:100]
     memory = np.zeros(100, np.int64)
-    fetcher.submit(*shards.places(rows), decoder.native, [memory, None, None])
-    _, decoded, _ = fetcher.next()
+    fetcher.submit(rows, decoder.native, [memory, None, None])
+    decoded, _ = fetcher.next()
     assert decoded is not None
     assert decoded[1][0] is memory
     assert memory.tolist() == rows.tolist()
     with pytest.raises(ValueError, match="does not fit"):
-        fetcher.submit(*shards.places(rows), decoder.native, [memory[:99], None, None])
+        fetcher.submit(rows, decoder.native, [memory[:99], None, None])
+
+
+def test_a_row_alone_is_as_in_a_batch(shards: Shards):
+    decoder = Decoder(SCHEMA)
+    rows = decoder.by_row()
+    fetcher = shards.open(threads=1)
+    for row in (0, 49, 1000, 3000):
+        decoded = fetcher.row(row, rows.native)
+        assert decoded is not None
+        found, expected = rows.row_of(decoded), decoder.decode([shards.records[row]]).row(0)
+        assert list(found) == list(expected)
+        assert [found["n"], found["text"], found["tags"].tolist()] == [row, expected["text"], expected["tags"].tolist()]
+        assert {name: type(value) for name, value in found.items()} == {
+            name: type(value) for name, value in expected.items()
+        }
 
 
 def test_few_files_are_open_at_a_time(tmp_path: Path):
@@ -128,50 +157,60 @@ def test_few_files_are_open_at_a_time(tmp_path: Path):
     code = """
         import numpy as np
         from penstock import _core
-        fetcher = _core.RecordFetcher(sys.argv[2:], threads=1, max_open_files=4)
-        places = np.load(sys.argv[1])
+        starts = np.load(sys.argv[1])
+        places = _core.RecordPlaces(tuple((part, None) for part in starts))
+        fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=1, max_open_files=4)
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
-        fetcher.submit(places["s"], places["o"], places["l"])
-        chunks, _, faults = fetcher.next()
-        print(sum(map(len, chunks)), faults)
+        records, faults = fetcher.records(np.random.default_rng(2).permutation(120))
+        print(len(records), faults)
     """
-    order = np.random.default_rng(2).permutation(120)
-    np.savez(tmp_path / "places.npz", **dict(zip("sol", shards.places(order), strict=True)))
-    assert run_python(code, tmp_path / "places.npz", *shards.paths) == (0, b"120 []\n", "")
+    starts = shards.offsets.reshape(40, 3)
+    ends = starts[:, 2:] + shards.lengths.reshape(40, 3)[:, 2:] + np.uint64(16)
+    np.save(tmp_path / "starts.npy", np.concatenate([starts, ends], axis=1))
+    assert run_python(code, tmp_path / "starts.npy", *shards.paths) == (0, b"120 []\n", "")
 
 
 def test_a_record_that_does_not_decode_is_a_fault_of_the_batch(tmp_path: Path):
     path = tmp_path / "wrong.tfrecord"
     good, wrong = record(1), example(n="no number")
     path.write_bytes(framing.frames([good, wrong]))
-    fetcher = _core.RecordFetcher([path], threads=1)
-    places = (
-        np.array([0, 0, 0], "i"),
-        np.array([0, len(good) + 16, 0], "Q"),
-        np.array([len(good), len(wrong), len(good)], "Q"),
-    )
-    fetcher.submit(*places, Decoder(SCHEMA).native)
-    _, decoded, faults = fetcher.next()
+    fetcher = open_at(path, [(0, len(good)), (len(good) + 16, len(wrong)), (0, len(good))])
+    decoder = Decoder(SCHEMA)
+    fetcher.submit(np.arange(3), decoder.native)
+    decoded, faults = fetcher.next()
     assert faults == []
     assert decoded is not None
     assert decoded[3] is not None
     assert (decoded[3].row, decoded[3].kind) == (1, "wrong-kind")
+    assert fetcher.row(1, decoder.by_row().native) is None
+    assert fetcher.row(2, decoder.by_row().native) is not None
 
 
 # What is wrong
 
 
-def kind_at(fetcher: _core.RecordFetcher, offset: int, length: int) -> str:
-    """What is wrong with one record, by both ways to ask."""
-    fetcher.submit(np.zeros(1, np.int32), np.array([offset], np.uint64), np.array([length], np.uint64))
-    chunks, decoded, faults = fetcher.next()
-    alone = fetcher.read_one(0, offset, length)
+def kind_at(path: Path, offset: int, length: int) -> str:
+    """What is wrong with one record, by all ways to ask."""
+    fetcher = open_at(path, [(offset, length)])
+    kind = found_kind(fetcher)
+    fetcher.close()
+    return kind
+
+
+def found_kind(fetcher: _core.RecordFetcher) -> str:
+    decoder = Decoder(SCHEMA)
+    fetcher.submit(np.arange(1), decoder.native)
+    decoded, faults = fetcher.next()
+    alone, row = fetcher.record(0), fetcher.row(0, decoder.by_row().native)
     if isinstance(alone, bytes):
-        assert faults == []
-        assert [payload for chunk in chunks for payload in chunk] == [alone]
+        assert (faults, fetcher.records(np.arange(1))) == ([], ([alone], []))
+        assert decoded is not None
+        assert row is not None
         return "good"
-    assert (chunks, decoded, [(fault.row, fault.kind) for fault in faults]) == ([], None, [(0, alone.kind)])
+    _, others = fetcher.records(np.arange(1))
+    assert (decoded, row) == (None, None)
+    assert [(fault.row, fault.kind) for fault in (*faults, *others)] == [(0, alone.kind)] * 2
     return alone.kind
 
 
@@ -182,22 +221,20 @@ def test_every_flipped_byte_is_found(tmp_path: Path):
     for position in range(start, len(data)):
         path = tmp_path / f"{position}.tfrecord"
         path.write_bytes(framing.flip(data, position, 1))
-        fetcher = _core.RecordFetcher([path], threads=1)
         kind = "length-crc" if position < start + 12 else "data-crc"
-        assert kind_at(fetcher, start, len(payload)) == kind
-        assert kind_at(fetcher, 0, start - 16) == "good"
-        fetcher.close()
+        assert kind_at(path, start, len(payload)) == kind
+        assert kind_at(path, 0, start - 16) == "good"
         path.unlink()
 
 
 def test_an_index_that_is_wrong_or_stale_is_found(shards: Shards):
-    fetcher = _core.RecordFetcher(shards.paths, threads=1)
-    size = shards.paths[0].stat().st_size
+    path = shards.paths[0]
+    size = path.stat().st_size
     offset, length = int(shards.offsets[5]), int(shards.lengths[5])
-    assert kind_at(fetcher, offset, length) == "good"
-    assert kind_at(fetcher, offset, length + 1) == "moved"
-    assert kind_at(fetcher, offset, 0) == "moved"
-    assert kind_at(fetcher, offset + 1, length) == "length-crc"
+    assert kind_at(path, offset, length) == "good"
+    assert kind_at(path, offset, length + 1) == "moved"
+    assert kind_at(path, offset, 0) == "moved"
+    assert kind_at(path, offset + 1, length) == "length-crc"
     largest = (1 << 64) - 1
     for far in (
         (size, 0),
@@ -208,55 +245,74 @@ def test_an_index_that_is_wrong_or_stale_is_found(shards: Shards):
         (largest, 0),
         (largest - 15, 15),
     ):
-        assert kind_at(fetcher, *far) == "truncated-record"
+        assert kind_at(path, *far) == "truncated-record"
+    for starts in ([5, 0], [size - 16, 1 << 63], [1 << 63, 1 << 62]):  # the length is what lies between
+        places = _core.RecordPlaces(((np.array(starts, np.uint64), None),))
+        fault = _core.RecordFetcher([path], places, threads=1).record(0)
+        assert not isinstance(fault, bytes)
+        assert fault.kind == "truncated-record"
 
 
-def test_all_rows_that_are_wrong_are_named(shards: Shards):
-    fetcher = _core.RecordFetcher(shards.paths, threads=1)
-    rows = np.random.default_rng(3).permutation(3001)
-    chosen, offsets, lengths = shards.places(rows)
-    offsets[[7, 2500]] += 1
+@pytest.mark.parametrize("threads", [1, 3])
+def test_all_rows_that_are_wrong_are_named(shards: Shards, threads: int):
+    starts, lengths = shards.offsets[shards.shards == 2], shards.lengths[shards.shards == 2]
+    starts[[7, 1500]] += 1
     lengths[8] += 1
-    for decoder in (None, Decoder(SCHEMA).native):
-        fetcher.submit(chosen, offsets, lengths, decoder)
-        chunks, decoded, faults = fetcher.next()
-        assert (chunks, decoded) == ([], None)
-        assert [(fault.row, fault.kind) for fault in faults] == [(7, "length-crc"), (8, "moved"), (2500, "length-crc")]
+    places = _core.RecordPlaces(((starts, lengths),))
+    fetcher = _core.RecordFetcher(shards.paths[2:], places, threads=threads)
+    rows, decoder = np.arange(2000)[::-1].copy(), Decoder(SCHEMA)
+    fetcher.submit(rows, decoder.native)
+    expected = [(499, "length-crc"), (1991, "moved"), (1992, "length-crc")]
+    for nothing, faults in (fetcher.next(), fetcher.fetch(rows, decoder.native), fetcher.records(rows)):
+        assert not nothing
+        assert [(fault.row, fault.kind) for fault in faults] == expected
 
 
 def test_a_file_that_was_cut_short_is_truncated(tmp_path: Path):
     shards = Shards(tmp_path, [10])
-    fetcher = _core.RecordFetcher(shards.paths, threads=1)
     place = int(shards.offsets[9]), int(shards.lengths[9])
-    assert kind_at(fetcher, *place) == "good"  # and so the file is open
+    fetcher = open_at(shards.paths[0], [place])
+    assert found_kind(fetcher) == "good"  # and so the file is open
     with shards.paths[0].open("r+b") as file:
         file.truncate(place[0] + 14)
-    assert kind_at(fetcher, *place) == "truncated-record"
+    assert found_kind(fetcher) == "truncated-record"
 
 
 def test_a_missing_file_is_named_and_costs_one_job(shards: Shards, tmp_path: Path):
-    fetcher = _core.RecordFetcher([tmp_path / "missing", *shards.paths], threads=2)
-    one = np.zeros(1, np.int32), np.zeros(1, np.uint64), shards.lengths[:1]
-    fetcher.submit(*one)
-    fetcher.submit(one[0] + np.int32(1), *one[1:])
+    lengths = (shards.offsets[:2], None)
+    paths = [tmp_path / "missing", shards.paths[0]]
+    fetcher = _core.RecordFetcher(paths, _core.RecordPlaces((lengths, lengths)), threads=2)
+    decoder = Decoder(SCHEMA)
+    fetcher.submit(np.array([0]), decoder.native)
+    fetcher.submit(np.array([1]), decoder.native)
     with pytest.raises(FileNotFoundError, match="missing"):
         fetcher.next()
-    chunks, _, _ = fetcher.next()
-    assert list(chunks[0]) == shards.records[:1]
-    with pytest.raises(FileNotFoundError, match="missing"):
-        fetcher.read_one(0, 0, 5)
+    decoded, _ = fetcher.next()
+    assert decoded is not None
+    assert decoded[1][0].tolist() == [0]
+    for use in (fetcher.record, lambda row: fetcher.records(np.array([row] * 100))):
+        with pytest.raises(FileNotFoundError, match="missing"):
+            use(0)
 
 
-def test_what_no_place_can_be_is_refused(shards: Shards):
-    fetcher = _core.RecordFetcher(shards.paths, threads=1)
-    zero = np.zeros(1, np.uint64)
-    for shard in (-1, 3):
+def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
+    fetcher, decoder = shards.open(threads=1), Decoder(SCHEMA)
+    for row in (-1, 3001):
         with pytest.raises(IndexError):
-            fetcher.submit(np.array([shard], np.int32), zero, zero)
+            fetcher.submit(np.array([row]), decoder.native)
         with pytest.raises(IndexError):
-            fetcher.read_one(shard, 0, 0)
+            fetcher.records(np.array([0, row]))
+        with pytest.raises(IndexError):
+            fetcher.record(row)
+        with pytest.raises(IndexError):
+            fetcher.row(row, decoder.by_row().native)
+    starts = np.zeros(2, np.uint64)
     with pytest.raises(ValueError, match="of one size"):
-        fetcher.submit(np.zeros(2, np.int32), zero, zero)
+        _core.RecordPlaces(((starts, starts[:1]),))
+    with pytest.raises(ValueError, match="end of the last"):
+        _core.RecordPlaces(((starts[:0], None),))
+    with pytest.raises(ValueError, match="as many files"):
+        _core.RecordFetcher(shards.paths[:2], shards.places(), threads=1)
     fetcher.close()
     with pytest.raises(ValueError, match="closed"):
         fetcher.next()
@@ -267,34 +323,50 @@ def test_what_no_place_can_be_is_refused(shards: Shards):
 
 def test_closing_does_not_wait_for_a_consumer(shards: Shards):
     for _ in range(10):
-        fetcher = _core.RecordFetcher(shards.paths, threads=4)
+        fetcher = shards.open(threads=4)
         for _ in range(20):
-            fetcher.submit(*shards.places(np.arange(3001)), Decoder(SCHEMA).native)
+            fetcher.submit(np.arange(3001), Decoder(SCHEMA).native)
         fetcher.next()
         fetcher.close()
+
+
+def test_threads_may_ask_at_the_same_time(shards: Shards):
+    fetcher, decoder = shards.open(threads=3), Decoder(SCHEMA)
+    draws = [np.random.default_rng(n).integers(0, 3001, 300) for n in range(40)]
+
+    def fetch(rows: Any) -> bool:
+        decoded, _ = fetcher.fetch(rows, decoder.native)
+        assert decoded is not None
+        return bool(np.array_equal(decoded[1][0], rows)) and fetcher.records(rows)[0] == [
+            shards.records[row] for row in rows
+        ]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(fetch, draws))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
 def test_a_child_starts_a_fetcher_of_its_own(shards: Shards):
     code = """
         import numpy as np
-        from penstock import _core
-        def places():
-            return np.zeros(1, np.int32), np.zeros(1, np.uint64), np.array([int(sys.argv[1])], np.uint64)
-        fetcher = _core.RecordFetcher(sys.argv[2:], threads=2)
-        fetcher.submit(*places())
+        from penstock import Decoder, Feature, Schema, _core
+        decoder = Decoder(Schema({"n": Feature("int64")}))
+        rows, places = np.arange(1), _core.RecordPlaces(((1, int(sys.argv[1])),))
+        fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=2)
+        fetcher.submit(rows, decoder.native)
         child = os.fork()
         if child == 0:
             refused = 0
-            for use in (fetcher.next, lambda: fetcher.submit(*places()), lambda: fetcher.read_one(0, 0, 1)):
+            submit = lambda: fetcher.submit(rows, decoder.native)
+            for use in (fetcher.next, submit, lambda: fetcher.record(0), lambda: fetcher.records(rows)):
                 try:
                     use()
                 except RuntimeError as error:
                     refused += "cannot cross a fork" in str(error)
-            own = _core.RecordFetcher(sys.argv[2:], threads=2)
-            own.submit(*places())
-            sys.exit(0 if refused == 3 and len(own.next()[0][0]) == 1 else 1)
+            own = _core.RecordFetcher(sys.argv[2:], places, threads=2)
+            own.submit(rows, decoder.native)
+            sys.exit(0 if refused == 4 and own.next()[0][0] == 1 else 1)
         _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), len(fetcher.next()[0][0]))
+        print(os.waitstatus_to_exitcode(status), fetcher.next()[0][0])
     """
-    assert run_python(code, shards.lengths[0], *shards.paths) == (0, b"0 1\n", "")
+    assert run_python(code, shards.lengths[0], shards.paths[0]) == (0, b"0 1\n", "")

@@ -14,6 +14,7 @@ from penstock import _core
 from penstock._core import DecodeFault, RecordChunk
 from penstock.codec.file_batches import Decoded, FileBatches, Locate, Place, file_chunks, local_paths
 from penstock.codec.plan import PlannedFeature, compile_plan
+from penstock.codec.row_decoder import RowDecoder
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.errors import MalformedExampleError
@@ -165,6 +166,10 @@ class Decoder:
     def native(self) -> _core.NativeDecoder:
         """The native decoder, for native readers that decode what they read; :meth:`batch_of` takes their answers."""
         return self._native
+
+    def by_row(self) -> RowDecoder:
+        """Answer a decoder of the same features for one record at a time."""
+        return RowDecoder(self._plan, self._native)
 
     def batch_of(self, decoded: Decoded, locate: Locate) -> Batch:
         """Make a batch of what the native decoder answered; ``locate`` tells where a row comes from."""

@@ -8,7 +8,7 @@ by name.
 from __future__ import annotations
 
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
-from penstock.columns.batch import Batch
+from penstock.columns.batch import Batch, row_value
 from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.collate import collate
 from penstock.columns.column import AnyColumn, Column
@@ -27,4 +27,5 @@ __all__ = [
     "collate",
     "concat",
     "from_arrow",
+    "row_value",
 ]

@@ -53,7 +53,7 @@ class Batch:
         """Answer one row as NumPy values, bytes or str; as a list where it has several strings or ragged levels."""
         if not -self._num_rows <= index < self._num_rows:
             raise IndexError(f"row {index} of a batch of {self._num_rows} rows")
-        return {name: _row_value(column[index]) for name, column in self._columns.items()}
+        return {name: row_value(column, index) for name, column in self._columns.items()}
 
     def take(self, rows: Rows) -> Batch:
         """Answer the rows of a slice, which share memory, or copies of those that an array names or marks."""
@@ -123,5 +123,8 @@ class Batch:
         return _core.arrow_stream(self.arrow_node())
 
 
-def _row_value(value: Any) -> Any:
-    return value.to_list() if isinstance(value, Column) else value
+def row_value(column: AnyColumn, index: int) -> Any:
+    """Answer one row of a column as a NumPy value, bytes or str; as a list where it has several strings or levels."""
+    value = column[index]
+    # What an array holds is no column: asked of each value of each row, the question would cost more than the answer.
+    return value if isinstance(column, np.ndarray) or not isinstance(value, Column) else value.to_list()

@@ -2,66 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
-from typing import Any
+from functools import cached_property
+from typing import Any, SupportsIndex
+
+from numpy.typing import NDArray
 
 from penstock.columns import collate
+from penstock.dataset.arguments import position_in, positions_in
 from penstock.dataset.block import Block, Flow
 from penstock.dataset.joining import Zipped
 from penstock.dataset.meter import Meter
-from penstock.dataset.order import Ints, Keys, Pass
+from penstock.dataset.order import Keys, Pass
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.reads import Reads
 from penstock.dataset.stages.elements import each
 
 
-def element_at(pipeline: Pipeline, position: int) -> Any:
-    """Answer one element."""
-    if isinstance(pipeline.start, Zipped) and not pipeline.stages:
-        return tuple(element_at(child, position) for child in pipeline.start.children)
-    reads = _reads(pipeline)
-    keys = reads.keys(position, 1, Pass())
-    if not pipeline.stages:
-        return reads.fetch(keys.rows).row(0)
-    return _through_stages(pipeline, reads, keys)[0]
+class Access:
+    """The elements of a pipeline by their positions in the first epoch. What calls have in common is looked up once."""
 
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
 
-def elements_at(pipeline: Pipeline, positions: Ints) -> Any:
-    """Answer many elements at once: rows as a batch, others as a list."""
-    reads = _reads(pipeline)
-    if reads.batches is not None:
-        return [element_at(pipeline, int(position)) for position in positions]
-    keys = reads.rows.at(positions, Pass())
-    if not pipeline.stages:
-        return reads.fetch(keys.rows)
-    return collate(_through_stages(pipeline, reads, keys))
+    @cached_property
+    def length(self) -> int:
+        """How many elements there are."""
+        length = self._pipeline.length(Pass())
+        if length is None:
+            raise TypeError("this data set has no length: it has no end, or only reading it would tell")
+        return length
 
+    @cached_property
+    def _reads(self) -> Reads:
+        if self._pipeline.reads is None:
+            raise TypeError("elements behind filter(), bucket(), cache() and the like have no index: iterate them")
+        self._pipeline.reads.check_seeks()
+        return self._pipeline.reads
 
-def record_at(pipeline: Pipeline, position: int) -> bytes:
-    """Answer the record that an element is made of, as it is stored."""
-    reads = _rows(pipeline)
-    row = position if reads.rows.whole else int(reads.keys(position, 1, Pass()).rows[0])
-    return reads.source.record(row)
+    @cached_property
+    def _rows(self) -> Reads:
+        if self._reads.batches is not None:
+            raise TypeError("a batch is made of many records: ask for them before batch()")
+        return self._reads
 
+    def element(self, key: SupportsIndex) -> Any:
+        """Answer one element."""
+        position, pipeline = position_in(key, self.length), self._pipeline
+        if isinstance(pipeline.start, Zipped) and not pipeline.stages:
+            return tuple(Access(child).element(position) for child in pipeline.start.children)
+        if pipeline.stages or self._reads.batches is not None:
+            return _through_stages(pipeline, self._reads, self._reads.keys(position, 1, Pass()))[0]
+        return self._reads.source.row(self._row_at(position))
 
-def records_at(pipeline: Pipeline, positions: Ints) -> list[bytes]:
-    """Answer the records that elements are made of, as they are stored."""
-    reads = _rows(pipeline)
-    return reads.source.records(reads.rows.at(positions, Pass()).rows)
+    def elements(self, key: Sequence[int] | NDArray[Any]) -> Any:
+        """Answer many elements at once: rows as a batch, others as a list."""
+        positions, reads = positions_in(key, self.length), self._reads
+        if reads.batches is not None:
+            return [self.element(position) for position in positions.tolist()]
+        keys = reads.rows.at(positions, Pass())
+        if not self._pipeline.stages:
+            return reads.fetch(keys.rows)
+        return collate(_through_stages(self._pipeline, reads, keys))
 
+    def record(self, key: SupportsIndex) -> bytes:
+        """Answer the record that an element is made of, as it is stored."""
+        return self._rows.source.record(self._row_at(position_in(key, self.length)))
 
-def _rows(pipeline: Pipeline) -> Reads:
-    reads = _reads(pipeline)
-    if reads.batches is not None:
-        raise TypeError("a batch is made of many records: ask for them before batch()")
-    return reads
+    def records(self, key: Sequence[int] | NDArray[Any]) -> list[bytes]:
+        """Answer the records that elements are made of, as they are stored."""
+        rows = self._rows.rows.at(positions_in(key, self.length), Pass()).rows
+        return self._rows.source.records(rows)
 
-
-def _reads(pipeline: Pipeline) -> Reads:
-    if pipeline.reads is None:
-        raise TypeError("elements behind filter(), bucket(), cache() and the like have no index: iterate them")
-    pipeline.reads.check_seeks()
-    return pipeline.reads
+    def _row_at(self, position: int) -> int:
+        reads = self._rows
+        return position if reads.rows.whole else int(reads.keys(position, 1, Pass()).rows[0])
 
 
 def _through_stages(pipeline: Pipeline, reads: Reads, keys: Keys) -> list[Any]:

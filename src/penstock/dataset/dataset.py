@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from penstock.codec.decoder import Allocate
 from penstock.dataset import stages
-from penstock.dataset.access import element_at, elements_at, record_at, records_at
-from penstock.dataset.arguments import check_at_least, names_in, position_in, positions_in
+from penstock.dataset.access import Access
+from penstock.dataset.arguments import check_at_least, names_in, positions_in
 from penstock.dataset.caching import cache_stage, is_in_memory
 from penstock.dataset.found import open_source
 from penstock.dataset.iterator import DatasetIterator
@@ -73,6 +73,7 @@ class Dataset:
     """
 
     _pipeline: Pipeline
+    _access: Access
     _next_epoch: int
 
     def __init__(
@@ -100,12 +101,12 @@ class Dataset:
         )
         source = open_source(paths, schema, columns, on_error, reading)
         self._pipeline = Pipeline(Reads(source, AllRows(source.shards)))
-        self._next_epoch = 0
+        self._access, self._next_epoch = Access(self._pipeline), 0
 
     @classmethod
     def _of(cls, pipeline: Pipeline) -> Dataset:
         self = cls.__new__(cls)
-        self._pipeline, self._next_epoch = pipeline, 0
+        self._pipeline, self._access, self._next_epoch = pipeline, Access(pipeline), 0
         return self
 
     # What it is.
@@ -125,10 +126,7 @@ class Dataset:
         return start.source.shards.paths if isinstance(start, Reads) else ()
 
     def __len__(self) -> int:
-        length = self._pipeline.length(Pass())
-        if length is None:
-            raise TypeError("this data set has no length: it has no end, or only reading it would tell")
-        return length
+        return self._access.length
 
     def __repr__(self) -> str:
         return f"<Dataset of {summary(self._pipeline)}>"
@@ -150,16 +148,16 @@ class Dataset:
             start, stop, step = key.indices(len(self))
             return self._reorder(lambda order: Range(order, start, stop, step), None, "a slice")
         if isinstance(key, Sequence | np.ndarray):
-            return elements_at(self._pipeline, positions_in(key, len(self)))
-        return element_at(self._pipeline, position_in(key, len(self)))
+            return self._access.elements(key)
+        return self._access.element(key)
 
     def record(self, index: int) -> bytes:
         """Answer the record that an element is made of, as it is stored; its payload need not be an Example."""
-        return record_at(self._pipeline, position_in(index, len(self)))
+        return self._access.record(index)
 
     def records(self, indexes: Sequence[int] | NDArray[Any]) -> list[bytes]:
         """Answer the records that elements are made of, as they are stored."""
-        return records_at(self._pipeline, positions_in(indexes, len(self)))
+        return self._access.records(indexes)
 
     def select(self, positions: Sequence[int] | NDArray[Any]) -> Dataset:
         """Choose elements by their positions, in that order."""

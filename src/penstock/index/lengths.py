@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,10 @@ FRAME_OVERHEAD = 16
 _AT_ONCE = 1 << 20
 
 Uint64s = NDArray[np.uint64]
+
+Layout: TypeAlias = tuple[int, int] | tuple[Uint64s, Uint64s | None]
+"""The records of a file: how many and how long each; or the starts of frames and the lengths of payloads, the latter
+None where frames follow one another, and then the starts end with the end of the last."""
 
 
 class Lengths:
@@ -85,6 +90,10 @@ class Lengths:
             return starts, self._starts[rows + 1] - starts - np.uint64(FRAME_OVERHEAD)
         length = self.equal or 0
         return rows.astype(np.uint64) * np.uint64(length + FRAME_OVERHEAD), np.full(len(rows), length, np.uint64)
+
+    def layout(self) -> Layout:
+        """Where all records are, for native readers."""
+        return (self.count, self.equal or 0) if self._starts is None else (self._starts, None)
 
 
 def narrowed(lengths: Uint64s) -> NDArray[np.unsignedinteger]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from penstock.compression import Compression
 from penstock.index.identity import Identity
-from penstock.index.lengths import Lengths, Uint64s
+from penstock.index.lengths import Layout, Lengths, Uint64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,10 @@ class ShardIndex:
     def place(self, row: int) -> tuple[int, int]:
         """Where the frame of one record starts, and how long its payload is."""
         return self._measured().place(row)
+
+    def layout(self) -> Layout:
+        """Where all records are, for native readers."""
+        return self._measured().layout()
 
     def _measured(self) -> Lengths:
         if self.lengths is None:

@@ -6,7 +6,6 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from penstock import _core
 from penstock.dataset.order import Ints
 from penstock.dataset.source.source import Fetched, Source
 from penstock.errors import MalformedExampleError
@@ -37,22 +36,20 @@ class NativeAhead:
     """Fetches on native threads: each reads, checks and decodes a request while its bytes are near."""
 
     def __init__(self, source: Source) -> None:
-        self._source, self._shards, self._decoder = source, source.shards, source.decoder
-        reading = source.shards.reading
-        self.depth = reading.threads + 1
-        self._native = _core.RecordFetcher(self._shards.paths, threads=reading.threads, verify=reading.verify)
+        self._source, self._decoder = source, source.decoder
+        self._native = source.shards.open_natively()
+        self.depth = source.shards.reading.threads + 1
         self._waiting: deque[Ints] = deque()
 
     def submit(self, rows: Ints) -> None:
-        places = self._shards.places(rows)
         allocate = self._source.allocate
         outputs = [] if allocate is None else self._decoder.outputs(len(rows), {}, allocate)
-        self._native.submit(places.shards, places.offsets, places.lengths, self._decoder.native, outputs)
+        self._native.submit(rows, self._decoder.native, outputs)
         self._waiting.append(rows)
 
     def take(self) -> Fetched:
         rows = self._waiting.popleft()
-        _, decoded, _ = self._native.next()
+        decoded, _ = self._native.next()
         if decoded is not None and decoded[-1] is None:
             try:
                 return Fetched(self._decoder.batch_of(decoded, lambda row: (None, row)), None)

@@ -11,7 +11,7 @@ from penstock.dataset.order import Ints
 from penstock.errors import CorruptDataError
 from penstock.files import locate
 from penstock.index.build import compression_of
-from penstock.index.lengths import Uint64s
+from penstock.index.lengths import Layout, Uint64s
 from penstock.reader import RecordReader
 
 
@@ -36,13 +36,13 @@ class SalvagedIndex:
         """Whether a record can be read without reading all that come before it."""
         return not self.compression
 
-    def place(self, row: int) -> tuple[int, int]:
-        """Where the frame of a record starts, and how long its payload is."""
-        return int(self._starts[row]), int(self._lengths[row])
-
     def places(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
         """Where the frames of these records start, and how long their payloads are."""
         return self._starts[rows], self._lengths[rows]
+
+    def layout(self) -> Layout:
+        """Where all records are, for native readers."""
+        return self._starts, self._lengths
 
 
 def salvage_index(path: str, compression: str, max_record_bytes: int) -> SalvagedIndex:

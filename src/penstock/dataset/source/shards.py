@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from penstock import _core
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
@@ -33,14 +32,6 @@ class Reading:
     index: Where = "cache"
     salvage: bool = False
     """Index around damage, which would else be an error."""
-
-
-class Places(NamedTuple):
-    """Where rows are: their files, the offsets of their frames in these, and the lengths of their payloads."""
-
-    shards: NDArray[np.int32]
-    offsets: NDArray[np.uint64]
-    lengths: NDArray[np.uint64]
 
 
 class Shards:
@@ -117,23 +108,14 @@ class Shards:
         return shards, rows - self.starts[shards]
 
     @cached_property
-    def _start_list(self) -> list[int]:
-        starts: list[int] = self.starts.tolist()
-        return starts
+    def places(self) -> _core.RecordPlaces:
+        """Where the rows of plain files are."""
+        return _core.RecordPlaces(tuple(index.layout() for index in self.indexes))
 
-    def place(self, row: int) -> tuple[int, int, int]:
-        """Answer the file of a row, the offset of its frame in it, and the length of its payload."""
-        shard = bisect_right(self._start_list, row) - 1
-        return shard, *self.indexes[shard].place(row - self._start_list[shard])
-
-    def places(self, rows: Ints) -> Places:
-        """Answer where rows are."""
-        shards, numbers = self.split(rows)
-        offsets, lengths = np.empty(len(rows), np.uint64), np.empty(len(rows), np.uint64)
-        for shard in np.unique(shards).tolist():
-            mine = slice(None) if len(self.paths) == 1 else np.flatnonzero(shards == shard)
-            offsets[mine], lengths[mine] = self.indexes[shard].places(numbers[mine])
-        return Places(shards.astype(np.int32), offsets, lengths)
+    def open_natively(self) -> _core.RecordFetcher:
+        """Open local plain files for native threads."""
+        reading = self.reading
+        return _core.RecordFetcher(self.paths, self.places, threads=reading.threads, verify=reading.verify)
 
     @cached_property
     def identity(self) -> str:

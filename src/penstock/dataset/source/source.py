@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -12,10 +13,11 @@ import numpy as np
 from penstock import _core
 from penstock._core import RecordChunk
 from penstock.codec.decoder import Allocate, Decoder
-from penstock.codec.file_batches import Decoded
+from penstock.codec.row_decoder import RowDecoder
+from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
-from penstock.dataset.source.rows import Rows, changed, open_rows
+from penstock.dataset.source.rows import Rows, open_rows
 from penstock.dataset.source.shards import Shards
 from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.schema import Schema
@@ -93,58 +95,57 @@ class Source:
         """Reads a few rows at a time, whenever somebody asks."""
         return self.open()
 
+    @cached_property
+    def _row_decoder(self) -> RowDecoder:
+        return self.decoder.by_row()
+
     def _native(self) -> _core.RecordFetcher:
         """Answer what reads local plain files; a forked child opens its own."""
         process, fetcher = self._fetcher
         if process != os.getpid() or fetcher is None:
-            fetcher = _core.RecordFetcher(self.shards.paths, threads=1, verify=self.shards.reading.verify)
+            fetcher = self.shards.open_natively()
             self._fetcher = (os.getpid(), fetcher)
         return fetcher
+
+    # What is natively found to be wrong with a row, or to be another kind of file, is read again the slower way, which
+    # says what it is.
 
     def record(self, row: int) -> bytes:
         """Read one record as it is stored."""
         if self.shards.local_and_plain:
-            found = self._native().read_one(*self.shards.place(row))
+            found = self._native().record(row)
             if isinstance(found, bytes):
                 return found
-        # Another kind of file, or damage: the slower way finds what it is.
         chunks, _ = self.random_access.read(np.array([row]))
         return chunks[0][0]
 
     def records(self, rows: Ints) -> list[bytes]:
         """Read records as they are stored, in the order in which they are named."""
         if self.shards.local_and_plain:
-            return [record for chunk in self.chunks(rows) for record in chunk]
+            found, faults = self._native().records(rows)
+            if not faults:
+                return found
         chunks, inverse = self.random_access.read(rows)
         found = [record for chunk in chunks for record in chunk]
         return [found[number] for number in inverse]
 
-    def chunks(self, rows: Ints) -> list[RecordChunk]:
-        """Read records of local plain files, in the order in which they are named."""
-        places = self.shards.places(rows)
-        chunks, _, faults = self._native().fetch(places.shards, places.offsets, places.lengths)
-        if faults:
-            self.random_access.read(rows)  # raises, and says what is wrong
-            raise changed(self.shards.paths[places.shards[faults[0].row]], int(rows[faults[0].row]))
-        return chunks
+    def row(self, row: int) -> dict[str, Any]:
+        """Read and decode one row; damage raises, whatever the policy of a pass."""
+        if self.shards.local_and_plain:
+            decoded = self._native().row(row, self._row_decoder.native)
+            if decoded is not None:
+                with suppress(RowFault):
+                    return self._row_decoder.row_of(decoded)
+        return self.random_access.fetch_all(np.array([row])).row(0)
 
     def fetch(self, rows: Ints) -> Batch:
         """Read and decode rows, in the order in which they are named; damage raises, whatever the policy of a pass."""
         if self.shards.local_and_plain:
-            try:
-                if len(rows) == 1:
-                    return self.decoder.decode([self.record(int(rows[0]))])
-                decoded = self._fetch_natively(rows)
-                if decoded is not None:
+            decoded, _ = self._native().fetch(rows, self.decoder.native)
+            if decoded is not None:
+                with suppress(MalformedExampleError):
                     return self.decoder.batch_of(decoded, lambda row: (None, row))
-            except MalformedExampleError:
-                pass
-        # Another kind of file, or something is wrong with a row: the slower way finds what it is.
         return self.random_access.fetch_all(rows)
-
-    def _fetch_natively(self, rows: Ints) -> Decoded | None:
-        places = self.shards.places(rows)
-        return self._native().fetch(places.shards, places.offsets, places.lengths, self.decoder.native)[1]
 
     def open(self, window: int = 0) -> RowFetcher:
         """Open the files for reading rows by number."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.columns import Batch, Column, collate, concat
+from penstock.columns import AnyColumn, Batch, Column, collate, concat
 from penstock.dataset.block import Block, Cursor, Elements
 from penstock.dataset.order import Keys
 
@@ -29,7 +29,9 @@ def each(elements: Elements) -> Iterator[Any]:
     return (dict(zip(elements, values, strict=True)) for values in zip(*columns, strict=True))
 
 
-def _values(column: Iterable[Any]) -> Iterable[Any]:
+def _values(column: AnyColumn) -> Iterable[Any]:
+    if isinstance(column, np.ndarray):
+        return column  # and no value of it is a column
     return (value.to_list() if isinstance(value, Column) else value for value in column)
 
 

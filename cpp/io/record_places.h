@@ -1,0 +1,55 @@
+// Where the records of files are, by the numbers that rows have through all files.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/frame.h"
+
+namespace penstock {
+
+struct RecordPlace {
+  std::size_t shard;
+  std::uint64_t offset;  // of the frame
+  std::uint64_t length;  // of the payload
+};
+
+// The records of one file: all of one length and one behind another, or each where `starts` says.
+struct ShardPlaces {
+  std::uint64_t count = 0;
+  std::uint64_t equal_length = 0;          // without starts
+  const std::uint64_t* starts = nullptr;   // of `count` frames; without lengths one more, which is the end of the last
+  const std::uint64_t* lengths = nullptr;  // of the payloads
+};
+
+// Immutable, so that threads may share it. What the pointers lead to must last as long.
+class RecordPlaces {
+ public:
+  explicit RecordPlaces(std::vector<ShardPlaces> shards) : shards_(std::move(shards)) {
+    first_rows_.reserve(shards_.size() + 1);
+    first_rows_.push_back(0);
+    for (const ShardPlaces& shard : shards_) first_rows_.push_back(first_rows_.back() + shard.count);
+  }
+
+  std::size_t shards() const { return shards_.size(); }
+  std::uint64_t rows() const { return first_rows_.back(); }
+
+  // Of a row below rows(). It is what the index says, which may be wrong.
+  RecordPlace at(std::uint64_t row) const {
+    const auto behind = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);
+    const auto shard = static_cast<std::size_t>(behind - first_rows_.begin()) - 1;
+    const ShardPlaces& places = shards_[shard];
+    const std::uint64_t i = row - first_rows_[shard];
+    if (places.starts == nullptr) return {shard, i * (places.equal_length + kFrameOverhead), places.equal_length};
+    const std::uint64_t start = places.starts[i];
+    return {shard, start, places.lengths ? places.lengths[i] : places.starts[i + 1] - start - kFrameOverhead};
+  }
+
+ private:
+  std::vector<ShardPlaces> shards_;
+  std::vector<std::uint64_t> first_rows_;  // of each file, and how many rows there are
+};
+
+}  // namespace penstock
