@@ -28,7 +28,6 @@ void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t e
 }
 
 void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
-  const std::size_t head_room = begin;
   auto spans = std::make_shared<std::vector<Span>>();
   spans->reserve(last_count_ + last_count_ / 8 + 1);
   const WalkResult result =
@@ -49,7 +48,6 @@ void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t 
   if (options_.input_end && need_ > have)
     return fail(left < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_, have, events);
   tail_ = {buffer, begin + result.consumed, left};
-  if (left > head_room) start_long_record();
 }
 
 // Moves the tail to a buffer of its own, where it can grow.
@@ -64,7 +62,7 @@ std::size_t Assembler::extend_long_record(const std::byte* data, std::size_t siz
   const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(need_ - tail_.size, size));
   const std::size_t grown = tail_.size + taken;
   if (!tail_.buffer || tail_.buffer->capacity() < grown) {
-    auto larger = std::make_shared<Buffer>(static_cast<std::size_t>(std::min<std::uint64_t>(need_, 2 * grown)));
+    SharedBuffer larger = acquire_buffer(static_cast<std::size_t>(std::min<std::uint64_t>(need_, 2 * grown)));
     if (tail_.size != 0) std::memcpy(larger->data(), tail_.buffer->data(), tail_.size);
     tail_.buffer = std::move(larger);
   }

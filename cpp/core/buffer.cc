@@ -25,10 +25,11 @@ class Shelf {
   std::unique_ptr<Buffer> take(std::size_t capacity) {
     const std::unique_lock lock = briefly_locked();
     if (!lock) return nullptr;
-    const auto found = idle_.find(capacity);
-    if (found == idle_.end() || found->second.empty()) return nullptr;
-    std::unique_ptr<Buffer> buffer = std::move(found->second.back());
-    found->second.pop_back();
+    Rack& rack = idle_[capacity];
+    rack.last_asked = ++asked_;
+    if (rack.buffers.empty()) return nullptr;
+    std::unique_ptr<Buffer> buffer = std::move(rack.buffers.back());
+    rack.buffers.pop_back();
     idle_bytes_ -= capacity;
     return buffer;
   }
@@ -39,16 +40,14 @@ class Shelf {
   void put(std::unique_ptr<Buffer> buffer) noexcept try {
     const std::size_t capacity = buffer->capacity();
     const std::size_t still_lent = lent_bytes_.fetch_sub(capacity, std::memory_order_relaxed) - capacity;
-    const std::unique_lock lock = briefly_locked();
     const std::size_t most = std::max(kMostIdleBytes, still_lent);
-    if (!lock || capacity > most) return;
-    // A full shelf is emptied: what lies there longest is of sizes that nobody asks for any more.
-    if (idle_bytes_ + capacity > most) {
-      idle_.clear();
-      idle_bytes_ = 0;
-    }
-    std::vector<std::unique_ptr<Buffer>>& shelf = idle_[capacity];
-    shelf.push_back(std::move(buffer));
+    if (capacity > most) return;
+    std::vector<std::unique_ptr<Buffer>> thrown_out;  // freed when the shelf is no longer locked
+    const std::unique_lock lock = briefly_locked();
+    if (!lock) return;
+    Rack& rack = idle_[capacity];
+    while (idle_bytes_ + capacity > most) make_room(thrown_out);
+    rack.buffers.push_back(std::move(buffer));
     idle_bytes_ += capacity;
   } catch (const std::bad_alloc&) {
   }
@@ -63,10 +62,29 @@ class Shelf {
     return lock;
   }
 
+  // Throws out a buffer of the size that nobody has asked for for the longest time.
+  void make_room(std::vector<std::unique_ptr<Buffer>>& thrown_out) {
+    auto oldest = idle_.end();
+    for (auto it = idle_.begin(); it != idle_.end(); ++it) {
+      if (it->second.buffers.empty()) continue;
+      if (oldest == idle_.end() || it->second.last_asked < oldest->second.last_asked) oldest = it;
+    }
+    idle_bytes_ -= oldest->first;
+    thrown_out.push_back(std::move(oldest->second.buffers.back()));
+    oldest->second.buffers.pop_back();
+  }
+
   static constexpr int kTries = 64;
 
+  // Buffers of one size.
+  struct Rack {
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::uint64_t last_asked = 0;
+  };
+
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<std::unique_ptr<Buffer>>> idle_;
+  std::map<std::size_t, Rack> idle_;
+  std::uint64_t asked_ = 0;
   std::size_t idle_bytes_ = 0;
   std::atomic<std::size_t> lent_bytes_ = 0;
 };

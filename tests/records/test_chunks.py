@@ -53,6 +53,17 @@ def test_a_chunk_is_a_sequence(path):
         chunk.frame_offset(500)
 
 
+def test_records_across_blocks_come_with_their_neighbours(tmp_path):
+    path = tmp_path / "large.tfrecord"
+    records = [b"%d" % (number % 10) * (190_000 + 1_000 * (number % 7)) for number in range(100)]
+    with ps.RecordWriter(path) as writer:
+        writer.write_many(records)
+    chunks = list(ps.RecordReader(path, threads=2).chunks())
+    assert [record for chunk in chunks for record in chunk] == records
+    # A record that is gathered in memory of its own is copied twice, and is a chunk of its own.
+    assert min(map(len, chunks[:-1])) > 1
+
+
 def test_buffers_cannot_be_written_to(path):
     chunk = next(ps.RecordReader(path).chunks())
     with pytest.raises(ValueError, match="read-only"):
