@@ -142,6 +142,9 @@ def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        if (error.name or module).partition(".")[0] != module.partition(".")[0]:
+            message = f"{purpose} needs the package {module!r}, which is there and cannot be imported: {error}"
+            raise MissingExtraError(message, name=module) from error
         raise MissingExtraError(
             f"{purpose} needs the package {module!r}: install it with  pip install 'penstock[{extra}]'", name=module
         ) from error

@@ -17,7 +17,6 @@ from penstock.cli.options import Reading, feature_option, json_option, reading_o
 from penstock.cli.output import open_console, printable, reporting
 from penstock.cli.pictures import draw, is_picture, save
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.cli.stored import keep_images_encoded
 from penstock.cli.values import json_value, value_text
 from penstock.cli.window import Window
 from penstock.codec.decoder import Decoder
@@ -26,6 +25,7 @@ from penstock.columns.column import Column
 from penstock.errors import MalformedExampleError, MissingExtraError
 from penstock.reader import RecordReader
 from penstock.schema import Schema
+from penstock.schema.stored import keep_images_encoded
 
 _EXAMPLES = """\b
 Examples:

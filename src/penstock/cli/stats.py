@@ -25,13 +25,13 @@ from penstock.cli.output import (
     write_json,
 )
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.cli.stored import keep_lists
 from penstock.cli.summary import Extent, Summary
 from penstock.cli.work import Ticker, on_each
 from penstock.codec.decoder import Decoder
 from penstock.errors import MalformedExampleError
 from penstock.files import locate
 from penstock.reader import RecordReader
+from penstock.schema.stored import keep_lists
 
 _EXAMPLES = """\b
 Examples:

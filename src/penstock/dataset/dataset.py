@@ -16,6 +16,7 @@ from penstock.dataset import stages
 from penstock.dataset.access import Access
 from penstock.dataset.arguments import check_at_least, names_in, positions_in
 from penstock.dataset.caching import cache_stage, is_in_memory
+from penstock.dataset.exports import Exports
 from penstock.dataset.found import open_source
 from penstock.dataset.iterator import DatasetIterator
 from penstock.dataset.joining import Concatenated, Mixture, Stop, Zipped
@@ -45,7 +46,7 @@ from penstock.index import Where
 from penstock.schema import Schema
 
 
-class Dataset:
+class Dataset(Exports):
     """Shards as examples: counted, indexed, in any order, resumed at any step.
 
     >>> ds = ps.Dataset("data/train")  # doctest: +SKIP

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.codec.encode_values import as_array
 from penstock.columns import Batch, BytesColumn, Ragged, collate
+from penstock.schema import Schema
 
 # Rows that are converted together.
 _ROWS = 1024
@@ -38,6 +39,16 @@ def open_framework_source(data: Any) -> Iterator[Any] | None:
             case "penstock", "Dataset":
                 return _from_penstock(data)
     return None
+
+
+def stored_form(data: Any) -> tuple[Any, Schema] | None:
+    """Answer a data set of Penstock with images as they are stored, and its schema, where it holds rows of files."""
+    if not any(
+        (cls.__module__.partition(".")[0], cls.__name__) == ("penstock", "Dataset") for cls in type(data).__mro__
+    ):
+        return None
+    stored: tuple[Any, Schema] | None = data._as_stored()
+    return stored
 
 
 def _from_penstock(data: Any) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Encoder
+from penstock.dataset_writer.framework_sources import stored_form
 from penstock.dataset_writer.order import check_seed, permutation
 from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek
@@ -69,6 +70,8 @@ def write(
     """
     options: dict[str, Any] = {"shards": shards, "compression": compression, "level": level, "replace": replace}
     check_seed(shuffle)
+    if schema is None and map is None and (stored := stored_form(data)) is not None:
+        data, schema = stored
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar(progress, source.num_rows) as bar:

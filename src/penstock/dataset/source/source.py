@@ -64,6 +64,10 @@ class Source:
         self.schema.select(columns)  # an unknown name is an error here
         return Source(self.shards, self._whole_schema, columns, self.on_error, self.allocate)
 
+    def with_schema(self, schema: Schema) -> Source:
+        """Decode by another schema."""
+        return Source(self.shards, schema, None, self.on_error, self.allocate)
+
     def with_memory(self, allocate: Allocate) -> Source:
         """Decode dense columns into memory that a function makes."""
         return Source(self.shards, self._whole_schema, self._columns, self.on_error, allocate)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.schema import Feature, Schema
-from penstock.schema.feature import IMAGES
+from penstock.schema.feature import IMAGES, Feature
+from penstock.schema.schema import Schema
 
 _DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
 

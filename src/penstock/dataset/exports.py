@@ -1,0 +1,61 @@
+"""Data sets on their way out: to Arrow, and to whoever copies what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from penstock.columns import Batch
+from penstock.dataset.stored import as_stored
+from penstock.errors import import_extra
+from penstock.schema import Schema
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+_ROWS = 1024
+
+
+class Exports:
+    """What a data set has to be Arrow data, for Polars, DuckDB and others; images are the bytes that are stored."""
+
+    def to_arrow(self: Dataset) -> Any:  # type: ignore[misc]
+        """Read all elements into a ``pyarrow.Table``; images stay the bytes that are stored.
+
+        >>> ds.to_arrow().to_pandas()  # doctest: +SKIP
+
+        What does not fit memory is streamed: ``pyarrow.RecordBatchReader.from_stream(ds)``.
+        """
+        return open_arrow(self).read_all()
+
+    def __arrow_c_stream__(self: Dataset, requested_schema: object = None) -> object:  # type: ignore[misc]
+        return open_arrow(self).__arrow_c_stream__(requested_schema)
+
+    def _as_stored(self: Dataset) -> tuple[Dataset, Schema] | None:  # type: ignore[misc]
+        """Answer the data set with images as bytes, and the schema to write it by; None where rows are made anew."""
+        stored = as_stored(self._pipeline)
+        return None if stored is None else (self._of(stored[0]), stored[1])
+
+
+def open_arrow(dataset: Dataset) -> Any:
+    """Answer a ``pyarrow.RecordBatchReader`` of one pass."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    stored = dataset._as_stored()
+    elements = dataset if stored is None else stored[0]
+    batches = (pa.record_batch(batch) for batch in _batches(elements))
+    first = next(batches, None)
+    if first is None:
+        schema = pa.schema([]) if stored is None else elements.schema.to_arrow()
+        return pa.RecordBatchReader.from_batches(schema, iter(()))
+    # Whether values are absent is known of one batch at a time.
+    schema = pa.schema([field.with_nullable(True) for field in first.schema])
+    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in chain([first], batches)))
+
+
+def _batches(elements: Dataset) -> Iterator[Batch]:
+    for first in elements.take(1):
+        for batch in elements if isinstance(first, Batch) else elements.batch(_ROWS):
+            if not isinstance(batch, Batch):
+                raise TypeError(f"an Arrow table has columns with names: make dicts of {type(first).__name__}")
+            yield batch
