@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example as hypothesis_example
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,6 +121,7 @@ def test_damage_is_reported(penstock, damaged: str):
     assert "Traceback" not in result.stderr
 
 
+@hypothesis_example([[2.2250738585072014e-308], [4.0]])
 @given(st.lists(st.lists(st.floats(-1e300, 1e300), max_size=20), max_size=5))
 def test_a_histogram_counts_every_value_in_its_bin(batches: list[list[float]]):
     histogram = Histogram(integers=False)

@@ -59,7 +59,7 @@ class Histogram:
         if self._integers:
             return 1.0
         span = high / 2 - low / 2 or abs(low) or 1.0
-        return max(2.0 ** (math.frexp(span)[1] - 4), np.finfo(np.float64).tiny)
+        return max(2.0 ** (math.frexp(span)[1] - 4), float(np.finfo(np.float64).tiny))
 
     def _bin(self, value: float) -> int:
         # A quotient beyond all floats would be infinite; there, only its being far away counts. One below them is zero.
