@@ -10,6 +10,17 @@ namespace penstock {
 
 bool header_is_sound(const std::byte* p) { return mask_crc(crc32c(p, 8)) == load_le32(p + 8); }
 
+std::uint64_t corrected_length(const std::byte* p) {
+  const std::uint64_t length = load_le64(p);
+  const std::uint32_t checksum = load_le32(p + 8);
+  for (std::uint64_t bit = 1; bit != 0; bit <<= 1) {
+    std::byte header[kHeaderBytes];
+    write_header(header, length ^ bit);
+    if (load_le32(header + 8) == checksum) return length ^ bit;
+  }
+  return length;
+}
+
 WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_record_bytes, std::uint64_t base,
                        std::vector<Span>& spans) {
   const std::uint64_t limit = max_record_bytes < kLargestRecord ? max_record_bytes : kLargestRecord;

@@ -75,6 +75,10 @@ std::size_t find_unsound(const std::byte* buffer, std::span<const Span> spans, s
 // True when 12 bytes at `p` are a header that checks itself.
 bool header_is_sound(const std::byte* p);
 
+// The length in 12 bytes at `p` that are a header with one wrong bit; the length as it stands there where more are
+// wrong.
+std::uint64_t corrected_length(const std::byte* p);
+
 // The first position at or after `from` where a header checks itself, or bytes.size() when none does. Positions within
 // the last kHeaderBytes - 1 bytes are not decided.
 std::size_t find_header(std::span<const std::byte> bytes, std::size_t from);

@@ -27,7 +27,7 @@ void check_survey(const std::string& file, unsigned choice) {
   options.stop = file.size();
   options.starts_at_record = choice & 2;
   options.ends_with_file = choice & 4;
-  if (choice & 8) options.nested = (choice & 16) != 0;
+  options.flat = choice & 8;
   const Survey found = survey(stored.path(), options);
   std::uint64_t at = 0;
   for (const Stretch& stretch : found.stretches) {

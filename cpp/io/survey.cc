@@ -1,9 +1,11 @@
 #include "io/survey.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "core/bytes.h"
 #include "core/crc32c/crc32c.h"
+#include "io/chains.h"
 #include "io/region.h"
 
 namespace penstock {
@@ -14,32 +16,20 @@ namespace {
 constexpr std::size_t kManyStretches = std::size_t{1} << 16;
 constexpr std::size_t kMostStretches = std::size_t{1} << 20;
 
-// Payload bytes in which TFRecords are looked for.
-constexpr std::uint64_t kLookInside = std::uint64_t{4} << 20;
+// Of so many broken headers it is remembered that the end of their payload is not known.
+constexpr std::size_t kMostBroken = 4;
+
+// What is not needed to find whole frames, but settles whose they are, is done for so many bytes for each of the
+// region's: hostile files cost no more.
+constexpr std::uint64_t kMostWork = 16;
 
 // A frame as its header describes it.
 struct Frame {
   FaultKind fault = FaultKind::kNone;
   bool header_is_sound = false;
-  bool fits = false;       // it ends inside the region
+  bool fits = false;       // it ends inside the region; without a sound header, perhaps
   std::uint64_t stop = 0;  // where it ends, or would end, but not beyond the region
   std::uint64_t need = 0;  // as in Fault
-};
-
-// Frames that follow each other.
-struct Chain {
-  enum class Ground : std::uint8_t {
-    kCertain,  // the chain starts where a record is known to start
-    kPassed,   // it starts behind a payload that does not match its checksum, where the header says that it ends
-    kSearch,   // its first frame was found by searching
-    kClaimed,  // the same, where a header that checks itself claims a payload
-  };
-  Ground ground;
-  bool ends_unexplained = false;  // behind it stands neither a header that checks itself, nor zeros, nor the file's end
-  bool reaches_end = false;
-  bool goes_on = false;  // the next chain is its continuation, beyond the payload that was claimed
-
-  bool starts_at_record() const { return ground == Ground::kCertain || ground == Ground::kPassed; }
 };
 
 class Surveyor {
@@ -52,27 +42,31 @@ class Surveyor {
   Survey run();
 
  private:
-  Frame judge(std::uint64_t at);
-  bool starts_record(std::uint64_t at);
-  std::uint64_t find(std::uint64_t from, std::uint64_t before);
-  bool is_crossed(std::uint64_t at, std::uint64_t stop);
-  bool is_full() const;
-  bool is_zero(std::uint64_t at);
-  std::uint64_t cross(std::uint64_t at, const Frame& frame);
-  bool is_payload(std::uint64_t begin, std::uint64_t end);
-  void add_whole(std::uint64_t at, std::uint64_t stop);
-  void add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame);
-  void start_chain(Chain::Ground ground) { chains_.push_back({ground}); }
-  void look_inside(std::uint64_t begin, std::uint64_t end);
-  void decide();
-
   // A header that cannot be read, and what was known there.
   struct Broken {
     std::uint64_t at;
-    std::size_t stretches;
-    std::size_t chains;
     Frame frame;
+    std::size_t stretches, chains, first_linked;
+    std::uint64_t claimed;
   };
+
+  Frame judge(std::uint64_t at);
+  Frame guess(std::uint64_t at, const std::byte* header);
+  bool ends_as_it_says(std::uint64_t at, const Frame& frame);
+  bool is_payload(std::uint64_t begin, std::uint64_t end);
+  bool starts_record(std::uint64_t at);
+  bool is_crossed(std::uint64_t begin, std::uint64_t stop);
+  bool is_zero(std::uint64_t at);
+  bool has_patience() const;
+  bool is_full() const;
+  std::uint64_t find_sound(std::uint64_t from);
+  std::uint64_t find_whole(std::uint64_t from, std::uint64_t before);
+  std::uint64_t cross(std::uint64_t at, const Frame& frame);
+  bool goes_back_to_broken(std::uint64_t stop);
+  void add_whole(std::uint64_t at, std::uint64_t stop);
+  void add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame);
+  void start_chain(Chain::Ground ground);
+  void tell_owners();
 
   const SurveyOptions& options_;
   const std::uint64_t limit_;
@@ -80,20 +74,20 @@ class Surveyor {
   std::vector<Stretch> stretches_;
   std::vector<std::size_t> chain_of_;  // of each stretch
   std::vector<Chain> chains_;
-  std::optional<Broken> root_;  // where certainty was lost, if there was any
-  std::uint64_t claimed_ = 0;   // up to here, headers that check themselves claim payloads
-  std::uint64_t looked_at_ = 0;
-  bool holds_frames_ = false;
+  std::size_t first_linked_ = 0;  // of the chains, the first that the last one is linked with
+  std::deque<Broken> broken_;     // those whose payload may go on, in order
+  std::uint64_t claimed_ = 0;     // up to here, headers that check themselves claim payloads
+  std::uint64_t crossed_ = 0;     // bytes that were searched for frames that cross others
 };
 
 Survey Surveyor::run() {
   const std::uint64_t stop = region_.stop();
   std::uint64_t at = region_.start();
-  start_chain(Chain::Ground::kCertain);
+  start_chain(Chain::Ground::kStart);
   if (!options_.starts_at_record) {
-    const std::uint64_t found = find(at, stop);
+    const std::uint64_t found = find_whole(at, stop);
     if (found > at) add_lost(at, found, {FaultKind::kLengthChecksum});
-    start_chain(Chain::Ground::kSearch);
+    start_chain(Chain::Ground::kFound);
     at = found;
   }
   while (at < stop && !is_full()) {
@@ -101,9 +95,9 @@ Survey Surveyor::run() {
     if (frame.fault == FaultKind::kNone) {
       add_whole(at, frame.stop);
       at = frame.stop;
-    } else if (frame.fits && starts_record(frame.stop) && !is_crossed(at, frame.stop)) {
+    } else if (ends_as_it_says(at, frame)) {
       add_lost(at, frame.stop, frame);
-      if (chains_.back().starts_at_record()) start_chain(Chain::Ground::kPassed);
+      start_chain(Chain::Ground::kLinked);
       at = frame.stop;
     } else {
       at = cross(at, frame);
@@ -111,21 +105,26 @@ Survey Surveyor::run() {
   }
   if (at == stop)
     chains_.back().reaches_end = options_.ends_with_file;
-  else if (!chains_.back().starts_at_record())
+  else if (chains_[first_linked_].ground != Chain::Ground::kStart)
     add_lost(at, stop, {FaultKind::kLengthChecksum});
-  decide();
-  return {std::move(stretches_), region_.work()};
+  if (!options_.flat) tell_owners();
+  return {std::move(stretches_), region_.work() + crossed_};
 }
 
 bool Surveyor::is_full() const {
-  return stretches_.size() >= (chains_.back().starts_at_record() ? kManyStretches : kMostStretches);
+  const bool can_go_on = chains_[first_linked_].ground == Chain::Ground::kStart;
+  return stretches_.size() >= (can_go_on ? kManyStretches : kMostStretches);
+}
+
+bool Surveyor::has_patience() const {
+  return region_.work() + crossed_ <= kMostWork * (region_.stop() - region_.start()) + Region::kWindowBytes;
 }
 
 Frame Surveyor::judge(std::uint64_t at) {
   const std::uint64_t stop = region_.stop(), left = stop - at;
   if (left < kHeaderBytes) return {FaultKind::kTruncatedHeader, false, false, stop, kHeaderBytes};
   const std::byte* header = region_.look(at, kHeaderBytes);
-  if (!header_is_sound(header)) return {FaultKind::kLengthChecksum, false, false, stop, 0};
+  if (!header_is_sound(header)) return guess(at, header);
   const std::uint64_t length = load_le64(header);
   const bool fits = left >= kFrameOverhead && length <= left - kFrameOverhead;
   const std::uint64_t frame_stop = fits ? at + length + kFrameOverhead : stop;
@@ -135,77 +134,48 @@ Frame Surveyor::judge(std::uint64_t at) {
   return {matches ? FaultKind::kNone : FaultKind::kDataChecksum, true, true, frame_stop, length + kFrameOverhead};
 }
 
+// A header that does not check itself may still hold the length: as it was, or with one bit changed.
+Frame Surveyor::guess(std::uint64_t at, const std::byte* header) {
+  const std::uint64_t left = region_.stop() - at, length = corrected_length(header);
+  if (is_zero(at) || length > limit_ || left < kFrameOverhead || length > left - kFrameOverhead)
+    return {FaultKind::kLengthChecksum, false, false, region_.stop(), 0};
+  return {FaultKind::kLengthChecksum, false, true, at + length + kFrameOverhead, 0};
+}
+
+// True when a damaged frame ends where its header says.
+bool Surveyor::ends_as_it_says(std::uint64_t at, const Frame& frame) {
+  if (!frame.fits) return false;
+  if (!frame.header_is_sound && is_payload(at + kHeaderBytes, frame.stop - kFooterBytes)) return true;
+  return starts_record(frame.stop) && !is_crossed(frame.header_is_sound ? at + kHeaderBytes : at + 1, frame.stop);
+}
+
 // True when the four bytes at `end` are the checksum of [begin, end).
 bool Surveyor::is_payload(std::uint64_t begin, std::uint64_t end) {
   return mask_crc(region_.checksum(begin, end)) == load_le32(region_.probe(end, kFooterBytes));
 }
 
+// True when a header checks itself, or a payload shows where its header was; or when the file ends.
 bool Surveyor::starts_record(std::uint64_t at) {
   if (at == region_.stop()) return options_.ends_with_file;
-  return region_.stop() - at >= kHeaderBytes && header_is_sound(region_.probe(at, kHeaderBytes));
+  if (region_.stop() - at < kHeaderBytes) return false;
+  const std::byte* header = region_.probe(at, kHeaderBytes);
+  if (header_is_sound(header)) return true;
+  const Frame frame = guess(at, header);
+  return frame.fits && is_payload(at + kHeaderBytes, frame.stop - kFooterBytes);
 }
 
-// True when a whole frame starts inside a frame's payload and ends behind it: then bytes are missing or too many, and
-// the frame does not end where its header says.
-bool Surveyor::is_crossed(std::uint64_t at, std::uint64_t stop) {
+// True when a frame starts inside another one, from `begin` on, and ends behind its payload: then bytes are missing or
+// too many, and the other one does not end where its header says.
+bool Surveyor::is_crossed(std::uint64_t begin, std::uint64_t stop) {
+  if (!has_patience()) return true;
   const std::uint64_t payload_stop = stop - kFooterBytes;
-  for (std::uint64_t from = at + kHeaderBytes; (from = find(from, payload_stop)) < payload_stop;) {
-    from = judge(from).stop;
-    if (from > payload_stop) return true;
+  crossed_ += stop - begin;
+  for (std::uint64_t from = begin; (from = find_sound(from)) < payload_stop;) {
+    const Frame frame = judge(from);
+    if (frame.fits && frame.stop > payload_stop) return true;
+    from = frame.fault == FaultKind::kNone ? frame.stop : from + 1;
   }
   return false;
-}
-
-// The first whole frame that starts at or after `from`, and before `before`; the region's end where there is none.
-std::uint64_t Surveyor::find(std::uint64_t from, std::uint64_t before) {
-  const std::uint64_t stop = region_.stop();
-  while (from < before && stop - from >= kFrameOverhead) {
-    const std::size_t size = region_.at_hand(from, 4 * kHeaderBytes);
-    const std::size_t at = find_header({region_.look(from, size), size}, 0);
-    if (at < size) {
-      from += at;
-      if (from < before && judge(from).fault == FaultKind::kNone) return from;
-      ++from;
-    } else {
-      // The last bytes may be the start of a header that the next ones complete.
-      from += size - (kHeaderBytes - 1);
-    }
-  }
-  return stop;
-}
-
-// Goes on behind a frame that breaks the chain; answers where.
-std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
-  Chain& chain = chains_.back();
-  const Broken broken{at, stretches_.size(), chains_.size(), frame};
-  const bool was_certain = chain.starts_at_record();
-  const std::uint64_t stop = region_.stop();
-  const std::uint64_t found = find(frame.header_is_sound ? at + kHeaderBytes : at + 1, stop);
-  if (was_certain) root_ = broken;
-  const auto leads_to_found = [&](const Broken& from) {
-    if (from.frame.header_is_sound || (found == stop && !options_.ends_with_file)) return false;
-    return found - from.at >= kFrameOverhead && found - from.at - kFrameOverhead <= limit_ &&
-           is_payload(from.at + kHeaderBytes, found - kFooterBytes);
-  };
-  if (leads_to_found(broken)) {
-    add_lost(at, found, frame);
-    return found;
-  }
-  if (!was_certain && root_ && leads_to_found(*root_)) {
-    // What was found since lies inside one payload.
-    stretches_.resize(root_->stretches);
-    chain_of_.resize(root_->stretches);
-    chains_.resize(root_->chains);
-    add_lost(root_->at, found, root_->frame);
-    chains_.back().ends_unexplained = false;
-    claimed_ = 0;
-    return found;
-  }
-  chain.ends_unexplained = !frame.header_is_sound && !is_zero(at);
-  add_lost(at, found, frame);
-  if (frame.header_is_sound) claimed_ = std::max(claimed_, frame.fits ? frame.stop - kFooterBytes : stop);
-  start_chain(found < claimed_ ? Chain::Ground::kClaimed : Chain::Ground::kSearch);
-  return found;
 }
 
 // True when zeros stand where a header should: a block that was never written.
@@ -215,14 +185,87 @@ bool Surveyor::is_zero(std::uint64_t at) {
   return std::all_of(header, header + kHeaderBytes, [](std::byte b) { return b == std::byte{0}; });
 }
 
+// The first header at or after `from` that checks itself; the region's end where there is none.
+std::uint64_t Surveyor::find_sound(std::uint64_t from) {
+  const std::uint64_t stop = region_.stop();
+  while (from < stop && stop - from >= kFrameOverhead) {
+    const std::size_t size = region_.at_hand(from, 4 * kHeaderBytes);
+    const std::size_t at = find_header({region_.look(from, size), size}, 0);
+    if (at < size) return from + at;
+    // The last bytes may be the start of a header that the next ones complete.
+    from += size - (kHeaderBytes - 1);
+  }
+  return stop;
+}
+
+// The first whole frame that starts at or after `from`, and before `before`; the region's end where there is none.
+std::uint64_t Surveyor::find_whole(std::uint64_t from, std::uint64_t before) {
+  while ((from = find_sound(from)) < before) {
+    if (judge(from).fault == FaultKind::kNone) return from;
+    ++from;
+  }
+  return region_.stop();
+}
+
+// Goes on behind a frame that breaks the chain; answers where.
+std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
+  const std::uint64_t stop = region_.stop();
+  if (!frame.header_is_sound) {
+    if (broken_.size() == kMostBroken) broken_.pop_front();
+    broken_.push_back({at, frame, stretches_.size(), chains_.size(), first_linked_, claimed_});
+  }
+  std::uint64_t found = frame.header_is_sound ? at + kHeaderBytes : at + 1;
+  for (;; ++found) {
+    found = find_sound(found);
+    if (goes_back_to_broken(found)) return found;
+    if (found == stop || judge(found).fault == FaultKind::kNone) break;
+  }
+  chains_.back().ends_unexplained = !frame.header_is_sound && !is_zero(at) && found - at >= kFooterBytes;
+  add_lost(at, found, frame);
+  if (frame.header_is_sound) claimed_ = std::max(claimed_, frame.fits ? frame.stop - kFooterBytes : stop);
+  start_chain(found < claimed_ ? Chain::Ground::kClaimed : Chain::Ground::kFound);
+  return found;
+}
+
+// Where the bytes between a broken header and `stop` are a payload with its checksum, that frame ends there, and all
+// that was found since lies inside: forgets it, and answers true.
+bool Surveyor::goes_back_to_broken(std::uint64_t stop) {
+  if (stop == region_.stop() && !options_.ends_with_file) return false;
+  for (std::size_t i = 0; i < broken_.size() && has_patience(); ++i) {
+    const Broken broken = broken_[i];
+    const std::uint64_t size = stop - broken.at;
+    if (size < kFrameOverhead || size - kFrameOverhead > limit_ ||
+        !is_payload(broken.at + kHeaderBytes, stop - kFooterBytes))
+      continue;
+    broken_.resize(i);
+    stretches_.resize(broken.stretches);
+    chain_of_.resize(broken.stretches);
+    chains_.resize(broken.chains);
+    chains_.back().ends_unexplained = false;
+    first_linked_ = broken.first_linked;
+    claimed_ = broken.claimed;
+    add_lost(broken.at, stop, broken.frame);
+    start_chain(Chain::Ground::kLinked);
+    return true;
+  }
+  return false;
+}
+
+void Surveyor::start_chain(Chain::Ground ground) {
+  if (ground != Chain::Ground::kLinked) first_linked_ = chains_.size();
+  chains_.push_back({ground});
+}
+
 void Surveyor::add_whole(std::uint64_t at, std::uint64_t stop) {
-  if (chains_.back().ground == Chain::Ground::kClaimed && stop > claimed_) {
-    // The frame reaches beyond the payload that was claimed, so it does not lie inside.
-    chains_.back().goes_on = true;
-    start_chain(Chain::Ground::kSearch);
+  if (chains_[first_linked_].ground == Chain::Ground::kClaimed && stop > claimed_) {
+    // The frame reaches beyond the payload that is claimed, so it does not lie inside, nor do those right before it.
+    if (first_linked_ == chains_.size() - 1)
+      chains_[first_linked_].ground = Chain::Ground::kFound;
+    else
+      start_chain(Chain::Ground::kFound);
   }
   const std::size_t chain = chains_.size() - 1;
-  look_inside(at + kHeaderBytes, stop - kFooterBytes);
+  chains_[chain].bytes += stop - at;
   if (!stretches_.empty() && stretches_.back().kind == StretchKind::kWhole && chain_of_.back() == chain) {
     stretches_.back().stop = stop;
     ++stretches_.back().records;
@@ -237,35 +280,15 @@ void Surveyor::add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame
   chain_of_.push_back(chains_.size() - 1);
 }
 
-void Surveyor::look_inside(std::uint64_t begin, std::uint64_t end) {
-  if (options_.nested || holds_frames_ || looked_at_ > kLookInside || end - begin > Region::kWindowBytes) return;
-  const auto size = static_cast<std::size_t>(end - begin);
-  looked_at_ += size;
-  const std::byte* payload = region_.look(begin, size);
-  for (std::size_t at = 0; (at = find_header({payload, size}, at)) < size; ++at)
-    if (load_le64(payload + at) <= size - at) holds_frames_ = true;
-}
-
-// Tells the chains that are certainly the file's own from those that are not.
-void Surveyor::decide() {
-  const bool nested = options_.nested.value_or(holds_frames_);
-  const bool assumed_flat = options_.nested.has_value() && !*options_.nested;
-  std::vector<bool> doubtful(chains_.size());
-  bool unexplained = false;  // here or in a later chain
-  for (std::size_t i = chains_.size(); i-- > 0;) {
-    const Chain& chain = chains_[i];
-    unexplained = unexplained || chain.ends_unexplained;
-    if (assumed_flat || chain.ground == Chain::Ground::kCertain) continue;
-    if (chain.ground == Chain::Ground::kPassed)
-      doubtful[i] = nested && chain.ends_unexplained;
-    else if (chain.ground == Chain::Ground::kClaimed)
-      doubtful[i] = !chain.goes_on || nested || doubtful[i + 1];
-    else
-      doubtful[i] = !chain.reaches_end && (nested || unexplained);
+void Surveyor::tell_owners() {
+  const std::vector<Owner> owners = owners_of(chains_, limit_);
+  for (std::size_t i = 0; i < stretches_.size(); ++i) {
+    Stretch& stretch = stretches_[i];
+    const Owner owner = owners[chain_of_[i]];
+    if (stretch.kind != StretchKind::kWhole || owner == Owner::kFile) continue;
+    stretch.kind = StretchKind::kDoubtful;
+    stretch.is_likely = owner == Owner::kFileLikely;
   }
-  for (std::size_t i = 0; i < stretches_.size(); ++i)
-    if (stretches_[i].kind == StretchKind::kWhole && doubtful[chain_of_[i]])
-      stretches_[i].kind = StretchKind::kDoubtful;
 }
 
 }  // namespace

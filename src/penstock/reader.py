@@ -38,6 +38,9 @@ class RecordReader:
             outside the damage is read, also behind a header that cannot be. ``"skip_record"``: records with a damaged
             payload are passed over, all else raises. ``"skip_file"``: the file ends at the first damage. What was
             passed over is in :attr:`damage`.
+        nested: With ``on_error="skip"``, whether payloads may hold TFRecords, whose records are not to be taken for the
+            file's own. None: they may, unless many records are seen and none does; True; or False, which leaves
+            nothing in doubt.
         skip: Records to pass over at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
@@ -53,6 +56,7 @@ class RecordReader:
         compression: str | None = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
+        nested: bool | None = None,
         skip: int = 0,
         max_record_bytes: int = 1 << 30,
         trailing: Trailing = "error",
@@ -81,6 +85,7 @@ class RecordReader:
             require_nonempty=require_nonempty,
             threads=threads or min(4, os.cpu_count() or 1),
             skip=on_error == "skip",
+            nested=nested,
         )
 
     @property

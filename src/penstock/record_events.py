@@ -22,6 +22,7 @@ from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
 from penstock.files.standard import StandardStreams
+from penstock.likeness import Likeness
 from penstock.salvage import Part, Salvage, Salvaged, Spool
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class ReadOptions:
     skip: bool = False
     """Go on behind damage, with every record that is outside it."""
     nested: bool | None = None
-    """Whether payloads may hold TFRecords, which matters behind damage; None: look."""
+    """Whether payloads may hold TFRecords, which matters behind damage; None: not where many are seen and none does."""
     known_starts: NDArray[np.uint64] | None = None
     """Where the records start in the stream, in order, if that is known: it settles whose they are."""
 
@@ -65,6 +66,7 @@ class RecordEvents:
             info.seekable or not isinstance(store, LocalFiles)
         )
         self._size = info.size
+        self._sample: RecordChunk | None = None  # of records before the damage
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
         if isinstance(store, LocalFiles) and info.seekable:
@@ -211,11 +213,18 @@ class RecordEvents:
 
     def _salvage(self) -> Salvage:
         options = self._options
-        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads, options.known_starts)
+        likeness = Likeness()
+        if self._sample is not None:
+            likeness.learn(self._sample)
+        return Salvage(
+            self._path, options.max_record_bytes, options.nested, options.threads, likeness, options.known_starts
+        )
 
     def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""
         if isinstance(event, RecordChunk):
+            if self._options.skip and self._sample is None:
+                self._sample = event
             return event
         return error_of(event, self._path, self._hint(event, head))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,6 +14,7 @@ from penstock._core import RecordChunk, Stretch
 from penstock.damage import doubt_of, error_of
 from penstock.errors import CorruptDataError
 from penstock.files.local import naming
+from penstock.likeness import Likeness
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,8 +57,9 @@ class Salvage:
     path: str
     max_record_bytes: int
     nested: bool | None
-    """Whether payloads may hold TFRecords; None: look."""
+    """Whether payloads may hold TFRecords; None: they may, unless many are seen and none does."""
     threads: int
+    likeness: Likeness
     known_starts: NDArray[np.uint64] | None = None
     """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
 
@@ -66,8 +68,9 @@ class Salvage:
         start = part.start
         while start < part.stop:
             stretches = self._survey(part, start)
+            looks_own = self._looks(part, stretches)
             for stretch in stretches:
-                if stretch.kind == "whole":
+                if stretch.kind == "whole" or (stretch.is_likely and looks_own(stretch)):
                     yield from self._chunks(part, stretch, record)
                     record += stretch.records
                 elif stretch.kind == "doubtful" and self.known_starts is not None:
@@ -81,6 +84,24 @@ class Salvage:
                     record += 1
             start = stretches[-1].stop
         return record
+
+    def _looks(self, part: Part, stretches: list[Stretch]) -> Callable[[Stretch], bool]:
+        """Answer a test that tells whether the records of a stretch look like those that are certain."""
+        if (
+            self.nested is not None
+            or self.known_starts is not None
+            or not any(stretch.is_likely for stretch in stretches)
+        ):
+            return lambda _: False
+        certain = (stretch for stretch in stretches if stretch.kind == "whole")
+        while self.likeness.wants_more and (stretch := next(certain, None)) is not None:
+            for chunk in self._chunks(part, stretch, 0):
+                if not isinstance(chunk, RecordChunk) or not self.likeness.wants_more:
+                    break
+                self.likeness.learn(chunk)
+        return lambda stretch: self.likeness.fits(
+            chunk for chunk in self._chunks(part, stretch, 0) if isinstance(chunk, RecordChunk)
+        )
 
     def _settled(
         self, part: Part, stretch: Stretch, record: int, known: NDArray[np.uint64]
@@ -108,7 +129,7 @@ class Salvage:
                 starts_at_record=part.at_record or start > part.start,
                 ends_with_file=part.at_end,
                 max_record_bytes=self.max_record_bytes,
-                nested=self.nested,
+                flat=self.nested is False,
             )
         if not stretches:
             raise OSError(5, "the file became shorter while it was read", self.path)

@@ -18,6 +18,7 @@ LAYERS = [
     ["files"],
     ["damage"],
     ["schema", "columns", "codec"],
+    ["likeness"],
     ["salvage"],
     ["record_events", "manifest"],
     ["appending"],

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 import framing
+from penstock import _core
 
 UNKNOWN = -1
 
@@ -54,8 +55,21 @@ class ModelFile:
                 found[at] = payload
         return found
 
+    def leaves_no_trace(self, at: int, size: int) -> bool:
+        """Whether a cut from ``at`` on joins what is whole frames on both sides: nobody could know of it."""
+        stop = at + size
+        ends = {found + 16 + int.from_bytes(self.data[found : found + 8], "little") for found in self._headers()}
+        return at in ends and (stop >= len(self.data) or stop in self._headers())
 
-KINDS = ("flip", "zero", "cut", "insert", "header")
+    def _headers(self) -> set[int]:
+        """Where headers stand that check themselves, those inside payloads among them."""
+        found, at = set(), -1
+        while (at := _core.find_header(self.data, at + 1)) < len(self.data):
+            found.add(at)
+        return found
+
+
+KINDS = ("flip", "zero", "cut", "insert", "header", "short insert", "short cut")
 
 
 def damage(model: ModelFile, kind: str, chance: random.Random) -> None:
@@ -68,8 +82,12 @@ def damage(model: ModelFile, kind: str, chance: random.Random) -> None:
         model.flip(at, 1 << chance.randrange(8))
     elif kind == "zero":
         model.zero(at, chance.randint(1, 120))
-    elif kind == "cut":
-        model.cut(at, chance.randint(1, 120))
+    elif kind in ("cut", "short cut"):
+        length = chance.randint(1, 120 if kind == "cut" else 8)
+        if not model.leaves_no_trace(at, length):
+            model.cut(at, length)
+    elif kind == "short insert":
+        model.insert(at, chance.randbytes(chance.randint(1, 40)))
     elif kind == "insert":
         # Longer than a record: fewer could move a header to where, by chance, one is expected.
         model.insert(at, chance.randbytes(chance.randint(250, 400)))

@@ -36,7 +36,7 @@ def test_recovered_is_what_is_recoverable(tmp_path: Path):
         for _ in range(chance.randint(1, 3)):
             damage(model, chance.choice(KINDS), chance)
         source.write_bytes(model.data)
-        report = ps.repair(source, target, nested=True, compression="", replace=True)
+        report = ps.repair(source, target, compression="", replace=True)
         whole = model.whole_records()
         saved = list(ps.RecordReader(target))
         apart = [] if report.doubtful_target is None else list(ps.RecordReader(report.doubtful_target))
@@ -57,7 +57,7 @@ def test_the_lost_ranges_are_exact(tmp_path: Path):
     model.flip(7 * 116 + 1, 4)  # a header
     model.zero(12 * 116 + 60, 200)  # from one payload into the next but one
     (tmp_path / "damaged.tfrecord").write_bytes(model.data[:-1])
-    report = ps.repair(tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord")
+    report = ps.repair(tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord", nested=False)
     assert report.lost_ranges == [(348, 464), (812, 928), (1392, 1740), (2204, 2319)]
     assert report.causes == {"data-crc": 2, "length-crc": 1, "truncated-record": 1}
     lost = (3, 7, 12, 13, 14, 19)
@@ -75,6 +75,55 @@ def test_who_knows_that_payloads_hold_no_records_has_no_doubt(undecidable: Path,
     report = ps.repair(undecidable, tmp_path / "saved.tfrecord", nested=False)
     assert list(ps.RecordReader(report.target)) == [OUTER[0], *INNER, OUTER[2]]
     assert (report.doubtful, report.doubtful_target) == (0, None)
+
+
+def examples(count: int, **features: object) -> list[bytes]:
+    schema = ps.Schema({name: ps.Feature("bytes") for name in features})
+    rows = [{name: b"%d %s" % (i, str(value).encode()) for name, value in features.items()} for i in range(count)]
+    return [bytes(record) for record in ps.Encoder(schema).encode(rows)]
+
+
+def with_two_blocks_lost(tmp_path: Path, records: list[bytes]) -> Path:
+    """A file whose records between a sixth and the half are enclosed by what was never written."""
+    data = bytearray(framing.frames(records))
+    for at in (len(data) // 6, len(data) // 2):
+        data[at : at + 200] = bytes(200)
+    path = tmp_path / "damaged.tfrecord"
+    path.write_bytes(data)
+    return path
+
+
+def test_examples_like_the_others_are_not_in_doubt(tmp_path: Path):
+    path = with_two_blocks_lost(tmp_path, examples(300, image="some bytes", name="x"))
+    report = ps.repair(path, None)
+    assert (report.doubtful, report.causes) == (0, {"data-crc": 2})
+    strict = ps.repair(path, None, nested=True)
+    assert strict.doubtful > 90
+    assert strict.records + strict.doubtful == report.records
+    reader = ps.RecordReader(path, on_error="skip")
+    assert sum(1 for _ in reader) == report.records
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [b"too few %d" % i * 5 for i in range(60)],
+        examples(60, image="bytes") + examples(80, other="bytes") + examples(160, image="bytes"),
+        [*examples(20, image="bytes"), framing.frames([b"inner"]), *examples(280, image="bytes")],
+    ],
+    ids=["few", "another sort", "nested"],
+)
+def test_where_records_are_few_or_differ_or_hold_records_the_doubt_stays(tmp_path: Path, records: list[bytes]):
+    report = ps.repair(with_two_blocks_lost(tmp_path, records), None)
+    assert report.doubtful > 0
+
+
+def test_many_records_of_any_kind_speak_for_others(tmp_path: Path):
+    chance = random.Random(1)
+    path = with_two_blocks_lost(tmp_path, [chance.randbytes(50) for _ in range(600)])
+    assert ps.repair(path, None).doubtful == 0
+    assert ps.repair(path, None, nested=True).doubtful > 150
+    assert len(list(ps.RecordReader(path, on_error="skip", nested=True))) == ps.repair(path, None, nested=True).records
 
 
 def test_an_index_settles_the_doubt(tmp_path: Path):

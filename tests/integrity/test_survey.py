@@ -50,12 +50,12 @@ def test_one_damage_of_a_plain_file_costs_the_records_that_it_touches(tmp_path: 
         damage(model, kind, chance)
         certain, doubtful, stretches = found(tmp_path / "file", model)
         assert sorted(certain + doubtful) == sorted(model.whole_records()), seed
-        # In doubt is alone what lies where a header that checks itself claims a payload.
-        claims = [s.start for s in stretches if s.fault.kind in ("truncated-record", "data-crc")]
+        # In doubt is alone what lies where a header claims a payload up to the end of the file, or beyond.
+        claims = [s.start for s in stretches if s.fault.kind == "truncated-record"]
         assert all(claims and at > min(claims) for at in doubtful), seed
 
 
-def test_damage_in_place_leaves_no_doubt(tmp_path: Path):
+def test_flipped_bits_leave_no_doubt(tmp_path: Path):
     for seed in range(200):
         chance = random.Random(seed)
         model = ModelFile([payload(chance, nested=False) for _ in range(30)])
@@ -71,7 +71,7 @@ def test_nothing_is_invented_where_payloads_hold_records(tmp_path: Path):
         model = ModelFile([payload(chance, nested=chance.random() < 0.4) for _ in range(10)])
         for _ in range(chance.randint(1, 4)):
             damage(model, chance.choice(KINDS), chance)
-        certain, doubtful, _ = found(tmp_path / "file", model, nested=True)
+        certain, doubtful, _ = found(tmp_path / "file", model)
         whole = model.whole_records()
         assert [at for at in certain if at not in whole] == [], seed
         assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
@@ -83,7 +83,7 @@ def test_that_payloads_hold_no_records_settles_all_doubt(tmp_path: Path):
         model = ModelFile([payload(chance, nested=False) for _ in range(12)])
         for _ in range(chance.randint(1, 4)):
             damage(model, chance.choice(KINDS), chance)
-        certain, doubtful, _ = found(tmp_path / "file", model, nested=False)
+        certain, doubtful, _ = found(tmp_path / "file", model, flat=True)
         assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
 
 
@@ -108,23 +108,54 @@ def test_where_the_payload_is_damaged_as_well_they_are_in_doubt(tmp_path: Path, 
     assert doubtful == [22 + 12 + 6, 22 + 12 + 6 + 23]
 
 
-def test_two_zeroed_blocks_of_a_plain_file_leave_no_doubt(tmp_path: Path):
+def test_between_two_zeroed_blocks_all_is_in_doubt_but_likely(tmp_path: Path):
     chance = random.Random(1)
     model = ModelFile([chance.randbytes(200) for _ in range(60)])
     for block in (10, 40):
         model.zero(block * 216 + 100, 500)
-    certain, doubtful, _ = found(tmp_path / "file", model)
+    certain, doubtful, stretches = found(tmp_path / "file", model)
+    assert sorted(certain + doubtful) == sorted(model.whole_records())
+    assert len(doubtful) == 27
+    assert [s.is_likely for s in stretches if s.kind == "doubtful"] == [True]
+
+
+def test_no_payload_is_longer_than_the_limit(tmp_path: Path):
+    chance = random.Random(1)
+    model = ModelFile([chance.randbytes(200) for _ in range(60)])
+    for block in (10, 40):
+        model.zero(block * 216 + 100, 500)
+    certain, doubtful, _ = found(tmp_path / "file", model, max_record_bytes=27 * 216 - 1)
     assert (certain, doubtful) == (sorted(model.whole_records()), [])
 
 
-def test_but_they_do_where_a_payload_holds_records(tmp_path: Path):
-    chance = random.Random(1)
-    model = ModelFile([chance.randbytes(200) for _ in range(60)] + [framing.frame(b"inner")])
-    for block in (10, 40):
-        model.zero(block * 216 + 100, 500)
-    certain, doubtful, _ = found(tmp_path / "file", model)
-    assert sorted(certain + doubtful) == sorted(model.whole_records())
-    assert len(doubtful) == 27
+def test_the_end_of_a_payload_is_no_likely_damage(tmp_path: Path):
+    model = ModelFile([*OUTER[:1], b"prefix" + OUTER[1], *OUTER[2:], *OUTER[2:], b"last"])
+    model.zero(22, 16)
+    model.zero(len(model.data) - 40, 2)
+    _, doubtful, stretches = found(tmp_path / "file", model)
+    assert doubtful[:2] == [22 + 12 + 6, 22 + 12 + 6 + 23]
+    assert not any(s.is_likely for s in stretches if s.kind == "doubtful" and s.start == doubtful[0])
+
+
+@pytest.mark.parametrize("bit", range(96))
+def test_a_header_with_one_wrong_bit_still_tells_where_its_record_ends(tmp_path: Path, bit: int):
+    # The record behind it is damaged as well: without the length, all up to the last would be searched.
+    model = ModelFile(OUTER)
+    model.flip(22 + bit // 8, 1 << bit % 8)
+    model.flip(84 + 5, 255)
+    model.flip(84 + 20, 255)
+    certain, doubtful, stretches = found(tmp_path / "file", model)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
+    assert [(s.start, s.stop) for s in stretches if s.kind == "lost"] == [(22, 84), (84, 107)]
+
+
+def test_a_payload_ends_where_its_checksum_says_also_before_a_damaged_record(tmp_path: Path):
+    model = ModelFile([*OUTER, b"last"])
+    model.zero(22, 12)
+    model.flip(84 + 12, 1)  # in the payload of the next
+    certain, doubtful, stretches = found(tmp_path / "file", model)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
+    assert [(s.start, s.stop) for s in stretches if s.kind == "lost"] == [(22, 84), (84, 107)]
 
 
 def test_many_false_headers_cost_linear_work(tmp_path: Path):
@@ -139,6 +170,24 @@ def test_many_false_headers_cost_linear_work(tmp_path: Path):
         return work / size
 
     small, large = work(1 << 17), work(1 << 19)
+    assert large < 1.2 * small
+
+
+def test_many_claims_that_are_crossed_cost_linear_work(tmp_path: Path):
+    path = tmp_path / "file"
+
+    def work(size: int) -> float:
+        # Each header claims a payload up to one place, which a frame at the end reaches over; small frames are between.
+        small = framing.frame(b"")
+        over = framing.frame(framing.header(0) + bytes(100))
+        count = size // (12 + len(small))
+        stop = count * (12 + len(small)) + 12
+        claims = (framing.header(stop - i * (12 + len(small)) - 16) + small for i in range(count))
+        path.write_bytes(b"".join(claims) + over)
+        _, work = _core.survey(path, 0, path.stat().st_size)
+        return work / size
+
+    small, large = work(1 << 16), work(1 << 18)
     assert large < 1.2 * small
 
 

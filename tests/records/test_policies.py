@@ -103,11 +103,11 @@ def test_skip_counts_what_it_brings_back(tmp_path):
 
 def test_skip_tells_the_damaged_range(tmp_path):
     path = tmp_path / "file.tfrecord"
-    path.write_bytes(GOOD + BAD_HEADER + b"some bytes that are no record" + GOOD)
+    path.write_bytes(GOOD + BAD_HEADER[:12] + b"some bytes that are no record" + GOOD)
     reader = ps.RecordReader(path, on_error="skip")
     assert list(reader) == [b"good", b"good"]
     (damage,) = reader.damage
-    assert (damage.kind, damage.offset, damage.stop) == ("length-crc", 20, 20 + 20 + 29)
+    assert (damage.kind, damage.offset, damage.stop) == ("length-crc", 20, 20 + 12 + 29)
 
 
 def test_skip_finds_headers_across_the_blocks_that_are_searched(tmp_path):
@@ -125,8 +125,8 @@ def test_skip_of_many_false_headers_takes_linear_time(tmp_path):
     path.write_bytes(b"\1" * 12 + headers)
     reader = ps.RecordReader(path, on_error="skip")
     assert list(reader) == []
-    (damage,) = reader.damage
-    assert (damage.offset, damage.stop) == (0, path.stat().st_size)
+    edges = [0, *(edge for error in reader.damage for edge in (error.offset, error.stop)), path.stat().st_size]
+    assert edges[::2] == edges[1::2]
 
 
 def test_skip_is_not_misled_by_a_damaged_header_that_looks_like_a_zlib_stream(tmp_path):

@@ -33,8 +33,8 @@ Examples:
 @click.option(
     "--nested/--flat",
     default=None,
-    help="Whether payloads may hold TFRecords themselves. By default they may where there are signs of it; with --flat "
-    "no record is in doubt.",
+    help="Whether payloads may hold TFRecords themselves. By default they may, unless many records are seen and "
+    "none does; with --flat no record is in doubt.",
 )
 @click.option("--replace", is_flag=True, help="Replace files that exist.")
 @jobs_option

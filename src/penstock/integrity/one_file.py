@@ -59,7 +59,8 @@ def repair(
         source: The damaged file, local or a URL.
         target: The new file; its extension tells its compression. None writes nothing and only reports.
         compression: How the source is compressed; ``"auto"`` tells by content.
-        nested: Whether payloads may hold TFRecords. None looks for signs of it; False leaves nothing in doubt.
+        nested: Whether payloads may hold TFRecords. None: they may, unless many records are seen and none
+            does; True leaves in doubt all that could be; False leaves nothing in doubt.
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace a target that exists.
         sync: Wait until the new files are on the disk.
