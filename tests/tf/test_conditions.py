@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import penstock.tf as tf
 from penstock.tf.trace import Trace
-from penstock.tf.tracing import INPUT, MOST_PATHS, Untraceable
+from penstock.tf.tracing import INPUT, Untraceable
 
 Dataset = tf.data.Dataset
 
@@ -130,17 +131,78 @@ def test_an_exception_of_the_function_is_raised_for_the_rows_that_it_is_meant_fo
     assert [int(x) for x in ds.ignore_errors()] == [0, 2, 4, 8, 10]
 
 
-def test_a_loop_has_too_many_ways_and_runs_as_it_stands():
-    def doubled(x: Any) -> Any:
-        while x < 1000:
-            x = x * 2 + 1
-        return x
+def doubled(x: Any) -> Any:
+    while x < 1000:
+        x = x * 2 + 1
+    return x
 
-    ds = Dataset.range(5).map(doubled)
-    assert f"more than {MOST_PATHS} ways" in ds.explain()
-    assert [int(x) for x in ds] == [1023, 1023, 1535, 1023, 1279]
-    by_name = Dataset.range(5).map(lambda x: tf.while_loop(lambda y: y < 1000, lambda y: y * 2 + 1, [x])[0])
-    assert [int(x) for x in by_name] == [1023, 1023, 1535, 1023, 1279]
+
+def counted_down(x: Any) -> Any:
+    turns = tf.constant(0)
+    done = x < 0
+    while not done:
+        x = x - 1
+        turns = turns + 1
+        done = x < 0
+    return {"turns": turns, "x": x}
+
+
+def left_early(x: Any) -> Any:
+    total = x
+    while True:
+        total = total + x
+        if total > 20 or x == 0:
+            return total
+        if total % 7 == 0:
+            break
+    return -total
+
+
+def by_while_loop(x: Any) -> Any:
+    return tf.while_loop(lambda y, n: y < 1000, lambda y, n: (y * 2 + 1, n + 1), (x, 0))
+
+
+@pytest.mark.parametrize("function", [doubled, counted_down, left_early, by_while_loop])
+@pytest.mark.parametrize("count", [12, 90])
+def test_loops_are_traced_as_far_as_rows_go(function: Callable[..., Any], count: int):
+    ds = Dataset.range(count)
+    traced = ds.map(function)
+    assert "or more ways through its conditions" in traced.explain()
+    expected = repr(list(as_called(ds).map(function)))
+    assert repr(list(traced)) == expected
+    assert repr(list(traced)) == expected
+    assert repr(list(traced.batch(count))) == repr(list(as_called(ds).map(function).batch(count)))
+
+
+def test_rows_that_go_far_are_given_to_the_function():
+    def turned(x: Any) -> Any:
+        turns = tf.constant(0, tf.int64)
+        while turns < x:
+            turns = turns + 1
+        return turns
+
+    ds = Dataset.from_tensor_slices(np.array([3, 500, 0, 70, 64, 63], np.int64)).map(turned)
+    assert "traced" in ds.explain()
+    assert next(iter(ds.batch(6))).numpy().tolist() == [3, 500, 0, 70, 64, 63]
+
+
+def test_a_way_that_is_found_late_may_ask_what_cannot_be_traced():
+    def asking(x: Any) -> Any:
+        turns = tf.constant(0, tf.int64)
+        while turns < x:
+            turns = turns + 1
+        return tf.constant(int(x), tf.int64) if turns > 40 else turns
+
+    ds = Dataset.range(50).map(asking).batch(50)
+    assert next(iter(ds)).numpy().tolist() == list(range(50))
+
+
+def test_several_threads_may_find_ways_at_a_time():
+    ds = Dataset.range(60).map(counted_down).batch(60)
+    expected = list(range(1, 61))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: next(iter(ds))["turns"].numpy().tolist(), range(8)))
+    assert found == [expected] * 8
 
 
 def test_a_function_that_changes_between_its_runs_is_not_traced():

@@ -19,7 +19,7 @@ from penstock.tf.batch_rules import RULES
 from penstock.tf.batch_values import Batched, RecordRows, Rows, Stacked, for_all, merged, stack_rows
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.structure import filled, leaves, map_structure
-from penstock.tf.trace import Fork, Raised, Stretch, Trace
+from penstock.tf.trace import AsWritten, Fork, Stretch, Trace, Unexplored
 from penstock.tf.tracing import Call, Symbol, substituted
 
 
@@ -28,8 +28,18 @@ def run_batch(trace: Trace, count: int, *inputs: Batched) -> Any:
 
     An error is that of some row. To raise it where it belongs, behind the rows before it, run the trace row by row.
     """
-    known = {symbol.number: value for symbol, value in zip(trace.inputs, inputs, strict=True)}
-    return filled(trace.outputs, _run(trace, trace.start, known, count))
+    places = tuple(range(sum(1 for _ in leaves(trace.outputs))))
+    while True:
+        known = {symbol.number: value for symbol, value in zip(trace.inputs, inputs, strict=True)}
+        try:
+            return filled(trace.outputs, _run(trace, trace.start, known, places, count))
+        except _UnknownWayError as unknown:  # once for each way, and there are not many
+            trace.explore(unknown.way)
+
+
+class _UnknownWayError(Exception):
+    def __init__(self, way: Unexplored) -> None:
+        self.way = way
 
 
 def run_calls(calls: Sequence[Call], known: dict[int, Any], count: int) -> None:
@@ -43,42 +53,51 @@ def row_of(outputs: Any, row: int) -> Any:
     return map_structure(lambda leaf: leaf.row(row) if isinstance(leaf, Stacked | Rows) else leaf, outputs)
 
 
-def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], count: int) -> list[Any]:
-    """Answer the outputs that a stretch is to answer."""
+def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
+    """Answer the outputs at some places."""
     run_calls(stretch.calls, known, count)
     match stretch.end:
         case Fork():
-            return _run_fork(trace, stretch, stretch.end, known, count)
-        case Raised():
-            return _run_function(trace, stretch, known, count)
+            found = {place: _readable(known[number]) for place, number in stretch.end.settled.items()}
+            others = [place for place in wanted if place not in found]
+            found |= zip(others, _run_fork(trace, stretch.end, known, others, count), strict=True)
+            return [found[place] for place in wanted]
+        case Unexplored():
+            raise _UnknownWayError(stretch.end)
+        case AsWritten():
+            return _run_function(trace, known, wanted, count)
         case outputs:
-            return [_readable(substituted(outputs[place], known)) for place in stretch.wanted]
+            return [_readable(substituted(outputs[place], known)) for place in wanted]
 
 
-def _run_fork(trace: Trace, stretch: Stretch, fork: Fork, known: dict[int, Any], count: int) -> list[Any]:
-    holds = _truths(_readable(known[fork.condition.number]), count)
-    found = {place: _readable(known[number]) for place, number in stretch.settled}
-    branches = ((fork.yes, np.flatnonzero(holds)), (fork.no, np.flatnonzero(~holds)))
-    taken = [(branch, rows) for branch, rows in branches if len(rows)]
-    if len(taken) == 1:
-        branch = taken[0][0]
-        found |= zip(branch.wanted, _run(trace, branch, known, count), strict=True)
-        return [found[place] for place in stretch.wanted]
+def _run_fork(trace: Trace, fork: Fork, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
+    holds = _truths(_readable(known[fork.question.symbol.number]), count)
+    if holds.all() or not holds.any():
+        return _run(trace, fork.yes if holds.any() else fork.no, known, wanted, count)
     parts = []
-    for branch, rows in taken:
-        picked = {number: known[number].pick(rows) for number in branch.needs}
-        values = _run(trace, branch, picked, len(rows))
+    for branch, rows in ((fork.yes, np.flatnonzero(holds)), (fork.no, np.flatnonzero(~holds))):
+        values = _run(trace, branch, _Picked(known, rows), wanted, len(rows))
         parts.append([(rows, for_all(value, len(rows))) for value in values])
-    together = (merged(outputs, count) for outputs in zip(*parts, strict=True))
-    found |= zip(fork.yes.wanted, together, strict=True)
-    return [found[place] for place in stretch.wanted]
+    return [merged(outputs, count) for outputs in zip(*parts, strict=True)]
 
 
-def _run_function(trace: Trace, stretch: Stretch, known: Mapping[int, Any], count: int) -> list[Any]:
-    """Call the function itself, which raised when it was traced, for each row."""
+class _Picked(dict[int, Any]):
+    """The values of symbols for some rows, picked from those of all rows when they are asked for."""
+
+    def __init__(self, known: dict[int, Any], rows: NDArray[np.intp]) -> None:
+        self._known = known
+        self._rows = rows
+
+    def __missing__(self, number: int) -> Any:
+        value = self[number] = self._known[number].pick(self._rows)
+        return value
+
+
+def _run_function(trace: Trace, known: Mapping[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
+    """Call the function itself for each row."""
     arguments = map_structure(_readable, substituted(trace.arguments, known))
     answers = [list(leaves(trace.function(*row_of(arguments, row)))) for row in range(count)]
-    return [stack_rows([answer[place] for answer in answers]) for place in stretch.wanted]
+    return [stack_rows([answer[place] for answer in answers]) for place in wanted]
 
 
 def _truths(condition: Stacked | Rows, count: int) -> NDArray[np.bool_]:

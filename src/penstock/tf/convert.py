@@ -12,6 +12,8 @@ from penstock.tf.dtypes import DType, as_dtype, float32, int32, int64, of_numpy,
 from penstock.tf.shape import ShapeLike
 from penstock.tf.tensor import Tensor
 
+_INT32 = 1 << 31
+
 
 def as_array(value: Any, dtype: Any = None) -> NDArray[Any]:
     """Answer the value as an array. A tensor keeps its dtype: another one that is asked for is a ValueError."""
@@ -23,8 +25,11 @@ def as_array(value: Any, dtype: Any = None) -> NDArray[Any]:
             )
         return array
     wanted = None if dtype is None else as_dtype(dtype)
-    if type(value) is float and (wanted is None or wanted.is_floating):  # the usual constant, spared the long way
+    # The usual constants, spared the long way.
+    if type(value) is float and (wanted is None or wanted.is_floating):
         return np.array(value, (wanted or float32).numpy)
+    if type(value) is int and -_INT32 <= value < _INT32 and (wanted is None or wanted.is_integer or wanted.is_floating):
+        return np.array(value, np.int32 if wanted is None else np.int64).astype((wanted or int32).numpy, copy=False)
     if isinstance(value, np.ndarray | np.generic):
         return _from_numpy(np.asarray(value), wanted)
     if value is None:
@@ -188,7 +193,7 @@ def _inferred(leaves: list[Any], kinds: set[str]) -> DType:
     if "float" in kinds:
         return float32
     low, high = min(leaves), max(leaves)
-    if low >= -(1 << 31) and high < 1 << 31:
+    if low >= -_INT32 and high < _INT32:
         return int32
     if low >= -(1 << 63) and high < 1 << 63:
         return int64

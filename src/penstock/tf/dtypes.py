@@ -18,11 +18,23 @@ class DType:
     (True, 'float32')
     """
 
-    __slots__ = ("_name", "_number")
+    __slots__ = (
+        *("_name", "_number", "_numpy"),
+        *("is_bool", "is_complex", "is_floating", "is_integer", "is_numeric", "is_unsigned"),
+    )
 
     def __init__(self, name: str, number: int) -> None:
         self._name = name
         self._number = number
+        # bfloat16 is of another package, which is imported when it is first used.
+        self._numpy = np.dtype(object if name == "string" else name) if name != "bfloat16" else None
+        # Found out once: operations ask all the time.
+        self.is_bool = name == "bool"
+        self.is_complex = name.startswith("complex")
+        self.is_floating = name in ("float16", "bfloat16", "float32", "float64")
+        self.is_integer = name.startswith(("int", "uint"))
+        self.is_unsigned = name.startswith("uint")
+        self.is_numeric = self.is_floating or self.is_integer or self.is_complex
 
     @property
     def name(self) -> str:
@@ -42,36 +54,10 @@ class DType:
     @property
     def numpy(self) -> np.dtype[Any]:
         """NumPy's dtype."""
-        if self._name == "string":
-            return np.dtype(object)
-        if self._name == "bfloat16":
+        if self._numpy is None:
             bfloat16: type[np.generic] = import_extra("ml_dtypes", "bfloat16", "the dtype bfloat16").bfloat16
-            return np.dtype(bfloat16)
-        return np.dtype(self._name)
-
-    @property
-    def is_floating(self) -> builtins.bool:
-        return self._name in ("float16", "bfloat16", "float32", "float64")
-
-    @property
-    def is_integer(self) -> builtins.bool:
-        return self._name.startswith(("int", "uint"))
-
-    @property
-    def is_unsigned(self) -> builtins.bool:
-        return self._name.startswith("uint")
-
-    @property
-    def is_bool(self) -> builtins.bool:
-        return self._name == "bool"
-
-    @property
-    def is_complex(self) -> builtins.bool:
-        return self._name.startswith("complex")
-
-    @property
-    def is_numeric(self) -> builtins.bool:
-        return self.is_floating or self.is_integer or self.is_complex
+            self._numpy = np.dtype(bfloat16)
+        return self._numpy
 
     @property
     def size(self) -> int:

@@ -1,13 +1,14 @@
 """Everything that a function does, whatever the values are: operations in order, which fork where it asks a question.
 
-The function is recorded once for each way through its conditions. Recordings begin alike, up to the question that was
-answered differently; a function that does otherwise, because it counts its calls say, is not traced.
+The function is recorded once for each way through its conditions: some when it is traced, the others when rows take
+them, for a loop has no end of ways. Recordings begin alike, up to the question that was answered differently; a
+function that does otherwise, because it counts its calls say, is not traced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,38 +16,40 @@ import numpy as np
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import INPUT, MOST_PATHS, TOO_MANY_PATHS, Call, Recording, Symbol, Untraceable, substituted
+from penstock.tf.tracing import INPUT, Call, Question, Recording, Symbol, TooDeep, Untraceable, substituted
+
+_WAYS_AT_FIRST = 16
+_MOST_WAYS = 64
 
 
 class Fork(NamedTuple):
     """A condition, and what follows when it holds and when it does not."""
 
-    condition: Symbol
+    question: Question
     yes: Stretch
     no: Stretch
+    settled: dict[int, int]
+    """The outputs that are the same on all ways behind it: their places, and the numbers of their symbols."""
 
 
-class Raised(NamedTuple):
-    """The end of a way where the function raised; rows that come there are given to the function itself."""
+class Unexplored(NamedTuple):
+    """A way that no row has taken yet: the answers that lead to it, and the calls before it."""
 
-    error: Exception
+    answers: tuple[bool, ...]
+    before: list[Call]
 
 
-@dataclass
-class Stretch:
-    """Operations, in order; then a fork, the values at the leaves of the outputs, or an exception."""
+class AsWritten(NamedTuple):
+    """A way that was not recorded to its end: on it, the function itself is called for each row."""
+
+    reason: str
+
+
+class Stretch(NamedTuple):
+    """Operations, in order; then a fork, the values at the leaves of the outputs, or what is done in their place."""
 
     calls: list[Call]
-    end: Fork | list[Any] | Raised
-
-    needs: frozenset[int] = frozenset()
-    """The numbers of the symbols that are made before it, and used in it or behind it."""
-
-    wanted: tuple[int, ...] = ()
-    """Which of the outputs it has to answer: those that do not stand fast at a fork before it."""
-
-    settled: tuple[tuple[int, int], ...] = ()
-    """Which of them stand fast at its own fork, by the numbers of their symbols: the same on all ways behind."""
+    end: Fork | list[Any] | Unexplored | AsWritten
 
 
 class Trace:
@@ -55,16 +58,23 @@ class Trace:
     def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
         """Trace a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor."""
         self.function = function
-        self.errors: list[Exception] = []
-        self.paths = 0
         self.outputs: Any = None
+        self.ways = 0
+        self.open = False
+        """Whether there are ways that were left for later."""
+        self.reasons: list[str] = []
         recording = Recording(inputs)
         self.arguments, self.inputs = recording.arguments, recording.inputs
         self._given = inputs
         self._structure: str | None = None
-        self.start = self._explored((), [])
-        places = range(sum(1 for _ in leaves(self.outputs)))
-        self._settle(self.start, frozenset(symbol.number for symbol in self.inputs), places)
+        self._lock = threading.Lock()
+        # What a condition is told that nothing is known of: most loops end on False, the others on True.
+        self._usual = False
+        try:
+            self.start = self._explored((), [], ahead=True)
+        except TooDeep:
+            self._usual, self.ways = True, 0
+            self.start = self._explored((), [], ahead=True)
 
     def run(self, *inputs: Any) -> Any:
         """Do what was written down to values, one for each input."""
@@ -75,88 +85,106 @@ class Trace:
                 args, kwargs = call.arguments(known)
                 call.keep(OPERATIONS[call.name](*args, **kwargs), known)
             match stretch.end:
-                case Fork(condition, yes, no):
-                    stretch = yes if known[condition.number] else no
-                case Raised():
-                    return self.function(*substituted(self.arguments, known))
-                case outputs:
+                case Fork(question, yes, no):
+                    stretch = yes if known[question.symbol.number] else no
+                case list(outputs):
                     return filled(self.outputs, substituted(outputs, known))
+                case _:
+                    return self.function(*substituted(self.arguments, known))
 
-    def _explored(self, answers: tuple[bool, ...], before: list[Call]) -> Stretch:
-        """Answer what follows some answers: record them, and the other answer to every question behind them.
+    def explore(self, way: Unexplored) -> None:
+        """Find out what the function does on a way; :attr:`start` is another tree then, with more in it."""
+        with self._lock:
+            if self.ways == _MOST_WAYS:
+                found = Stretch([], AsWritten(f"more than {_MOST_WAYS} ways"))
+            else:
+                try:
+                    found = self._explored(way.answers, way.before)
+                except Untraceable as reason:
+                    found = Stretch([], AsWritten(str(reason)))
+            self.start = self._extended(self.start, way.answers, found)
+
+    def _explored(self, answers: tuple[bool, ...], before: list[Call], *, ahead: bool = False) -> Stretch:
+        """Answer what follows some answers, by a recording; ``ahead``: with further ones of the ways that fork off.
 
         ``before`` are the calls that another recording made up to the last answer, which this one has to make too.
         """
-        self.paths += 1
-        if self.paths > MOST_PATHS:
-            raise Untraceable(TOO_MANY_PATHS)
-        recording = Recording(self._given, answers)
-        end = self._recorded(recording)
+        self.ways += 1
+        recording = Recording(self._given, answers, usual=self._usual)
+        end = self._recorded(recording, answers)
         calls, questions = recording.calls, recording.questions
         if not _equal(before, calls[: len(before)]) or len(questions) < len(answers):
             raise Untraceable("conditions on tensors in a function that does other things each time it is called")
         stretch = Stretch(calls[questions[-1].calls if questions else 0 :], end)
         for place in reversed(range(len(answers), len(questions))):
-            condition, upto, _ = questions[place]
-            other = self._explored((*(question.answer for question in questions[:place]), True), calls[:upto])
+            question, upto = questions[place], questions[place].calls
+            others = (*(before.answer for before in questions[:place]), not self._usual)
+            if ahead and self.ways < _WAYS_AT_FIRST:
+                other = self._explored(others, calls[:upto], ahead=True)
+            else:
+                self.open = True
+                other = Stretch([], Unexplored(others, calls[:upto]))
             since = questions[place - 1].calls if place else 0
-            stretch = Stretch(calls[since:upto], Fork(condition, other, stretch))
+            yes, no = (stretch, other) if self._usual else (other, stretch)
+            stretch = Stretch(calls[since:upto], _forked(question, yes, no))
         return stretch
 
-    def _recorded(self, recording: Recording) -> list[Any] | Raised:
+    def _recorded(self, recording: Recording, answers: tuple[bool, ...]) -> list[Any] | AsWritten:
+        error: Exception | None = None
         try:
             outputs = recording.run(self.function)
-        except Exception as error:
-            if recording.refused is None and not recording.questions:
-                raise
-            outputs = error
+        except Exception as raised:
+            error = raised
         if recording.refused is not None:  # and a function that catches all exceptions has gone on
-            raise recording.refused
-        if isinstance(outputs, Exception):
-            self.errors.append(outputs)
-            return Raised(outputs)
+            error = recording.refused
+        if isinstance(error, Untraceable) and not (isinstance(error, TooDeep) and answers):
+            raise error
+        if error is not None and not recording.questions:
+            raise error
+        if error is not None:
+            self.reasons.append(type(error).__name__)
+            return AsWritten(self.reasons[-1])
         structure = repr(map_structure(lambda _: INPUT, outputs))
         if self._structure not in (None, structure):
             raise Untraceable("answers of different structures, by a condition on a tensor")
         self.outputs, self._structure = outputs, structure
         return list(leaves(outputs))
 
-    def _settle(self, stretch: Stretch, known: frozenset[int], wanted: Iterable[int]) -> None:
-        """Find out what a stretch, and all behind it, needs and has to answer."""
-        made = _numbers(call.result for call in stretch.calls)
-        used = _numbers((call.args, call.kwargs) for call in stretch.calls)
-        known |= made
-        stretch.wanted = tuple(wanted)
-        match stretch.end:
-            case Fork(condition, yes, no):
-                common = ((place, _only_output(stretch, place)) for place in stretch.wanted)
-                stretch.settled = tuple((place, number) for place, number in common if number in known)
-                fast = dict(stretch.settled)
-                for branch in (yes, no):
-                    self._settle(branch, known, (place for place in stretch.wanted if place not in fast))
-                used |= {condition.number, *fast.values(), *yes.needs, *no.needs}
-            case Raised():
-                used |= _numbers(self.inputs)
-            case outputs:
-                used |= _numbers(outputs[place] for place in stretch.wanted)
-        stretch.needs = used - made
+    def _extended(self, stretch: Stretch, answers: tuple[bool, ...], found: Stretch) -> Stretch:
+        """Answer a tree with something found where some answers lead, unless it was found before."""
+        if not answers:
+            return found if isinstance(stretch.end, Unexplored) else stretch
+        assert isinstance(stretch.end, Fork)
+        question, yes, no, _ = stretch.end
+        if answers[0]:
+            yes = self._extended(yes, answers[1:], found)
+        else:
+            no = self._extended(no, answers[1:], found)
+        return Stretch(stretch.calls, _forked(question, yes, no))
 
 
-def _numbers(structures: Iterable[Any]) -> frozenset[int]:
-    return frozenset(leaf.number for leaf in leaves(list(structures)) if isinstance(leaf, Symbol))
+def _forked(question: Question, yes: Stretch, no: Stretch) -> Fork:
+    same = _on_both(_outputs_on_all_ways(yes), _outputs_on_all_ways(no)) or {}
+    return Fork(question, yes, no, {place: number for place, number in same.items() if number < question.known})
 
 
-def _only_output(stretch: Stretch, place: int) -> int | None:
-    """Answer the number of the symbol that is the output at a place on all ways, if there is one."""
+def _outputs_on_all_ways(stretch: Stretch) -> dict[int, int] | None:
+    """Answer the outputs that are the same symbol wherever one goes; None where it is not known where that is."""
     match stretch.end:
-        case Fork(_, yes, no):
-            number = _only_output(yes, place)
-            return number if number == _only_output(no, place) else None
-        case Raised():
+        case Unexplored():
             return None
+        case AsWritten():
+            return {}
+        case Fork(_, yes, no):
+            return _on_both(_outputs_on_all_ways(yes), _outputs_on_all_ways(no))
         case outputs:
-            output = outputs[place]
-            return output.number if isinstance(output, Symbol) else None
+            return {place: output.number for place, output in enumerate(outputs) if isinstance(output, Symbol)}
+
+
+def _on_both(yes: dict[int, int] | None, no: dict[int, int] | None) -> dict[int, int] | None:
+    if yes is None or no is None:
+        return no if yes is None else yes
+    return dict(yes.items() & no.items())
 
 
 def _equal(one: Any, other: Any) -> bool:

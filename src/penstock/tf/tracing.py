@@ -21,6 +21,10 @@ class Untraceable(Exception):
     """A function asks for what a symbol cannot tell; the message says what."""
 
 
+class TooDeep(Untraceable):
+    """A function asks one question after another."""
+
+
 class Call(NamedTuple):
     """One operation; symbols among the arguments are the results of calls before it, or inputs."""
 
@@ -48,11 +52,12 @@ class Call(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A condition on a symbol: behind how many calls it stands, and what was answered."""
+    """A condition on a symbol: what was answered, and how many calls and symbols there were before it."""
 
     symbol: Symbol
-    calls: int
     answer: bool
+    calls: int
+    known: int
 
 
 class Symbol(Operators):
@@ -109,10 +114,10 @@ class Symbol(Operators):
 class Recording:
     """One run of a function on symbols: its operations, in order."""
 
-    def __init__(self, inputs: Any, answers: Sequence[bool] | None = None) -> None:
+    def __init__(self, inputs: Any, answers: Sequence[bool] | None = None, *, usual: bool = False) -> None:
         """Get ready; ``inputs`` are the arguments of the function, with :data:`INPUT` for each tensor.
 
-        ``answers`` is what conditions are told, in order; those behind them are told False. None refuses conditions.
+        ``answers`` is what conditions are told, in order, and ``usual`` what those behind them are. None refuses them.
         """
         self.calls: list[Call] = []
         self.count = 0
@@ -121,6 +126,7 @@ class Recording:
         self.arguments = map_structure(lambda leaf: self.symbol() if leaf is INPUT else leaf, inputs)
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
         self._answers = answers
+        self._usual = usual
         self._answered: dict[int, bool] = {}
 
     def run(self, function: Callable[..., Any]) -> Any:
@@ -151,10 +157,11 @@ class Recording:
         if known is not None:
             return known
         place = len(self.questions)
-        if place == MOST_PATHS:
-            raise self.refuse(TOO_MANY_PATHS)
-        answer = place < len(self._answers) and self._answers[place]
-        self.questions.append(Question(symbol, len(self.calls), answer))
+        if place == _MOST_QUESTIONS:
+            self.refused = TooDeep(f"a loop of more than {_MOST_QUESTIONS} turns, by a condition on a tensor")
+            raise self.refused
+        answer = self._answers[place] if place < len(self._answers) else self._usual
+        self.questions.append(Question(symbol, answer, len(self.calls), self.count))
         self._answered[symbol.number] = answer
         return answer
 
@@ -181,7 +188,8 @@ class Recording:
             raise self.refuse(str(reason)) from None
         result = map_structure(lambda _: self.symbol(), structure)
         # Of copies: lists and dicts are the function's own, which may go on to change them.
-        args, kwargs = _copied((args, kwargs))
+        args = tuple(map(_copied, args))
+        kwargs = {key: _copied(arg) for key, arg in kwargs.items()}
         self.calls.append(Call(name, args, kwargs, result, symbolic))
         return _copied(result)
 
@@ -194,16 +202,19 @@ class _Input:
 INPUT = _Input()
 """Stands for a tensor that a traced function is given."""
 
-MOST_PATHS = 16
-"""How many ways through its conditions a function may have."""
-
-TOO_MANY_PATHS = f"conditions on tensors with more than {MOST_PATHS} ways through them"
+_MOST_QUESTIONS = 64
 
 _PYTHON = ("py_function", "numpy_function")
 
 
 def _copied(structure: Any) -> Any:
-    return map_structure(lambda leaf: leaf, structure)
+    """Copy lists and dicts; what cannot be changed, a FixedLenFeature say, is the same object still."""
+    kind = type(structure)
+    if kind is dict:
+        return {key: _copied(item) for key, item in structure.items()}
+    if kind is list or kind is tuple:
+        return kind(map(_copied, structure))
+    return structure
 
 
 def substituted(structure: Any, known: Mapping[int, Any]) -> Any:

@@ -71,11 +71,10 @@ def structure_of(trace: Trace) -> Any:
 def how_traced(trace: Trace) -> str:
     """Tell how a traced function is run."""
     told = "traced, for many elements in one call"
-    if trace.paths > 1:
-        told += f", {trace.paths} ways through its conditions"
-    if trace.errors:
-        reasons = ", ".join(dict.fromkeys(type(error).__name__ for error in trace.errors))
-        told += f"; for each element where it raises {reasons}"
+    if trace.ways > 1:
+        told += f", {trace.ways} {'or more ' if trace.open else ''}ways through its conditions"
+    if trace.reasons:
+        told += f"; for each element where it raises {', '.join(dict.fromkeys(trace.reasons))}"
     return told
 
 

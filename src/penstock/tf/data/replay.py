@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,11 @@ from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.operation import OPERATIONS, recorder
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import leaves
 from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import Call, Recording, Symbol, substituted
+from penstock.tf.tracing import Recording, Symbol, substituted
 
 
 class Beginning:
@@ -45,40 +48,53 @@ class Beginning:
 class Replay:
     """Hands a function the results of its beginning, for one element."""
 
+    __slots__ = ("_calls", "_known", "_next", "_results")
+
     def __init__(self, beginning: Beginning, element: Any, results: list[Any]) -> None:
-        self._calls = iter(zip(beginning.calls, results, strict=True))
-        self._next = next(self._calls, None)
+        self._calls = iter(beginning.calls)
+        self._results = iter(results)
+        self._next = next(self._calls)
         # The values that stand for symbols: an argument is the same if it is the very same object.
         self._known = dict(zip(beginning.inputs, leaves(element), strict=True))
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer what is there already; or make the call, and all that follow."""
-        if self._next is not None and self._same(self._next[0], name, args, kwargs):
-            call, result = self._next
+        call = self._next
+        if call.name == name and self._equal(call.args, args) and self._equal(call.kwargs, kwargs):
+            result = next(self._results)
             call.keep(result, self._known)
-            self._next = next(self._calls, None)
+            following = next(self._calls, None)
+            if following is None:
+                recorder.set(None)  # for the rest of this element
+            else:
+                self._next = following
             return result
-        ours = {id(value) for value in self._known.values()}
-        if any(id(leaf) in ours for leaf in leaves((args, kwargs))):
-            recorder.set(None)  # for the rest of this element
+        if self._holds_ours(args) or self._holds_ours(kwargs):
+            recorder.set(None)
             return OPERATIONS[name](*args, **kwargs)
         return _made(name, args, kwargs)  # of constants, which are not of the beginning
 
-    def _same(self, call: Call, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        return call.name == name and self._equal(call.args, args) and self._equal(call.kwargs, kwargs)
+    def _holds_ours(self, arguments: Any) -> bool:
+        tensors = [leaf for leaf in leaves(arguments) if isinstance(leaf, Tensor | RaggedTensor | SparseTensor)]
+        return bool(tensors) and any(value is tensor for value in self._known.values() for tensor in tensors)
 
-    def _equal(self, traced: Any, given: Any) -> bool:
-        if traced is given:
+    def _equal(self, recorded: Any, given: Any) -> bool:
+        if recorded is given:
             return True
-        if isinstance(traced, Symbol):
-            return self._known.get(traced.number) is given
-        if type(traced) is not type(given) or isinstance(traced, Tensor | np.ndarray):
+        kind = type(recorded)
+        if kind is Symbol:
+            return self._known.get(recorded.number) is given
+        if kind is not type(given) or isinstance(recorded, Tensor | np.ndarray):
             return False
-        if isinstance(traced, dict):
-            return traced.keys() == given.keys() and all(self._equal(traced[key], given[key]) for key in traced)
-        if isinstance(traced, list | tuple):
-            return len(traced) == len(given) and all(map(self._equal, traced, given))
-        return bool(traced == given)
+        if kind is dict:
+            if list(recorded) != list(given):
+                return False
+            # A description of features is made of the same objects each time, as a rule.
+            same = all(map(is_, recorded.values(), given.values()))
+            return same or all(map(self._equal, recorded.values(), given.values()))
+        if isinstance(recorded, list | tuple):
+            return len(recorded) == len(given) and all(map(self._equal, recorded, given))
+        return bool(recorded == given)
 
 
 def _made(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -64,13 +64,13 @@ def decode_raw(
     else:
         parts = strings.ravel().tolist()
         length = len(parts[0]) if parts else 0
-        if any(len(part) != length for part in parts):
+        if len(set(map(len, parts))) > 1:
             raise InvalidArgumentError("DecodeRaw requires input strings to all be the same size")
         if length % size:
             raise InvalidArgumentError(
                 f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {dtype.name}"
             )
-    raw = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
+    raw = np.frombuffer(bytearray().join(parts), np.uint8)
     return Tensor(_numbers(raw, dtype.numpy, little_endian).reshape(*strings.shape, length // size))
 
 

@@ -62,6 +62,9 @@ __all__ = [
 
 _NARROW = (int8, int16, uint8, uint16)
 
+# Functions of which NumPy warns even for integers; from the others it need not be kept.
+_WARNING: set[Callable[[Any, Any], Any]] = set()
+
 
 def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Answer two arrays of one dtype, which a tensor among them decides; nothing is promoted."""
@@ -81,6 +84,8 @@ def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _broadcast(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Tensor:
     a, b = pair(x, y)
     try:
+        if a.dtype.kind in "biuO" and function not in _WARNING:
+            return Tensor(np.asarray(function(a, b)))
         with np.errstate(all="ignore"):
             return Tensor(np.asarray(function(a, b)))
     except InvalidArgumentError:  # which is a ValueError, and says more
@@ -91,9 +96,11 @@ def _broadcast(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Tensor:
         raise InvalidArgumentError(f"the operation does not take {of_numpy(a.dtype).name}") from error
 
 
-def _numbers(array: NDArray[Any], *, bools: bool = False) -> None:
+def _numbers(array: NDArray[Any]) -> None:
+    if array.dtype.kind in "iuf":  # nearly always
+        return
     dtype = of_numpy(array.dtype)
-    if not (dtype.is_numeric or (bools and dtype.is_bool)):
+    if not dtype.is_numeric:
         raise InvalidArgumentError(f"the operation takes numbers, not {dtype.name}")
 
 
@@ -110,10 +117,13 @@ def _add(a: NDArray[Any], b: NDArray[Any]) -> Any:
     return np.add(a, b)
 
 
-def _arithmetic(name: str, function: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+def _arithmetic(name: str, function: Callable[[Any, Any], Any], *, divides: bool = False) -> Callable[..., Tensor]:
     def checked(a: NDArray[Any], b: NDArray[Any]) -> Any:
         _numbers(a)
         return function(a, b)
+
+    if divides:
+        _WARNING.add(checked)
 
     @operation(name)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -125,7 +135,7 @@ def _arithmetic(name: str, function: Callable[[Any, Any], Any]) -> Callable[...,
 
 def _whole_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def divide(a: NDArray[Any], b: NDArray[Any]) -> Any:
-        if of_numpy(a.dtype).is_integer and not np.all(b):
+        if a.dtype.kind in "iu" and not (b.all() if b.ndim else b):
             raise InvalidArgumentError("Integer division by zero")
         return function(a, b)
 
@@ -140,8 +150,8 @@ def _pow(a: NDArray[Any], b: NDArray[Any]) -> Any:
 
 subtract = _arithmetic("subtract", np.subtract)
 multiply = _arithmetic("multiply", np.multiply)
-floordiv = _arithmetic("floordiv", _whole_division(np.floor_divide))
-floormod = _arithmetic("floormod", _whole_division(np.mod))
+floordiv = _arithmetic("floordiv", _whole_division(np.floor_divide), divides=True)
+floormod = _arithmetic("floormod", _whole_division(np.mod), divides=True)
 pow = _arithmetic("pow", _pow)
 maximum = _arithmetic("maximum", np.maximum)
 minimum = _arithmetic("minimum", np.minimum)
@@ -163,6 +173,9 @@ def _truediv(a: NDArray[Any], b: NDArray[Any]) -> Any:
     return np.true_divide(a.astype(wide), b.astype(wide))
 
 
+_WARNING.add(_truediv)
+
+
 @operation("matmul")
 def matmul(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Multiply matrices."""
@@ -173,7 +186,7 @@ def _comparison(name: str, function: Callable[[Any, Any], Any], *, any_dtype: bo
     def checked(a: NDArray[Any], b: NDArray[Any]) -> Any:
         if not any_dtype:
             _numbers(a)
-        return np.asarray(function(a, b)).astype(np.bool_)
+        return np.asarray(function(a, b)).astype(np.bool_, copy=False)  # of objects it is one of objects
 
     @operation(name)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -197,7 +210,7 @@ def equal_operator(x: Any, y: Any) -> Any:
     if y is None or x is None:
         return False
     a, b = pair(x, y)
-    return Tensor(np.asarray(np.equal(a, b)).astype(np.bool_) if _fits(a, b) else np.asarray(False))
+    return Tensor(np.asarray(np.equal(a, b)).astype(np.bool_, copy=False) if _fits(a, b) else np.asarray(False))
 
 
 @operation("operator.not_equal")
@@ -206,10 +219,12 @@ def not_equal_operator(x: Any, y: Any) -> Any:
     if y is None or x is None:
         return True
     a, b = pair(x, y)
-    return Tensor(np.asarray(np.not_equal(a, b)).astype(np.bool_) if _fits(a, b) else np.asarray(True))
+    return Tensor(np.asarray(np.not_equal(a, b)).astype(np.bool_, copy=False) if _fits(a, b) else np.asarray(True))
 
 
 def _fits(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    if a.shape == b.shape or not a.ndim or not b.ndim:
+        return True
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
