@@ -9,6 +9,7 @@
 #include <io.h>
 #else
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #endif
@@ -38,6 +39,9 @@ Output::Output(int descriptor) : descriptor_(copy_of(descriptor)) {
   aligned_ = position >= 0;
   if (aligned_) position_ = static_cast<std::uint64_t>(position);
 #endif
+#ifdef __linux__
+  reserves_ = aligned_;
+#endif
 }
 
 Output::~Output() { close(); }
@@ -52,7 +56,29 @@ int Output::write(Frames frames) {
 
 int Output::flush() { return write_waiting(waiting_bytes_); }
 
+void Output::reserve([[maybe_unused]] std::size_t size) {
+#ifdef __linux__
+  const std::uint64_t end = position_ + size;
+  if (!reserves_ || end <= std::max(reserved_, std::uint64_t{kReserve})) return;  // a small file is not worth the call
+  const std::uint64_t begin = std::max(reserved_, position_);
+  const std::uint64_t more = std::max(end - begin, std::uint64_t{kReserve});
+  // Not every file system can, and a disk may be full for this and not for the bytes: then write() says so.
+  reserves_ =
+      ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(begin), static_cast<::off_t>(more)) == 0;
+  if (reserves_) reserved_ = begin + more;
+#endif
+}
+
+void Output::release_reserved() {
+#ifdef __linux__
+  // Cutting a file to the size that it has gives back what lies behind. Where that fails, space is lost, and no bytes.
+  struct ::stat info;
+  if (reserved_ > position_ && ::fstat(descriptor_, &info) == 0 && ::ftruncate(descriptor_, info.st_size) != 0) return;
+#endif
+}
+
 int Output::write_waiting(std::size_t size) {
+  reserve(size);
   while (size > 0) {
     const long long n = write_some(std::min(size, kMostPerCall));
     if (n < 0) {
@@ -111,6 +137,7 @@ int Output::sync() {
 
 int Output::close() {
   if (descriptor_ < 0) return 0;
+  release_reserved();
   const int descriptor = std::exchange(descriptor_, -1);
 #ifdef _WIN32
   const int result = ::_close(descriptor);

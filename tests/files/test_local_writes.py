@@ -56,6 +56,20 @@ def test_drained_bytes_are_in_the_file(shape, tmp_path):
     assert path.read_bytes() == expected
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="blocks are not told there")
+def test_a_large_file_takes_no_more_of_the_disk_than_it_needs(tmp_path):
+    path = tmp_path / "file"
+    with path.open("wb") as file:
+        writer = _core.FileWriter(file.fileno())
+        for piece in pieces_of(*[BLOCK + 1] * 18):
+            writer.write(piece)
+        writer.drain()
+        assert path.stat().st_size == 18 * (BLOCK + 1)
+        writer.close()
+    assert path.stat().st_size == 18 * (BLOCK + 1)
+    assert path.stat().st_blocks * 512 < 19 * BLOCK
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="select() is for sockets there")
 def test_in_a_pipe_bytes_do_not_wait_for_more():
     reading, writing = os.pipe()
