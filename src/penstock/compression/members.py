@@ -62,7 +62,7 @@ def member_size(head: bytes) -> int | None:
     return told and told.size
 
 
-def inflate_member(member: bytes) -> bytes | None:
+def inflate_member(member: bytes | memoryview) -> bytes | None:
     """Inflate one whole member, or answer None where it is damaged or too large and wants a closer look."""
     crc, size = _TRAILER.unpack(member[-_TRAILER.size :])
     if size > MOST_AT_ONCE:

@@ -26,27 +26,35 @@ class Pieces:
         return len(self._buffer) - self._position
 
     def at_end(self) -> bool:
-        return not self.peek(1)
+        return not self.has(1)
 
-    def peek(self, count: int) -> bytes:
-        """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
+    def has(self, count: int) -> bool:
+        """Whether the stream goes on for ``count`` bytes; they are at hand then."""
         if self.unread < count:
-            gathered = [self._buffer[self._position :]]  # and joined once: a large member may come in small pieces
+            gathered = [self._buffer[self._position :]] if self.unread else []
             have = self.unread
             while have < count and (piece := next(self._pieces, b"")):
                 gathered.append(piece)
                 have += len(piece)
-            self._buffer = b"".join(gathered)
+            self._buffer = b"".join(gathered)  # once: a large member may come in small pieces
             self._position = 0
+        return self.unread >= count
+
+    def peek(self, count: int) -> bytes:
+        """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
+        self.has(count)
         return self._buffer[self._position : self._position + count]
 
     def take(self, count: int) -> bytes:
         """Exactly ``count`` bytes, or a :class:`TruncatedError`."""
-        data = self.peek(count)
-        if len(data) < count:
+        return bytes(self.take_view(count))
+
+    def take_view(self, count: int) -> memoryview:
+        """The same without a copy."""
+        if not self.has(count):
             raise self.truncated()
         self._position += count
-        return data
+        return memoryview(self._buffer)[self._position - count : self._position]
 
     def take_some(self, most: int) -> bytes:
         """What is at hand, at most ``most`` bytes; none only where the stream ends."""

@@ -22,6 +22,9 @@ from penstock.compression.pieces import Pieces
 _OUTPUT = 1 << 20
 _INPUT = 1 << 16
 
+# Members under way: each thread has one, and one more waits for it, for the consumer comes back when it can.
+_AHEAD = 2 * THREADS
+
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 
 
@@ -66,17 +69,17 @@ def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multist
 
 def _sized_member_is_next(source: Pieces) -> bool:
     size = member_size(source.peek(HEADER_BYTES))
-    return size is not None and len(source.peek(size)) == size
+    return size is not None and source.has(size)
 
 
 def _inflate_sized_members(source: Pieces) -> Iterator[bytes]:
     """Inflate members that tell their size, on threads and in order, until one does not or is cut short."""
-    ahead: deque[tuple[bytes, Future[bytes | None]]] = deque()
+    ahead: deque[tuple[memoryview, Future[bytes | None]]] = deque()
     with ThreadPoolExecutor(THREADS, thread_name_prefix="penstock-inflate") as pool:
         try:
             while True:
-                while len(ahead) <= THREADS and _sized_member_is_next(source):
-                    member = source.take(member_size(source.peek(HEADER_BYTES)) or 0)
+                while len(ahead) < _AHEAD and _sized_member_is_next(source):
+                    member = source.take_view(member_size(source.peek(HEADER_BYTES)) or 0)
                     ahead.append((member, pool.submit(inflate_member, member)))
                 if not ahead:
                     return
@@ -84,7 +87,7 @@ def _inflate_sized_members(source: Pieces) -> Iterator[bytes]:
                 plain = future.result()
                 if plain is None:
                     # Damaged or very large: go through it step by step, to give out what is good and say what is not.
-                    alone = Pieces([member], source.path)
+                    alone = Pieces([bytes(member)], source.path)
                     alone.inflated = source.inflated
                     yield from inflate_next_member(alone)
                     if not alone.at_end():
