@@ -98,3 +98,9 @@ def test_an_interrupt_ends_even_a_read_that_waits(folder: Path):
     assert process.wait(60) == 130
     os.close(read_end)
     os.close(write_end)
+
+
+def test_a_command_that_is_misspelt_is_told_the_right_one(penstock):
+    result = penstock("cuont", "x.tfrecord")
+    assert result.exit_code == 2
+    assert "Did you mean 'count'?" in result.stderr

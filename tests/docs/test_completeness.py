@@ -46,8 +46,10 @@ def test_errors_about_records():
     assert [cls.__name__ for cls in classes if f"`{cls.__name__}`" not in page] == []
 
 
-@pytest.mark.parametrize("command", main.commands.values(), ids=list(main.commands))
-def test_options_of_commands(command: click.Command):
+@pytest.mark.parametrize("name", main.list_commands(click.Context(main)))
+def test_options_of_commands(name: str):
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
     page = (DOCS / "commands.md").read_text()
     options = [name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts]
     assert [name for name in options if f"`{name}`" not in page] == []

@@ -1,4 +1,4 @@
-"""The command ``penstock``: describe, show, sum up, count, verify, copy and index the records of files.
+"""The command ``penstock``: describe, show, sum up, count, verify, convert, copy and index the records of files.
 
 One file per command; what they share is here beside them: :mod:`options` (what is asked), :mod:`described` (the schema
 that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong, and what to do) and :mod:`output`
@@ -7,33 +7,46 @@ that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong,
 
 from __future__ import annotations
 
+import difflib
+import importlib
+
 import click
 
 from penstock import __version__
-from penstock.cli.cat import cat
-from penstock.cli.count import count
-from penstock.cli.head import head
-from penstock.cli.index import index
-from penstock.cli.repair import repair
-from penstock.cli.schema import schema
-from penstock.cli.stats import stats
-from penstock.cli.verify import verify
 
 __all__ = ["main"]
 
+# Each in a file of its name, which is imported when the command is asked for.
+_COMMANDS = ("cat", "convert", "count", "head", "index", "repair", "schema", "stats", "verify")
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"penstock.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = difflib.get_close_matches(args[0], _COMMANDS, 1)
+        if near and near[0] != args[0]:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="penstock")
 def main() -> None:
-    """Look into TFRecord files, without TensorFlow.
+    """Look into TFRecord files, check, mend and convert them, without TensorFlow.
 
-    PATH is a file, a glob pattern, a directory (the TFRecords below it), a URL (s3://, gs://, https:// ...) or - for
-    standard input. Compression is told by content.
+    PATH is a file, a glob pattern, a directory (the TFRecords below it), a data set by its name (data/train) or its
+    manifest, a URL (s3://, gs://, https:// ...) or - for standard input. Compression is told by content.
 
     \b
     Exit status: 0 all is well, 1 a file is damaged or missing, 2 the command was not understood.
     """
-
-
-for command in (schema, head, stats, count, index, verify, repair, cat):
-    main.add_command(command)

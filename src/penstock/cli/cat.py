@@ -38,7 +38,7 @@ Sink: TypeAlias = Callable[[str, RecordChunk], None]
 @click.command(epilog=_EXAMPLES)
 @reading_options
 @click.option("--skip", type=click.IntRange(min=0), default=0, help="Records to pass over, of all files together.")
-@click.option("--limit", type=click.IntRange(min=0), default=None, help="Records to show, of all files together.")
+@click.option("--limit", "-n", type=click.IntRange(min=0), default=None, help="Records to show, of all files together.")
 @click.option(
     "--format",
     "form",

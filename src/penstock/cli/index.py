@@ -73,7 +73,9 @@ def index(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Index files: find where their records are, once, for random access and a true shuffle.
+    """Find where the records of files are, for random access.
+
+    That is done once, and serves a true shuffle, too.
 
     An index is told by content: a copy or a moved file finds it again, a changed file does not.
     """

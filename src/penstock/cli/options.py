@@ -11,7 +11,7 @@ import click
 
 from penstock.reader import OnError, RecordReader
 
-_COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}
+COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)  # with the options that were added before
     def run(compression: str, max_record_bytes: int, **rest: Any) -> None:
-        command(reading=Reading(_COMPRESSIONS[compression], max_record_bytes), **rest)
+        command(reading=Reading(COMPRESSIONS[compression], max_record_bytes), **rest)
 
     # The last one applied is shown first.
     for decorate in (
@@ -56,7 +56,7 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--compression",
-            type=click.Choice(list(_COMPRESSIONS), case_sensitive=False),
+            type=click.Choice(list(COMPRESSIONS), case_sensitive=False),
             default="auto",
             show_default=True,
             help="How the files are compressed; auto tells by content.",

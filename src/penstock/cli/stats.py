@@ -67,7 +67,9 @@ class Totals:
 def stats(
     paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, features: tuple[str, ...], as_json: bool
 ) -> None:
-    """Sum up all records of files: counts, missing, min, mean and max, histograms, the largest records.
+    """Sum up all records of files, in numbers and histograms.
+
+    Counts, missing values, min, mean and max, histograms, and the largest records.
 
     Features are taken as the lists that they are stored in, of any length; of bytes, and so of encoded images, the
     sizes are summed up. Raw arrays have values.

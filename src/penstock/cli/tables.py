@@ -1,0 +1,118 @@
+"""Files of tables, through pyarrow: Parquet, Arrow, CSV and JSON Lines, told by their extensions."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from penstock.cli.values import json_value
+from penstock.errors import SchemaError, import_extra
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".csv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+TABLES = ".parquet, .arrow, .feather, .csv or .jsonl"
+"""What a user may write."""
+
+
+def table_format(path: str) -> str | None:
+    """Answer the format of a table by its name; None where it is none."""
+    return _FORMATS.get(os.path.splitext(path)[1].lower())
+
+
+def open_tables(paths: Sequence[str]) -> Any:
+    """Answer a ``pyarrow.RecordBatchReader`` of tables of one format, one behind the other."""
+    dataset = import_extra("pyarrow.dataset", "arrow", "reading tables")
+    return dataset.dataset(list(paths), format=table_format(paths[0])).scanner().to_reader()
+
+
+def write_table(reader: Any, path: str) -> int:
+    """Write all batches of a reader to a file, which appears when it is complete; answer how many rows."""
+    pa = import_extra("pyarrow", "arrow", "writing tables")
+    form = table_format(path)
+    assert form is not None
+    # Views are younger than most readers.
+    schema = pa.schema([field.with_type(_without_views(pa, field.type)) for field in reader.schema])
+    rows = 0
+    with _complete_or_absent(Path(path)) as partial, _OPEN[form](partial, schema) as write:
+        for batch in reader:
+            write(batch.cast(schema))
+            rows += batch.num_rows
+    return rows
+
+
+@contextmanager
+def _complete_or_absent(path: Path) -> Iterator[str]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield str(partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _parquet(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _arrow(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
+    import pyarrow as pa
+
+    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _csv(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
+    import pyarrow.csv
+    from pyarrow import types
+
+    for field in schema:
+        if types.is_nested(field.type) or types.is_large_binary(field.type):
+            raise SchemaError(
+                f"CSV holds one number or text in a field, and feature {field.name!r} is {field.type}: "
+                "choose others with --feature, or write .parquet or .jsonl"
+            )
+    with pyarrow.csv.CSVWriter(path, schema) as writer:
+        yield writer.write_batch
+
+
+@contextmanager
+def _json(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
+    with open(path, "w", encoding="utf-8") as file:
+
+        def write(batch: Any) -> None:
+            for row in batch.to_pylist():
+                file.write(json.dumps({name: json_value(value) for name, value in row.items()}) + "\n")
+
+        yield write
+
+
+_OPEN = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "json": _json}
+
+
+def _without_views(pa: Any, kind: Any) -> Any:
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.large_string()
+    if types.is_binary_view(kind):
+        return pa.large_binary()
+    if types.is_fixed_size_list(kind):
+        return pa.list_(_without_views(pa, kind.value_type), kind.list_size)
+    return pa.large_list(_without_views(pa, kind.value_type)) if types.is_large_list(kind) else kind

@@ -1,0 +1,125 @@
+"""penstock convert."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+import penstock as ps
+from schema_examples import example
+
+
+@pytest.fixture
+def train(folder: Path) -> str:
+    rows = [{"label": i, "name": f"n{i}" if i % 2 else None, "tokens": [7] * (i % 3)} for i in range(20)]
+    ps.write("data/train", rows, shards=2)
+    return "data/train"
+
+
+LABELS = list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("x.parquet", pyarrow.parquet.read_table),
+        ("x.arrow", pyarrow.feather.read_table),
+        ("new/x.feather", pyarrow.feather.read_table),
+    ],
+)
+def test_records_become_tables(penstock, train, name: str, read):
+    result = penstock("convert", train, "-o", name)
+    assert (result.exit_code, result.stdout) == (0, f"{name}: 20 records\n")
+    table = read(name)
+    assert table["label"].to_pylist() == LABELS
+    assert table["name"].to_pylist()[:2] == [None, "n1"]
+    assert table["tokens"].to_pylist()[:3] == [[], [7], [7, 7]]
+
+
+def test_json_has_an_example_a_line(penstock, write, folder: Path):
+    write("x.tfrecord", [example(blob=b"\xff\x00", score=[0.5, float("nan")])])
+    assert penstock("convert", "x.tfrecord", "-o", "x.jsonl").exit_code == 0
+    assert json.loads((folder / "x.jsonl").read_text()) == {"blob": "/wA=", "score": [0.5, "NaN"]}
+
+
+def test_csv_has_what_fits_a_field(penstock, train):
+    result = penstock("convert", train, "-o", "x.csv")
+    assert result.exit_code == 1
+    assert "'tokens'" in result.stderr
+    assert "--feature" in result.stderr
+    assert penstock("convert", train, "-o", "x.csv", "-f", "label", "-f", "name").exit_code == 0
+    assert pyarrow.csv.read_csv("x.csv")["label"].to_pylist() == LABELS
+
+
+def test_records_are_dealt_out_anew(penstock, train):
+    result = penstock("convert", train, "-o", "data/new", "--shards", "3", "--shuffle", "7", "--pack", "gzip")
+    assert result.exit_code == 0
+    new, old = ps.Dataset("data/new"), ps.Dataset(train)
+    assert new.schema == old.schema
+    assert len(new.files) == 3
+    assert new.files[0].endswith(".tfrecord.gz")
+    labels = [row["label"] for row in new]
+    assert labels != LABELS
+    assert sorted(labels) == LABELS
+
+
+def test_a_sample_is_a_part_of_a_shuffle(penstock, train):
+    for name, options in {"a": ["--limit", "5"], "b": ["--skip", "5"]}.items():
+        assert penstock("convert", train, "-o", name, "--shuffle", "1", *options).exit_code == 0
+    a, b = ([row["label"] for row in ps.Dataset(name)] for name in "ab")
+    assert len(a) == 5
+    assert sorted(a + b) == LABELS
+
+
+def test_tables_become_records(penstock):
+    pyarrow.parquet.write_table(pa.table({"x": [0.5, 1.5], "name": ["a", None]}), "t.parquet")
+    assert "float64" in penstock("convert", "t.parquet", "-o", "data/t").stderr
+    assert penstock("convert", "t.parquet", "-o", "data/t", "--float64", "float32", "--shards", "2").exit_code == 0
+    assert [row["name"] for row in ps.Dataset("data/t")] == ["a", None]
+
+
+def test_what_exists_is_replaced_when_asked_for(penstock, train):
+    for output in ("x.parquet", "data/new"):
+        assert penstock("convert", train, "-o", output).exit_code == 0
+        again = penstock("convert", train, "-o", output)
+        assert again.exit_code == 2
+        assert "--replace" in again.stderr
+        assert penstock("convert", train, "-o", output, "--replace").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("data/train", "-o", "x.xlsx"), "Nothing is known of .xlsx"),
+        (("-", "-o", "x.parquet"), "standard input"),
+        (("a.csv", "-o", "x.parquet"), "written as a data set"),
+    ],
+)
+def test_what_cannot_be_done_is_said(penstock, arguments: tuple[str, ...], message: str):
+    result = penstock("convert", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_nothing_is_written_where_a_file_is_missing_or_damaged(penstock, train, folder: Path):
+    before = sorted(path.name for path in folder.rglob("*"))
+    assert penstock("convert", train, "nothing.tfrecord", "-o", "data/new").exit_code == 1
+    shard = folder / "data" / "train-00001-of-00002.tfrecord"
+    data = bytearray(shard.read_bytes())
+    data[20] ^= 1
+    shard.write_bytes(data)
+    for output in ("data/new", "new.parquet"):
+        result = penstock("convert", train, "-o", output)
+        assert result.exit_code == 1
+        assert "record 0" in result.stderr
+    assert sorted(path.name for path in folder.rglob("*")) == before
+    result = penstock("convert", train, "-o", "data/new", "--skip-damaged", "--json")
+    assert json.loads(result.stdout)["records"] == 19
+    assert len(json.loads(result.stdout)["problems"]) == 1
+    assert result.stderr.count("penstock:") == 1
