@@ -10,7 +10,7 @@ import numpy as np
 from penstock.tf.convert import as_array, as_tensor
 from penstock.tf.data.elements import as_element
 from penstock.tf.data.sources import Numbers, Slices
-from penstock.tf.dtypes import as_dtype, string
+from penstock.tf.dtypes import as_dtype, int64, string
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io import gfile
 from penstock.tf.shape import TensorShape
@@ -34,10 +34,10 @@ def numbers(args: tuple[Any, ...], output_type: Any) -> Numbers:
     """Count as ``range`` does."""
     if not 1 <= len(args) <= 3:
         raise ValueError(f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}.")
-    bounds = [int(as_array(arg)) for arg in args]
+    bounds = [int(as_array(arg, None if hasattr(arg, "dtype") else int64)) for arg in args]
     dtype = as_dtype(output_type)
-    if not dtype.is_integer:
-        raise NotImplementedError(f"a range of {dtype.name} is not part of penstock.tf; map(lambda x: tf.cast(x, ...))")
+    if not (dtype.is_integer or dtype.is_floating):
+        raise InvalidArgumentError(f"Unsupported data type: {dtype.name}")
     return Numbers(range(*bounds), np.dtype(dtype.numpy))
 
 
@@ -58,7 +58,13 @@ def paths_of(filenames: Any) -> list[str]:
     return [_text(name) for name in array.ravel().tolist()]
 
 
-def path_of(element: Any) -> str:
+def path_of(path: Any) -> str:
+    """Answer one name."""
+    (name,) = paths_of(path)
+    return name
+
+
+def path_of_element(element: Any) -> str:
     """Answer the name of a file that an element is."""
     if not isinstance(element, Tensor) or element.dtype != string or element.ndim:
         raise TypeError("The `filenames` argument must contain scalar `tf.string` elements.")

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock.tf.convert import as_array
-from penstock.tf.data import creation, joined, moving
+from penstock.tf.data import creation, joined, moving, saved
 from penstock.tf.data.batched_rows import Batches, Join, join
 from penstock.tf.data.computed import Computation, how_traced, structure_of, trace_of
-from penstock.tf.data.elements import arguments_of, as_answer, as_element
+from penstock.tf.data.elements import arguments_of, as_element
 from penstock.tf.data.node import INFINITE, UNKNOWN, Node
 from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS, RECORDS
@@ -124,13 +124,6 @@ class Dataset(Passes):
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which a function answers True."""
         return self._computed(joined.Filtered(self._elements(), predicate), "filter: for each element")
-
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
-        """Combine all elements."""
-        state = as_element(initial_state)
-        for element in self:
-            state = as_answer(reduce_func(state, element))
-        return state
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
         """Call a function of the data set."""
@@ -292,14 +285,23 @@ class Dataset(Passes):
             story=self._story,
         )
 
-    def save(self, path: Any, *args: Any, **options: Any) -> NoReturn:
-        """Refuse: the layout is TensorFlow's own."""
-        raise UnimplementedError("Dataset.save is not part of penstock.tf; penstock.write() keeps data as TFRecords")
-
     @staticmethod
-    def load(path: Any, *args: Any, **options: Any) -> NoReturn:
-        """Refuse: the layout is TensorFlow's own."""
-        raise UnimplementedError("Dataset.load is not part of penstock.tf; TFRecordDataset reads TFRecords")
+    def load(
+        path: Any,
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[[Dataset], Dataset] | None = None,
+        wait: bool = False,
+    ) -> Dataset:
+        """Read elements that :meth:`save` wrote, or TensorFlow's; ``reader_func`` is given a data set of shards."""
+        found = saved.Saved(creation.path_of(path), element_spec, compression)
+        story, structure = ("load: elements of files",), _inputs(found.spec)
+        if reader_func is not None:
+            listed = [Dataset(shard, structure=structure, story=story) for shard in found.shards]
+            return reader_func(Dataset(Listed(listed), story=("load: data sets of shards",)))
+        node = joined.Interleaved(Listed(found.shards), lambda shard: shard, _CYCLE, 1, spec=found.spec)
+        node.cardinality = found.elements
+        return Dataset(node, structure=structure, story=story)
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"Dataset.{name} is not part of penstock.tf", name=name, obj=self)

@@ -113,12 +113,20 @@ class Interleaved(Node):
     """The rows of data sets that a function makes of elements: of ``cycle`` ones in turn, ``block`` at a time."""
 
     def __init__(
-        self, before: Node, make: Callable[[Any], Node], cycle: int, block: int, *, origin: Origin = ELEMENTS
+        self,
+        before: Node,
+        make: Callable[[Any], Node],
+        cycle: int,
+        block: int,
+        *,
+        origin: Origin = ELEMENTS,
+        spec: Any = None,
     ) -> None:
         self._before = before
         self._make = make
         self._cycle = cycle
         self._block = block
+        self._spec = spec
         self.origin = origin
 
     def rows(self) -> Iterator[Any]:
@@ -147,6 +155,10 @@ class Interleaved(Node):
     def sample(self) -> Any:
         """Answer a row of the first data set."""
         return self._make(self._before.sample()).sample()
+
+    def spec(self) -> Any:
+        """Answer what was said of the elements of all."""
+        return self._spec
 
 
 class Windows(Node):

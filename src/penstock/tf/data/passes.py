@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 
 from penstock.tf.data.computed import Computation, Elements, spec_of_elements
+from penstock.tf.data.creation import path_of
+from penstock.tf.data.elements import as_answer, as_element
 from penstock.tf.data.node import INFINITE, Node
 from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS
-from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.data.saved import write_elements
+from penstock.tf.errors import InvalidArgumentError, UnimplementedError
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import map_structure
 from penstock.tf.tensor import Tensor
@@ -51,6 +54,25 @@ class Passes:
         if len(found) != 1:
             raise InvalidArgumentError(f"Dataset {'was empty' if not found else 'had more than one element'}.")
         return found[0]
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
+        """Combine all elements."""
+        state = as_element(initial_state)
+        for element in self:
+            state = as_answer(reduce_func(state, element))
+        return state
+
+    def save(
+        self,
+        path: Any,
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> None:
+        """Write the elements to a folder, in TensorFlow's layout; ``load`` reads it, and so does TensorFlow's."""
+        if checkpoint_args is not None:
+            raise UnimplementedError("Dataset.save with checkpoint_args is not part of penstock.tf: save without it")
+        write_elements(path_of(path), self, lambda: self.element_spec, compression, shard_func)
 
     def cardinality(self, name: str | None = None) -> Tensor:
         """Answer how many elements there are; -1 is without end, -2 unknown."""

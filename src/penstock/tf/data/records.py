@@ -61,4 +61,4 @@ class Names(Node):
 
     def rows(self) -> Iterator[str]:
         """Start a pass."""
-        return map(creation.path_of, self._dataset)
+        return map(creation.path_of_element, self._dataset)
