@@ -22,6 +22,7 @@ WRITERS = (
     "write_in_place_gzip",
     "append",
     "append_gzip",
+    "append_to_data_set",
     "write_data_set",
     "write_data_set_gzip",
     "save_schema",

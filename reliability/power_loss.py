@@ -23,6 +23,7 @@ WRITERS = (
     "write_synced_in_place",
     "append_synced",
     "append_synced_gzip",
+    "append_to_data_set_synced",
     "write_data_set_synced",
 )
 

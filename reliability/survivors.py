@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ OLD_SEED = 7_000
 """Of what stands in the folder before the work begins."""
 
 APPENDING = frozenset({"append", "append_gzip", "append_synced", "append_synced_gzip"})
-IN_PLACE = frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING
+APPENDING_TO_DATA_SET = frozenset({"append_to_data_set", "append_to_data_set_synced"})
+IN_PLACE = (
+    frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING | APPENDING_TO_DATA_SET
+)
 DATA_SETS = frozenset({"write_data_set", "write_data_set_gzip", "write_data_set_synced"})
 SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
 
@@ -32,7 +36,9 @@ class Verdict:
 
 def prepare(name: str, folder: Path) -> None:
     """Put something older where the work will write: it must not be lost before the new is whole."""
-    if name in DATA_SETS | SMALL_FILES.keys():
+    if name in APPENDING_TO_DATA_SET:
+        work.write_data_set(str(folder), _nothing, OLD_SEED)
+    elif name in DATA_SETS | SMALL_FILES.keys():
         getattr(work, name)(str(folder), _nothing, OLD_SEED)
     elif name in APPENDING or name not in IN_PLACE:
         path = folder / _file_of(name)
@@ -51,6 +57,8 @@ def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.rea
     if name in SMALL_FILES:
         return _examine_small_file(name, folder, seed, closed)
     safe = max((line["safe"] for line in told if "safe" in line), default=0)
+    if name in APPENDING_TO_DATA_SET:
+        return _examine_appended(name, folder, seed, safe, closed, tail)
     return _examine_records(name, folder, seed, safe, closed, tail)
 
 
@@ -73,6 +81,31 @@ def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool
     if found != expected[: len(found)]:
         verdict.problems.append(f"{name}: records that were never written")
     verdict.lost = max(0, verdict.safe - len(found))
+    return verdict
+
+
+def _examine_appended(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: ps.reader.OnError) -> Verdict:
+    """Look at a shard and its manifest, which tells of a writer that was stopped; then let the next one mend it."""
+    earlier = _old_shard()
+    expected = earlier + records(seed)
+    verdict = Verdict(len(expected) if closed else len(earlier) + safe)
+    found = _read(folder / work.SHARD, tail, verdict)
+    if found != expected[: len(found)]:
+        verdict.problems.append(f"{name}: records that were never written")
+    verdict.lost = max(0, verdict.safe - len(found))
+    manifest = folder / "data.penstock.json"
+    findings = ps.Manifest.load(manifest).verify(folder)
+    if any(finding.kind != "appended" or closed for finding in findings):
+        verdict.problems += [f"{name}: {finding}" for finding in findings]
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            ps.RecordWriter(folder / work.SHARD, append=True).close()
+    except ps.CorruptDataError as error:
+        # A kill leaves nothing that cannot be appended to. A loss of power may: holes in what was not synced.
+        if tail == "tolerate_tail":
+            verdict.problems.append(f"{name}: {error}")
+        return verdict
+    verdict.problems += [f"{name}: not mended: {finding}" for finding in ps.Manifest.load(manifest).verify(folder)]
     return verdict
 
 
@@ -120,6 +153,13 @@ def _written(name: str, seed: int) -> str:
 
 def _file_of(name: str) -> str:
     return NAME + (".gz" if name.endswith("gzip") else "")
+
+
+@functools.cache
+def _old_shard() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        work.write_data_set(folder, _nothing, OLD_SEED)
+        return list(ps.RecordReader(Path(folder) / work.SHARD))
 
 
 @functools.cache

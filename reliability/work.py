@@ -6,12 +6,16 @@ seed. What is safe from now on, it tells.
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from click.testing import CliRunner
 
 import penstock as ps
 import penstock.cli
@@ -22,6 +26,9 @@ from penstock.index import open_index
 from reliability.payloads import NAME, ROWS, record
 
 Tell = Callable[..., None]
+
+SHARD = "data-00001-of-00003.tfrecord"
+"""The file of a data set that is appended to."""
 
 
 def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, sync: bool) -> None:
@@ -56,6 +63,19 @@ append = _writing(append=True)
 append_gzip = _writing(append=True, compression="GZIP", level=1)
 append_synced = _writing(append=True, sync=True)
 append_synced_gzip = _writing(append=True, sync=True, compression="GZIP", level=1)
+
+
+def _appending_to_data_set(*, sync: bool) -> Callable[[str, Tell, int], None]:
+    def work(folder: str, tell: Tell, seed: int) -> None:
+        with ps.RecordWriter(Path(folder) / SHARD, append=True, sync=sync) as writer:
+            _write(writer, tell, seed, sync=sync)
+        tell(closed=True)
+
+    return work
+
+
+append_to_data_set = _appending_to_data_set(sync=False)
+append_to_data_set_synced = _appending_to_data_set(sync=True)
 
 
 def columns(seed: int) -> dict[str, Any]:
@@ -126,6 +146,18 @@ def break_file(folder: str, tell: Tell, seed: int) -> None:
     path.write_bytes(data)
 
 
+def break_gzip(folder: str, tell: Tell, seed: int) -> None:
+    path = Path(folder) / f"{NAME}.gz"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def repair_gzip(folder: str, tell: Tell, seed: int) -> list[object]:
+    report = ps.repair(f"{folder}/{NAME}.gz", f"{folder}/saved.tfrecord")
+    return [report.records, report.causes]
+
+
 def repair(folder: str, tell: Tell, seed: int) -> list[object]:
     report = ps.repair(f"{folder}/{NAME}", f"{folder}/saved.tfrecord")
     return [report.records, report.causes]
@@ -138,3 +170,13 @@ def index(folder: str, tell: Tell, seed: int) -> int:
 def verify_manifest(folder: str, tell: Tell, seed: int) -> list[str]:
     manifest = ps.Manifest.load(f"{folder}/data.penstock.json")
     return [str(finding) for finding in manifest.verify(folder)]
+
+
+def verify(folder: str, tell: Tell, seed: int) -> object:
+    """Run the command; what it tells of the operating system's errors is raised, so that it counts as told."""
+    answer = json.loads(CliRunner().invoke(penstock.cli.main, ["verify", folder, "--json", "--jobs", "1"]).output)
+    causes = [problem["cause"] for file in answer["files"] for problem in file["problems"]]
+    for number in errno.errorcode:
+        if any(os.strerror(number).lower() in cause.lower() for cause in causes):
+            raise OSError(number, "; ".join(causes))
+    return answer

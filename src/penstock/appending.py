@@ -1,15 +1,18 @@
 """Makes a file ready for more records: finds where its records end, and cuts off what a crash left behind them.
 
 A file is appended to in place. Damage is accepted at its very end alone, where a writer that was killed leaves an
-incomplete record or gzip member; it is cut off, and kept in ``.<name>.torn`` beside the file.
+incomplete record or gzip member; it is cut off, and kept in ``.<name>.torn`` beside the file. Meanwhile the file is
+locked against other writers, and the manifest that names it says so: what a kill leaves is understood.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from penstock import _core
 from penstock.compression import Compression, check, detect
@@ -37,22 +40,54 @@ class End:
     """Whether what follows is the start of a record, or of a gzip member, that was never completed."""
 
 
-def prepare(path: str, compression: str | None) -> End:
-    """Keep what is incomplete at the end of a file apart, after saying so; answer where to go on.
+class Appending:
+    """A file that is made ready for more records, and held until there are no more."""
 
-    What follows that place is to be cut off.
-    """
-    end = find_end(path, compression)
-    _manifests_of(path)  # raises now, and not when records are written, where one is not understood
-    if end.is_torn:
-        kept = _keep(path, end.offset)
-        cut = os.path.getsize(path) - end.offset
+    def __init__(self, path: str, compression: str | None, *, sync: bool) -> None:
+        self._path = path
+        self._sync = sync
+        if not os.path.exists(path):
+            find_end(path, compression)  # refuses what cannot be appended to before it is made
+        self._lock = _lock(path)
+        try:
+            self.end = find_end(path, compression)
+            """Where to go on; what follows that place is to be cut off."""
+            self._manifests = _manifests_of(path)
+            for name, manifest in self._manifests.items():
+                _changed(manifest, path, is_appended=True).save(name, sync=sync)
+            if self.end.is_torn:
+                self._keep_torn()
+        except BaseException:
+            self.release()
+            raise
+
+    def finish(self, records: int) -> None:
+        """Tell the manifest what the file holds now: so many records."""
+        if self._manifests:
+            size = crc = 0
+            with closing(LocalFiles().stream(self._path)) as pieces:
+                for piece in pieces:
+                    size += len(piece)
+                    crc = _core.crc32c(piece, crc)
+            for name, manifest in self._manifests.items():
+                now = _changed(manifest, self._path, records=records, bytes=size, crc32c=crc, is_appended=False)
+                now.save(name, sync=self._sync)
+        self.release()
+
+    def release(self) -> None:
+        """Let other writers append. The system does it when the process ends, however that happens."""
+        if self._lock is not None:
+            _unlock(self._lock)
+            self._lock = None
+
+    def _keep_torn(self) -> None:
+        kept = _keep(self._path, self.end.offset)
+        cut = os.path.getsize(self._path) - self.end.offset
         warnings.warn(
-            f"{path} ends with an incomplete record: its last {cut} bytes, from byte {end.offset} on, are cut off and "
-            f"kept in {kept}",
-            stacklevel=3,
+            f"{self._path} ends with an incomplete record: its last {cut} bytes, from byte {self.end.offset} on, are "
+            f"cut off and kept in {kept}",
+            stacklevel=4,
         )
-    return end
 
 
 def find_end(path: str, compression: str | None) -> End:
@@ -77,19 +112,35 @@ def find_end(path: str, compression: str | None) -> End:
         raise
 
 
-def follow(path: str, records: int) -> None:
-    """Tell the manifest that names a file, where there is one beside it, what the file holds now."""
-    for name, manifest in _manifests_of(path).items():
-        size = crc = 0
-        with closing(LocalFiles().stream(path)) as pieces:
-            for piece in pieces:
-                size += len(piece)
-                crc = _core.crc32c(piece, crc)
-        shards = [
-            replace(shard, records=records, bytes=size, crc32c=crc) if shard.name == os.path.basename(path) else shard
-            for shard in manifest.shards
-        ]
-        replace(manifest, shards=tuple(shards)).save(name)
+def _lock(path: str) -> int | None:
+    """Keep other writers from appending to a file; answer the descriptor that holds the lock, where there are locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None  # on Windows
+    lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise BlockingIOError(errno.EAGAIN, "another writer is appending to it", path) from None
+    except OSError:
+        pass  # a file system without locks
+    return lock
+
+
+def _unlock(lock: int) -> None:
+    import fcntl
+
+    with suppress(OSError):  # nothing was written by way of it
+        fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would leave it to children that were forked meanwhile
+        os.close(lock)
+
+
+def _changed(manifest: Manifest, path: str, **what: Any) -> Manifest:
+    name = os.path.basename(path)
+    shards = (replace(shard, **what) if shard.name == name else shard for shard in manifest.shards)
+    return replace(manifest, shards=tuple(shards))
 
 
 def _manifests_of(path: str) -> dict[str, Manifest]:

@@ -27,7 +27,7 @@ SUFFIX = ".penstock.json"
 _MAX_BYTES = 256 << 20
 
 _FILE_KEYS = ("format", "version", "requires", "schema", "shards")
-_SHARD_KEYS = ("name", "records", "bytes", "crc32c")
+_SHARD_KEYS = ("name", "records", "bytes", "crc32c", "appending")
 _NUMBERED = re.compile(r"^(?P<name>.+)-\d{5,}-of-\d{5,}(?P<suffix>\..*)?$")
 
 
@@ -42,6 +42,8 @@ class Shard:
     """The size of the file."""
     crc32c: int
     """The checksum of the whole file."""
+    is_appended: bool = False
+    """Whether a writer was about to append to the file: then the numbers are those of before."""
     unknown: dict[str, Any] = field(default_factory=dict, repr=False)
     """What a newer Penstock wrote beside these; kept for saving."""
 
@@ -50,7 +52,7 @@ class Shard:
 class Finding:
     """Something about a shard that is not as the manifest says."""
 
-    kind: Literal["missing", "size", "checksum", "extra"]
+    kind: Literal["missing", "appended", "size", "checksum", "extra"]
     shard: str
     message: str
 
@@ -151,6 +153,10 @@ def _check(store: FileStore, path: str, shard: Shard) -> Iterator[Finding]:
     except FileNotFoundError:
         yield Finding("missing", shard.name, f"is missing; it holds {shard.records} records")
         return
+    if shard.is_appended:
+        message = f"a writer appends to it, or was stopped at that: {shard.bytes} bytes before, {size} now"
+        yield Finding("appended", shard.name, message)
+        return
     if size != shard.bytes:
         yield Finding("size", shard.name, f"expected {shard.bytes} bytes, found {size}")
         return
@@ -181,7 +187,7 @@ def _check_head(found: object) -> None:
 
 def _shard_to_json(shard: Shard) -> dict[str, Any]:
     known = {"name": shard.name, "records": shard.records, "bytes": shard.bytes, "crc32c": f"{shard.crc32c:08x}"}
-    return known | shard.unknown
+    return known | ({"appending": True} if shard.is_appended else {}) | shard.unknown
 
 
 def _shard_from_json(entry: object) -> Shard:
@@ -195,6 +201,7 @@ def _shard_from_json(entry: object) -> Shard:
         _check_count(entry, "records"),
         _check_count(entry, "bytes"),
         int(crc, 16),
+        _check_flag(entry, "appending"),
         {key: value for key, value in entry.items() if key not in _SHARD_KEYS},
     )
 
@@ -211,4 +218,11 @@ def _check_count(entry: dict[str, Any], key: str) -> int:
     value = entry.get(key)
     if type(value) is not int or not 0 <= value < 1 << 63:
         raise ManifestError(f'the "{key}" of a shard is an integer of 0 or more')
+    return value
+
+
+def _check_flag(entry: dict[str, Any], key: str) -> bool:
+    value = entry.get(key, False)
+    if type(value) is not bool:
+        raise ManifestError(f'the "{key}" of a shard is true or false')
     return value

@@ -15,7 +15,7 @@ from penstock.files import StrPath, locate
 from penstock.files.local import LocalFiles
 
 if TYPE_CHECKING:
-    from penstock.appending import End
+    from penstock.appending import Appending
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
 
@@ -39,8 +39,9 @@ class RecordWriter:
             crash. Without, records are written in place, over what was there; so they are to a device or a pipe.
         sync: Closing waits until the file is on the disk.
         append: Go on behind the records of a local file that is plain or GZIP, in place. An incomplete record at its
-            end is cut off, with a warning, and kept in ``.<name>.torn``; any other damage is an error. The manifest of
-            its data set, beside it, is brought up to date by :meth:`close`.
+            end is cut off, with a warning, and kept in ``.<name>.torn``; any other damage is an error, and so is
+            another writer that appends to it. The manifest of its data set, beside it, is brought up to date by
+            :meth:`close`.
 
     An error is final: after a write has failed, so does every later call, :meth:`close` included. A writer is for one
     thread at a time, and for the process that made it.
@@ -63,12 +64,12 @@ class RecordWriter:
             raise ValueError(f"level must be from 0 to 9, not {level}")
         if append and not isinstance(store, LocalFiles):
             raise ValueError(f"only a local file can be appended to, not {self._path}")
-        self._end: End | None = None
+        self._appending: Appending | None = None
         if append:
-            from penstock.appending import prepare
+            from penstock.appending import Appending
 
-            self._end = prepare(self._path, compression)
-            kind = self._end.compression
+            self._appending = Appending(self._path, compression, sync=sync)
+            kind = self._appending.end.compression
         else:
             kind = by_extension(self._path) if compression is None else check(compression)
         self._encoder = open_encoder(kind, level) if kind else None
@@ -78,8 +79,12 @@ class RecordWriter:
         self._count = 0
         self._failure: BaseException | None = None
         self._process = os.getpid()
-        if self._end is not None and isinstance(store, LocalFiles):
-            self._upload = store.append(self._path, self._end.offset)
+        if self._appending is not None and isinstance(store, LocalFiles):
+            try:
+                self._upload = store.append(self._path, self._appending.end.offset)
+            except BaseException:
+                self._appending.release()
+                raise
         else:
             self._upload = store.put(self._path, atomic=atomic)
         self._closed = False
@@ -145,15 +150,13 @@ class RecordWriter:
         try:
             self._send()
             # A gzip file without records is an empty member, which TensorFlow takes for the end of the file.
-            goes_on = self._end is not None and self._end.offset > 0
+            goes_on = self._appending is not None and self._appending.end.offset > 0
             if self._encoder is not None and (self._count or not goes_on):
                 for data in self._encoder.finish():
                     self._upload.write(data)
             self._upload.commit(sync=self._sync)
-            if self._end is not None:
-                from penstock.appending import follow
-
-                follow(self._path, self._end.records + self._count)
+            if self._appending is not None:
+                self._appending.finish(self._appending.end.records + self._count)
         except BaseException as error:
             self._failure = error
             self._give_up()
@@ -228,6 +231,8 @@ class RecordWriter:
         self._closed = True
         self._encoder = None  # its threads end with it
         kept = self._upload.abort()
+        if self._appending is not None:
+            self._appending.release()
         if kept is not None and self._failure is not None:
             self._failure.add_note(f"records that were flushed are in {kept}")
         return kept

@@ -144,12 +144,42 @@ def test_the_manifest_follows(tmp_path: Path):
     assert manifest.verify(tmp_path) == []
 
 
-def test_flushed_records_survive_a_kill(path: Path):
-    code = """
+def test_a_second_writer_is_refused_until_the_first_is_done(path: Path):
+    with ps.RecordWriter(path, append=True) as first:
+        first.write(b"four")
+        with pytest.raises(BlockingIOError, match="another writer is appending"):
+            ps.RecordWriter(path, append=True)
+    append(path, [b"five"])
+    assert records(path) == [*OLD, b"four", b"five"]
+
+
+def test_a_writer_that_gives_up_lets_others_append(path: Path):
+    with pytest.warns(ResourceWarning):
+        ps.RecordWriter(path, append=True).__del__()
+    with pytest.raises(ValueError, match="cannot go on"):
+        ps.RecordWriter(path, append=True, compression="" if path.suffix == ".gz" else "GZIP")
+    append(path)
+    assert records(path) == OLD + NEW
+
+
+def test_a_kill_leaves_a_manifest_that_says_so_and_the_next_append_mends_it(tmp_path: Path):
+    ps.write(tmp_path / "train", {"x": np.arange(10)}, shards=2)
+    shard = tmp_path / "train-00001-of-00002.tfrecord"
+    kill_when_flushed(shard, "writer.write(next(iter(ps.RecordReader(sys.argv[1]))))")
+    (finding,) = ps.Manifest.load(tmp_path / "train.penstock.json").verify(tmp_path)
+    assert (finding.kind, finding.shard) == ("appended", shard.name)
+    assert len(ps.Dataset(tmp_path / "train.penstock.json")) == 11
+    ps.RecordWriter(shard, append=True).close()
+    manifest = ps.Manifest.load(tmp_path / "train.penstock.json")
+    assert (manifest.records, manifest.verify(tmp_path)) == (11, [])
+
+
+def kill_when_flushed(path: Path, write: str) -> None:
+    """Append in another process, which is killed after a flush."""
+    code = f"""
         writer = ps.RecordWriter(sys.argv[1], append=True)
-        for i in range(3):
-            writer.write(b"flushed %d" % i)
-            writer.flush()
+        {write}
+        writer.flush()
         writer.write(b"not flushed")
         print("flushed", flush=True)
         signal.pause()
@@ -158,6 +188,10 @@ def test_flushed_records_survive_a_kill(path: Path):
     assert process.stdout.readline() == b"flushed\n"
     process.send_signal(signal.SIGKILL)
     process.communicate()
+
+
+def test_flushed_records_survive_a_kill(path: Path):
+    kill_when_flushed(path, "for i in range(3): writer.write(b'flushed %d' % i); writer.flush()")
     flushed = [b"flushed %d" % i for i in range(3)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,6 +12,7 @@ from penstock.manifest import SUFFIX, Finding, Manifest
 
 _ADVICE = {
     "missing": "copy the data set again, all of its files",
+    "appended": "wait for the writer; if it was killed, RecordWriter(FILE, append=True).close() mends the manifest",
     "size": "the file was cut short or written anew; copy the data set again",
     "checksum": "the file is not the one that was written; copy the data set again",
     "extra": "it is left from another data set of the same name; remove it, or readers may take it for a part of this",

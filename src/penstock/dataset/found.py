@@ -113,9 +113,10 @@ def _from_manifest(path: str) -> Found:
             raise ManifestError(
                 f"{file} is missing; the manifest {path} names {len(files)} shards: copy the whole data set"
             ) from None
-        if size != shard.bytes:
+        if size != shard.bytes and not shard.is_appended:
             raise ManifestError(f"{file}: expected {shard.bytes} bytes, found {size}: copy the data set again")
-    return Found(files, tuple(shard.records for shard in manifest.shards), manifest.schema)
+    is_known = not any(shard.is_appended for shard in manifest.shards)
+    return Found(files, tuple(shard.records for shard in manifest.shards) if is_known else None, manifest.schema)
 
 
 def _with_manifest(files: tuple[str, ...]) -> Found | None:
@@ -130,7 +131,7 @@ def _with_manifest(files: tuple[str, ...]) -> Found | None:
     for file in files:
         shard = known.get(os.path.basename(file))
         store, name = locate(file)
-        if shard is None or store.stat(name).size != shard.bytes:
+        if shard is None or shard.is_appended or store.stat(name).size != shard.bytes:
             return Found(files, None, manifest.schema)
         counts.append(shard.records)
     return Found(files, tuple(counts), manifest.schema)
