@@ -83,6 +83,17 @@ RecordFetcher::Piece RecordFetcher::fetch_rows(const FetchJob& job, std::size_t 
   return piece;
 }
 
+// What the frames of rows take if the index is right, but no more than a piece may.
+std::size_t RecordFetcher::piece_bytes(const FetchJob& job, std::size_t begin, std::size_t end) const {
+  std::uint64_t bytes = 0;
+  for (std::size_t row = begin; row < end; ++row) {
+    const std::uint64_t length = places_.at(job.rows[row]).length;
+    if (length >= kPieceBytes || bytes + length + kFrameOverhead >= kPieceBytes) return kPieceBytes;
+    bytes += length + kFrameOverhead;
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
 // Fetches rows from `begin` on, as many as fit and at least one; answers the row behind them.
 std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder,
                                        Piece& into) {
@@ -97,7 +108,7 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
       into.faults.push_back({row++, FetchFaultKind::kTruncatedRecord});
       continue;
     }
-    if (!buffer) buffer = acquire_buffer(std::max(kPieceBytes, frame_bytes(place)));
+    if (!buffer) buffer = acquire_buffer(std::max(frame_bytes(place), piece_bytes(job, row, end)));
     if (frame_bytes(place) > buffer->capacity() - used) break;
 
     // Rows that follow one another in the file are read together.

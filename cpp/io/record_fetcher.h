@@ -76,6 +76,7 @@ class RecordFetcher {
   void fetch(FetchJob& job, std::size_t parts, const Runner& run);
   Piece fetch_rows(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder);
   std::size_t fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder, Piece& into);
+  std::size_t piece_bytes(const FetchJob& job, std::size_t begin, std::size_t end) const;
   FetchFaultKind check(const std::byte* frame, std::size_t there, std::uint64_t length) const;
 
   const RecordPlaces& places_;

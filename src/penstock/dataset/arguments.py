@@ -27,6 +27,8 @@ def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.i
         return np.flatnonzero(given)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise IndexError("elements are chosen by a list of integers or booleans")
+    if given.size and given.min() >= 0 and given.max() < length:
+        return given.astype(np.int64)
     positions = np.where(given < 0, given.astype(np.int64) + length, given).astype(np.int64)
     wrong = (positions < 0) | (positions >= length)
     if wrong.any():
