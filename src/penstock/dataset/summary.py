@@ -26,6 +26,8 @@ def summary(pipeline: Pipeline) -> str:
 def _steps(described: list[Any]) -> str:
     shown, batch = [], ""
     for what, *details in described:
+        if what == "picked":
+            what, details = "select", details[:1]  # how many; the rest is for states alone
         arguments = ", ".join(_argument(detail) for detail in details if detail is not None and detail is not False)
         if what == "batch" and any(step[0] == "pack" for step in described):
             batch = f"batch({arguments})"  # rows are read as batches, which is no business of who looks
