@@ -162,6 +162,12 @@ def test_a_report_alone_writes_nothing(undecidable: Path, tmp_path: Path):
     assert list(tmp_path.iterdir()) == [undecidable]
 
 
+def test_progress_tells_every_byte_once(undecidable: Path, tmp_path: Path):
+    told: list[int] = []
+    ps.repair(undecidable, tmp_path / "saved.tfrecord", progress=told.append)
+    assert sum(told) == undecidable.stat().st_size
+
+
 def test_a_remote_file_is_saved_to_a_gzip_file(tmp_path: Path):
     data = bytearray(framing.frames([b"a" * 40, b"b" * 40, b"c" * 40]))
     data[56] ^= 1

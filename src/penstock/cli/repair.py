@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 from rich.text import Text
 
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
 from penstock.cli.problems import is_expected, problem_of
+from penstock.cli.work import expand
+from penstock.compression import by_extension
 from penstock.errors import PenstockError
 from penstock.files import locate
 from penstock.integrity import RepairReport, repair_data_set
@@ -59,18 +63,18 @@ def repair(
     if dry_run == (output is not None):
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
     (path,) = paths
-    how = reading.compression
-    limit = reading.max_record_bytes
     try:
-        with _showing_work():
+        with _bar(path) as progress:
+            options: dict[str, Any] = {
+                "nested": nested,
+                "max_record_bytes": reading.max_record_bytes,
+                "replace": replace,
+                "progress": progress,
+            }
             if path.endswith(SUFFIX) or _is_folder(path):
-                reports = repair_data_set(
-                    path, output, nested=nested, max_record_bytes=limit, replace=replace, jobs=jobs
-                )
+                reports = repair_data_set(path, output, jobs=jobs, **options)
             else:
-                reports = [
-                    repair_file(path, output, compression=how, nested=nested, max_record_bytes=limit, replace=replace)
-                ]
+                reports = [repair_file(path, output, compression=reading.compression, **options)]
     except Exception as error:
         if isinstance(error, FileExistsError | ValueError) and not isinstance(error, PenstockError):
             raise click.UsageError(printable(str(error))) from None
@@ -88,10 +92,25 @@ def repair(
     click.get_current_context().exit(1 if failed else 0)
 
 
-def _showing_work() -> AbstractContextManager[object]:
-    """Show on a terminal that something is going on."""
+@contextmanager
+def _bar(path: str) -> Iterator[Callable[[int], None]]:
+    """Show on a terminal how many bytes are gone through."""
     console = open_console(stderr=True)
-    return console.status("repairing") if console.is_terminal else nullcontext()
+    columns = (TextColumn("repairing"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=_plain_bytes(path) if console.is_terminal else None)
+        yield lambda size: bar.advance(task, size)
+
+
+def _plain_bytes(path: str) -> int | None:
+    """Answer the size of what is to be repaired; None where only the end will tell, as with compressed files."""
+    try:
+        files = [file for file in expand([path]) if isinstance(file, str)]
+        if any(by_extension(file) for file in files):
+            return None
+        return sum(locate(file)[0].stat(locate(file)[1]).size or 0 for file in files)
+    except OSError:
+        return None  # the repair itself tells what is wrong
 
 
 def _is_folder(path: str) -> bool:

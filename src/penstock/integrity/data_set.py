@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace as changed
 
@@ -23,6 +24,7 @@ def repair_data_set(
     replace: bool = False,
     sync: bool = False,
     jobs: int | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> list[RepairReport]:
     """Repair every file of a folder, or of a data set that its manifest names, into a new folder.
 
@@ -38,6 +40,7 @@ def repair_data_set(
         replace: Replace files that exist.
         sync: Wait until the new files are on the disk.
         jobs: Files to repair at once; by default one for each CPU core.
+        progress: As in :func:`penstock.repair`; it is called on several threads.
     """
     store, path = locate(source)
     folder = path.rpartition("/")[0] or "." if path.endswith(SUFFIX) else path.rstrip("/")
@@ -56,7 +59,7 @@ def repair_data_set(
             if "://" not in name:
                 os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
     jobs = max(1, min(len(files), jobs or os.cpu_count() or 1))
-    how = Salvaging(None, nested, max_record_bytes, sync, threads=max(1, (os.cpu_count() or 1) // jobs))
+    how = Salvaging(None, nested, max_record_bytes, sync, progress, threads=max(1, (os.cpu_count() or 1) // jobs))
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
         reports = list(pool.map(lambda file: _repair_shard(file, new[file], how), files))
     if target is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from penstock.errors import CorruptDataError, PenstockError
 from penstock.files import StrPath, locate
 from penstock.integrity.report import RepairReport
 from penstock.record_events import ReadOptions, RecordEvents
-from penstock.salvage import Doubtful
+from penstock.salvage import Doubtful, Salvaged
 from penstock.writer import RecordWriter
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Salvaging:
     nested: bool | None = None
     max_record_bytes: int = 1 << 30
     sync: bool = False
+    progress: Callable[[int], object] | None = None
     threads: int = min(4, os.cpu_count() or 1)
 
 
@@ -45,6 +47,7 @@ def repair(
     max_record_bytes: int = 1 << 30,
     replace: bool = False,
     sync: bool = False,
+    progress: Callable[[int], object] | None = None,
 ) -> RepairReport:
     """Write every record outside the damage of a file to a new file, and say what is lost.
 
@@ -64,9 +67,10 @@ def repair(
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace a target that exists.
         sync: Wait until the new files are on the disk.
+        progress: Called now and then with the bytes, of the uncompressed stream, that were gone through since.
     """
     kind = None if compression == "auto" else check(compression or "")
-    how = Salvaging(kind, nested, max_record_bytes, sync)
+    how = Salvaging(kind, nested, max_record_bytes, sync, progress)
     if target is None:
         return save_records(source, None, None, how)
     _, name = locate(target)
@@ -95,6 +99,8 @@ def save_records(source: StrPath, target: str | None, apart: str | None, how: Sa
         writer = None if target is None else stack.enter_context(RecordWriter(target, sync=how.sync))
         second: RecordWriter | None = None
         for event in stack.enter_context(closing(iter(RecordEvents(store, name, options)))):
+            if how.progress is not None:
+                how.progress(_bytes_of(event))
             if isinstance(event, CorruptDataError):
                 damage.append(event)
             elif isinstance(event, RecordChunk):
@@ -107,6 +113,14 @@ def save_records(source: StrPath, target: str | None, apart: str | None, how: Sa
                     second = second or stack.enter_context(RecordWriter(apart, compression="", sync=how.sync))
                     second.write_many(list(event.chunk))
     return RepairReport(name, target, records, doubtful, apart if second else None, tuple(damage))
+
+
+def _bytes_of(event: Salvaged) -> int:
+    """How much of the stream an event is about; what is in doubt is told twice, and counts once."""
+    if isinstance(event, CorruptDataError):
+        return 0 if event.kind == "doubtful" or event.stop is None else event.stop - (event.offset or 0)
+    chunk = event.chunk if isinstance(event, Doubtful) else event
+    return int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
 
 
 def without_extension(path: str) -> str:
