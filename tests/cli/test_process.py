@@ -64,11 +64,34 @@ def test_a_terminal_gets_a_table_and_no_binary(folder: Path, damaged: str):
     assert "is not for a terminal" in _on_terminal("cat", "good.tfrecord", "--format", "raw")
 
 
-def _on_terminal(*arguments: str) -> str:
+@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")
+def test_a_narrow_terminal_is_spared_what_is_extra(folder: Path):
+    ps.write("data/train", {"label": [1, 2]})
+    assert "sample" in _on_terminal("schema", "data/train", columns=90)
+    narrow = _on_terminal("schema", "data/train", columns=60)
+    assert "presence" in narrow
+    assert "sample" not in narrow
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+def test_output_that_cannot_be_written_is_a_line(folder: Path):
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([*COMMAND, "count", "good.tfrecord"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr == b"Error: the output cannot be written: No space left on device\n"
+
+
+def _on_terminal(*arguments: str, columns: int = 80) -> str:
     import pty
 
     main, terminal = pty.openpty()
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=terminal, stderr=terminal, stdin=terminal)
+    process = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=terminal,
+        stderr=terminal,
+        stdin=terminal,
+        env=os.environ | {"COLUMNS": str(columns)},
+    )
     os.close(terminal)
     output = b""
     while True:

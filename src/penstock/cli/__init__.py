@@ -8,6 +8,7 @@ that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong,
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 
 import click
@@ -29,6 +30,15 @@ class _Commands(click.Group):
             return None
         command: click.Command = getattr(importlib.import_module(f"penstock.cli.{cmd_name}"), cmd_name)
         return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            # Commands report what is wrong with files: this is about the output. Whoever left it is click's business.
+            if error.errno in (None, errno.EPIPE):
+                raise
+            raise click.ClickException(f"the output cannot be written: {error.strerror}") from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -162,4 +162,4 @@ def _print(done: list[Indexed]) -> None:
             kept = printable(entry.kept) or "not kept: the cache folder cannot be written to"
             table.add_row(f"{entry.index.records:,}", size, access, Text(printable(entry.path)), Text(kept))
     if table.row_count:
-        print_table(table)
+        print_table(table, last_is_extra=True)

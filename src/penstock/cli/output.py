@@ -19,6 +19,9 @@ from penstock.errors import MalformedExampleError, PenstockError
 # Columns of the console that no line fills.
 _UNBOUNDED = 100_000
 
+# Terminals below this width have no room for what is extra.
+_NARROW = 80
+
 
 def open_console(*, stderr: bool = False) -> Console:
     """A console that prints text as it is: file names may look like markup."""
@@ -73,17 +76,20 @@ def plural(count: int, noun: str) -> str:
 
 
 def plain_table(*columns: str, right: Collection[str] = ()) -> Table:
-    """A table without lines; columns named in ``right`` hold numbers."""
+    """A table without lines; columns named in ``right`` hold numbers, which are not broken."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+        number = column in right
+        table.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=number)
     return table
 
 
-def print_table(table: Table) -> None:
-    """Fit a table to the terminal; in a pipe, a row is a line, however long."""
+def print_table(table: Table, *, last_is_extra: bool = False) -> None:
+    """Fit a table to the terminal, a narrow one without a last column that is extra; in a pipe, a row is a line."""
     console = open_console()
     if console.is_terminal:
+        if last_is_extra and console.width < _NARROW:
+            table.columns.pop()
         console.print(table, soft_wrap=False)
         return
     wide = Console(width=_UNBOUNDED, highlight=False, markup=False, emoji=False, color_system=None)

@@ -177,7 +177,7 @@ def _print(
             *("" if value is None else f"{_number(value)}{unit}" for value in values),
             Text.assemble((str(summary.histogram), "green"), (notes, "yellow")),
         )
-    print_table(table)
+    print_table(table, last_is_extra=True)
     if totals.largest:
         console.print()
     for size, path, record in totals.largest:
