@@ -112,6 +112,29 @@ def test_batches_are_those_of_the_records_decoded_together(tmp_path: Path, schem
         np.testing.assert_equal(rows, decoder.decode(records).to_list())
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("size", [1, 16, 50])
+def test_rows_of_one_size_are_no_promise(tmp_path: Path, size: int, threads: int):
+    rng = random.Random(size)
+    # Long runs of one size, a change within a batch, sizes that only add up to the same, and no steps at all.
+    lengths = [3] * 200 + [4] + [3] * 99 + [2, 4] * 60 + [5] * 150 + [0] * 70 + [rng.randrange(6) for _ in range(60)]
+    records = [
+        sequence_example(
+            {"n": n, "tags": [f"{TEXT}{i}" for i in range(length)] or [""]},
+            {"steps": [[float(n), float(i)] for i in range(length)], "words": [[f"{TEXT}{n}"] * 2] * length},
+        )
+        for n, length in enumerate(lengths)
+    ]
+    decoder = Decoder(SEQUENCE, threads=threads)
+    rows = [
+        row
+        for batch in open_files(decoder, write_files(tmp_path, records, [len(records)]), size, block_bytes=2000)
+        for row in batch.to_list()
+    ]
+    np.testing.assert_equal(rows, Decoder(SEQUENCE).decode(records).to_list())
+    assert [len(row["steps"]) for row in rows] == lengths
+
+
 def test_paths_may_be_of_any_kind(numbers: list[Path]):
     expected = list(range(1000))
     for paths in (numbers, [str(path) for path in numbers], [f"file://{path}" for path in numbers]):

@@ -62,7 +62,10 @@ struct BatchDecoder::Worker {
 };
 
 BatchDecoder::BatchDecoder(DecodePlan plan)
-    : plan_(std::move(plan)), has_views_(any_views(plan_)), ragged_row_bytes_(plan_.features.size()) {}
+    : plan_(std::move(plan)),
+      has_views_(any_views(plan_)),
+      ragged_row_bytes_(plan_.features.size()),
+      even_row_bytes_(plan_.features.size()) {}
 BatchDecoder::~BatchDecoder() = default;
 
 // Nobody waits for the idle workers: in a child that was forked at the wrong moment they stay locked forever.
@@ -106,13 +109,13 @@ struct BatchBuilder::Part {
   struct Ragged {
     SharedBuffer values;  // of its own, unless they are placed
     std::size_t bytes = 0;
+    bool placed = false;
     std::size_t place = 0;  // in the column, with `placed`
     std::vector<std::int64_t> lengths, step_lengths;
   };
   std::size_t first_row = 0;
   std::size_t rows = 0;
   DecodeFault fault;
-  bool placed = false;
   std::vector<Ragged> columns;  // one per feature; empty for a dense one
 };
 
@@ -121,6 +124,7 @@ BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Output
       rows_(rows),
       outputs_(outputs),
       columns_(decoder.plan().features.size()),
+      row_bytes_(columns_.size()),
       placed_bytes_(columns_.size()) {
   const DecodePlan& plan = decoder.plan();
   for (std::size_t f = 0; f < columns_.size(); ++f) {
@@ -130,6 +134,16 @@ BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Output
       columns_[f].values = acquire_buffer(dense_bytes(rows, feature.item_bytes()));
   }
   if (plan.default_bytes) default_number_ = buffers_.add(plan.default_bytes);
+  foresee_places();
+}
+
+void BatchBuilder::foresee_places() {
+  for (std::size_t f = 0; f < columns_.size(); ++f) {
+    const std::uint64_t row_bytes = decoder_.even_row_bytes_[f];
+    if (row_bytes == 0 || rows_ == 0 || row_bytes > kMostExpectedBytes / rows_) continue;
+    row_bytes_[f] = static_cast<std::size_t>(row_bytes);
+    columns_[f].values = acquire_buffer(rows_ * row_bytes_[f]);
+  }
 }
 
 BatchBuilder::~BatchBuilder() = default;
@@ -165,7 +179,10 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
     const bool dense = is_dense(decoder_.plan_.features[f]);
     column.dense = !dense ? nullptr : given ? outputs_[f] : target.values->data();
     column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
-    column.values.reset();
+    if (row_bytes_[f] != 0)
+      column.values.borrow(target.values->data() + first_row * row_bytes_[f], part->rows * row_bytes_[f]);
+    else
+      column.values.reset();
     column.lengths.clear();
     column.step_lengths.clear();
   }
@@ -176,7 +193,14 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
       ColumnPart& column = worker->columns[f];
       Part::Ragged& ragged = part->columns[f];
       ragged.bytes = column.values.size();
-      column.values.expect(ragged.bytes);
+      if (row_bytes_[f] == 0) {
+        column.values.expect(ragged.bytes);
+      } else if (column.values.is_borrowed() && ragged.bytes == part->rows * row_bytes_[f]) {
+        ragged.placed = true;
+        ragged.place = first_row * row_bytes_[f];
+      } else {
+        ragged.values = column.values.release();
+      }
       ragged.lengths = column.lengths;
       ragged.step_lengths = column.step_lengths;
       held += ragged.bytes + 8 * (ragged.lengths.size() + ragged.step_lengths.size());
@@ -192,17 +216,20 @@ void BatchBuilder::place(std::unique_ptr<Part> part, BatchDecoder::Worker& worke
   held_bytes_ += held;
   Part* next = parts_.emplace(part->first_row, std::move(part)).first->second.get();
   if (next->rows == rows_ || next->first_row != placed_rows_ || !reserve(*next)) {
-    for (std::size_t f = 0; f < columns_.size(); ++f) next->columns[f].values = worker.columns[f].values.release();
+    for (std::size_t f = 0; f < columns_.size(); ++f)
+      if (gathers(f)) next->columns[f].values = worker.columns[f].values.release();
     return;
   }
   lock.unlock();
-  for (std::size_t f = 0; f < columns_.size(); ++f) copy(*next, f, worker.columns[f].values.data());
+  for (std::size_t f = 0; f < columns_.size(); ++f)
+    if (gathers(f)) copy(*next, f, worker.columns[f].values.data());
   for (;;) {
     lock.lock();
     const auto waiting = parts_.find(placed_rows_);
     if (waiting == parts_.end() || !reserve(*waiting->second)) return;
     lock.unlock();
     for (std::size_t f = 0; f < columns_.size(); ++f) {
+      if (!gathers(f)) continue;
       Part::Ragged& ragged = waiting->second->columns[f];
       if (ragged.values) copy(*waiting->second, f, ragged.values->data());
       ragged.values.reset();
@@ -214,7 +241,7 @@ void BatchBuilder::place(std::unique_ptr<Part> part, BatchDecoder::Worker& worke
 bool BatchBuilder::reserve(Part& part) {
   if (part.fault.fault != ExampleFault::kNone) return false;
   for (std::size_t f = 0; f < columns_.size(); ++f) {
-    if (is_dense(decoder_.plan_.features[f])) continue;
+    if (!gathers(f)) continue;
     SharedBuffer& values = columns_[f].values;
     if (!values) {
       const std::uint64_t likely = decoder_.ragged_row_bytes_[f] * rows_;
@@ -223,12 +250,18 @@ bool BatchBuilder::reserve(Part& part) {
     if (part.columns[f].bytes > values->capacity() - placed_bytes_[f]) return false;
   }
   for (std::size_t f = 0; f < columns_.size(); ++f) {
+    if (!gathers(f)) continue;
+    part.columns[f].placed = true;
     part.columns[f].place = placed_bytes_[f];
     placed_bytes_[f] += part.columns[f].bytes;
   }
   placed_rows_ += part.rows;
-  part.placed = true;
   return true;
+}
+
+// Whether the values of a column are copied to their place when they are decoded.
+bool BatchBuilder::gathers(std::size_t feature) const {
+  return row_bytes_[feature] == 0 && !is_dense(decoder_.plan_.features[feature]);
 }
 
 void BatchBuilder::copy(const Part& part, std::size_t feature, const std::byte* values) const {
@@ -263,11 +296,20 @@ DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
       continue;
     }
     join(f, parts, column, run);
-    const std::uint64_t bytes = column.items * decoder_.plan_.features[f].item_bytes();
-    if (rows != 0) decoder_.ragged_row_bytes_[f] = (bytes + rows - 1) / rows;
+    if (rows != 0) learn_sizes(f, parts, column.items * decoder_.plan_.features[f].item_bytes(), rows);
   }
   batch.buffers = buffers_.all();
   return batch;
+}
+
+void BatchBuilder::learn_sizes(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, std::uint64_t bytes,
+                               std::size_t rows) const {
+  const std::uint64_t row_bytes = (bytes + rows - 1) / rows;
+  const bool even = std::ranges::all_of(
+      parts, [&](const auto& part) { return part->columns[feature].bytes == part->rows * row_bytes; });
+  decoder_.ragged_row_bytes_[feature] = row_bytes;
+  // Integers are decoded with room to spare, which a place between others has not.
+  decoder_.even_row_bytes_[feature] = even && decoder_.plan_.features[feature].kind != Kind::kInt64 ? row_bytes : 0;
 }
 
 void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
@@ -290,7 +332,7 @@ void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Par
   std::vector<std::size_t> starts{0};
   for (const auto& part : parts) starts.push_back(starts.back() + part->columns[feature].bytes);
   column.items = starts.back() / plan.item_bytes();
-  if (parts.empty() || parts.back()->placed) {
+  if (std::ranges::all_of(parts, [&](const auto& part) { return part->columns[feature].placed; })) {
     if (!column.values) column.values = acquire_buffer(0);
     return;
   }
@@ -301,9 +343,9 @@ void BatchBuilder::join(std::size_t feature, std::span<const std::unique_ptr<Par
   const SharedBuffer placed = std::exchange(column.values, acquire_buffer(starts.back()));
   run(parts.size(), [&](std::size_t i) {
     const Part::Ragged& ragged = parts[i]->columns[feature];
-    const std::byte* values = parts[i]->placed ? placed->data() + ragged.place
-                              : ragged.values  ? ragged.values->data()
-                                               : nullptr;
+    const std::byte* values = ragged.placed   ? placed->data() + ragged.place
+                              : ragged.values ? ragged.values->data()
+                                              : nullptr;
     if (ragged.bytes != 0) std::memcpy(column.values->data() + starts[i], values, ragged.bytes);
   });
 }

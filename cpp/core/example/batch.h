@@ -63,18 +63,20 @@ class BatchDecoder {
 
   const DecodePlan plan_;
   const bool has_views_;
-  std::vector<std::atomic<std::uint64_t>> ragged_row_bytes_;  // of each feature, in the last batch
+  // Of each feature, in the last batch: the bytes of a ragged row on average, and of every row where they are as many.
+  std::vector<std::atomic<std::uint64_t>> ragged_row_bytes_, even_row_bytes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
 };
 
 // A batch while it is decoded, a run of rows at a time: runs may come in any order and from several threads.
 //
-// Dense rows go straight to their place. The ragged values of a run are decoded into memory that its thread uses again
-// and again, and are copied to their place while they are near, as soon as the runs before have theirs; a run that
-// comes too early keeps its memory, and is copied by whoever brings the run before it. A run that is the whole batch is
-// not copied at all. The place is in memory sized by what earlier batches held: where that is too small, finish()
-// joins.
+// Dense rows go straight to their place. So do ragged rows as long as all are of one size: sequences often are. The
+// ragged values of any other run are decoded into memory that its thread uses again and again, and are copied to their
+// place while they are near, as soon as the runs before have theirs; a run that comes too early keeps its memory, and
+// is copied by whoever brings the run before it. A run that is the whole batch is not copied at all. The place is in
+// memory sized by what earlier batches held: where that is too small, or rows were not of the size that was foreseen,
+// finish() joins.
 class BatchBuilder {
  public:
   BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs);
@@ -93,16 +95,21 @@ class BatchBuilder {
  private:
   struct Part;  // the ragged values of a run of rows, or what is wrong with it
 
+  void foresee_places();
   void place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held);
   bool reserve(Part& part);
+  bool gathers(std::size_t feature) const;
   void copy(const Part& part, std::size_t feature, const std::byte* values) const;
   void join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
             const Runner& run) const;
+  void learn_sizes(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, std::uint64_t bytes,
+                   std::size_t rows) const;
 
   BatchDecoder& decoder_;
   const std::size_t rows_;
   const Outputs outputs_;
   std::vector<DecodedColumn> columns_;
+  std::vector<std::size_t> row_bytes_;  // of a ragged column, where they are foreseen, or 0
   std::int32_t default_number_ = 0;
   ViewBuffers buffers_;
 

@@ -1,7 +1,8 @@
 // A piece of a column while it is being decoded: the rows of one worker.
 //
-// Dense rows go straight to the batch's memory. Ragged values gather in memory of the part's own, which grows at most
-// twice as fast as what is put into it, and are joined when all workers are done.
+// Dense rows go straight to the batch's memory, and so do ragged values whose place is foreseen. Others gather in
+// memory of the part's own, which grows at most twice as fast as what is put into it, and are joined when all workers
+// are done.
 #pragma once
 
 #include <algorithm>
@@ -15,35 +16,53 @@ namespace penstock {
 
 class GrowingBytes {
  public:
-  std::byte* data() { return buffer_ ? buffer_->data() : nullptr; }
+  std::byte* data() { return data_; }
   std::size_t size() const { return size_; }
 
   // Room for `more` bytes behind what is there. Does not count as used until commit().
   std::byte* room(std::size_t more) {
-    const std::size_t capacity = buffer_ ? buffer_->capacity() : 0;
-    if (!buffer_ || size_ + more > capacity) {
-      const std::size_t wanted = std::max({size_ + more, 2 * capacity, first_});
-      SharedBuffer larger = acquire_buffer(wanted);
-      if (size_ != 0) std::memcpy(larger->data(), buffer_->data(), size_);
-      buffer_ = std::move(larger);
-    }
-    return buffer_->data() + size_;
+    if (size_ + more > capacity_) grow(more);
+    return data_ + size_;
   }
   void commit(std::size_t used) { size_ += used; }
   // What the first buffer should hold: as much as the last batch needed.
   void expect(std::size_t size) { first_ = std::max(size, first_); }
 
   // Forgets what is there and keeps the memory for the next batch.
-  void reset() { size_ = 0; }
-
-  // Gives the memory away.
-  SharedBuffer release() {
+  void reset() {
     size_ = 0;
-    return std::move(buffer_);
+    data_ = buffer_ ? buffer_->data() : nullptr;
+    capacity_ = buffer_ ? buffer_->capacity() : 0;
+  }
+
+  // Forgets what is there and uses the memory of somebody else, as long as it suffices.
+  void borrow(std::byte* memory, std::size_t capacity) {
+    size_ = 0;
+    data_ = memory;
+    capacity_ = capacity;
+  }
+  bool is_borrowed() const { return data_ != (buffer_ ? buffer_->data() : nullptr); }
+
+  // Gives the memory away; what lies in borrowed memory is copied.
+  SharedBuffer release() {
+    if (is_borrowed()) grow(0);
+    SharedBuffer released = std::move(buffer_);
+    reset();
+    return released;
   }
 
  private:
+  void grow(std::size_t more) {
+    SharedBuffer larger = acquire_buffer(std::max({size_ + more, 2 * capacity_, first_}));
+    if (size_ != 0) std::memcpy(larger->data(), data_, size_);
+    buffer_ = std::move(larger);
+    data_ = buffer_->data();
+    capacity_ = buffer_->capacity();
+  }
+
   SharedBuffer buffer_;
+  std::byte* data_ = nullptr;  // of the buffer, or borrowed
+  std::size_t capacity_ = 0;
   std::size_t first_ = 4096;
   std::size_t size_ = 0;
 };

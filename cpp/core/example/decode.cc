@@ -48,14 +48,25 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
 std::string step_head(const FeaturePlan& plan) {
   if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kLargestExample / 8)
     return {};
-  std::byte bytes[16];
+  const std::uint64_t run = 4 * plan.count, list = 1 + varint_size(run) + run, step = 1 + varint_size(list) + list;
+  std::byte bytes[24];
   std::byte* p = bytes;
-  const std::uint64_t run = 4 * plan.count;
+  *p++ = std::byte{0x0A};
+  p = put_varint(p, step);
   *p++ = tag_of(Kind::kFloat);
-  p = put_varint(p, 1 + varint_size(run) + run);
+  p = put_varint(p, list);
   *p++ = std::byte{0x0A};
   p = put_varint(p, run);
   return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(p - bytes)};
+}
+
+// How many times `head` and `size` bytes behind it are repeated from the start of `bytes` on.
+std::size_t count_repeated(wire::Bytes bytes, const std::string& head, std::size_t size) {
+  const std::size_t stride = head.size() + size;
+  std::size_t count = 0;
+  for (const std::byte* p = bytes.data; static_cast<std::size_t>(bytes.end() - p) >= stride; p += stride, ++count)
+    if (std::memcmp(p, head.data(), head.size()) != 0) break;
+  return count;
 }
 
 }  // namespace
@@ -197,8 +208,17 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
     column.lengths.push_back(0);
     return true;
   }
-  const std::string& head = step_heads_[feature];
+  wire::Bytes list = found.value;
   std::int64_t steps = 0;
+  if (const std::string& head = step_heads_[feature]; !head.empty()) {
+    const std::size_t size = plan.item_bytes(), stride = head.size() + size;
+    const std::size_t count = count_repeated(list, head, size);
+    std::byte* out = column.values.room(count * size);
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(out + i * size, list.data + i * stride + head.size(), size);
+    column.values.commit(count * size);
+    steps += static_cast<std::int64_t>(count);
+    list = {list.data + count * stride, list.size - count * stride};
+  }
   const auto visit = [&](wire::Bytes step) {
     ++steps;
     bool unset = false;
@@ -210,18 +230,12 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
       return unset || check_count(plan, values);
     }
     std::byte* out = column.values.room(plan.item_bytes());
-    if (!head.empty() && step.size == head.size() + plan.item_bytes() &&
-        std::memcmp(step.data, head.data(), head.size()) == 0) {
-      std::memcpy(out, step.data + head.size(), plan.item_bytes());
-      column.values.commit(plan.item_bytes());
-      return true;
-    }
     RowValues values(plan, found.source, out);
     if (!read_values(plan, step, values, unset) || !check_count(plan, values)) return false;
     column.values.commit(plan.item_bytes());
     return true;
   };
-  if (!visit_steps(found.value, visit)) {
+  if (!visit_steps(list, visit)) {
     if (fault_.fault == ExampleFault::kNone) fail(ExampleFault::kMalformed);
     return false;
   }
