@@ -12,10 +12,11 @@ from penstock.files import StrPath, locate
 from penstock.index.build import Building, build_index, check_unchanged, known_identity, measure
 from penstock.index.foreign import find_foreign
 from penstock.index.identity import Identity
-from penstock.index.keep import path_beside, path_in_cache, read_index, write_index
+from penstock.index.keep import cache_folder, path_beside, path_in_cache, read_index, write_index
 from penstock.index.lengths import Lengths
 from penstock.index.progress import Progress, reporting
 from penstock.index.shard_index import ShardIndex
+from penstock.index.tidy import mark_used, tidy_once
 
 Where: TypeAlias = Literal["cache", "beside", "none"]
 
@@ -80,6 +81,7 @@ def _find(path: str, identity: Identity, compression: str, where: Where, stale: 
     if index is None and where == "cache":
         try:
             index = read_index(path_in_cache(identity), identity)
+            mark_used(path_in_cache(identity))
         except IndexFileError:
             pass  # nobody's work: it is built again
     if index is None and compression in ("auto", ""):
@@ -93,6 +95,7 @@ def _keep(path: str, index: ShardIndex, where: Where) -> None:
     elif where == "cache":
         try:
             write_index(path_in_cache(index.identity), index)
+            tidy_once(cache_folder())
         except OSError:
             pass  # a folder that cannot be written to, or a full disk: the next one who asks builds it again
 
