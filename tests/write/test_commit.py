@@ -133,3 +133,67 @@ def test_memory_is_bounded_whatever_the_size_of_a_stream(tmp_path: Path, shuffle
     out, errors = process.communicate()
     assert process.returncode == 0, errors
     assert int(out) < 150_000  # kilobytes, of 450 MB written; how many blocks are on their way depends on the load
+
+
+class Faults:
+    """Lets one of the calls that change names fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+        self.calls = 0
+        self._at = at
+        for name in ("rename", "replace", "unlink"):
+            monkeypatch.setattr(os, name, self._failing(getattr(os, name)))
+
+    def _failing(self, call: Any) -> Any:
+        def counted(*arguments: Any, **options: Any) -> None:
+            self.calls += 1
+            if self.calls - 1 == self._at:
+                raise OSError(5, "Input/output error", arguments[0])
+            call(*arguments, **options)
+
+        return counted
+
+
+@pytest.mark.parametrize("shards", [2, 3])
+def test_after_any_one_failure_the_old_data_set_is_whole_or_the_new_one(tmp_path: Path, shards: int):
+    outcomes = []
+    for at in range(100):
+        folder = tmp_path / str(at)
+        ps.write(folder / "data", {"x": np.arange(10)}, shards=3)
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            faults = Faults(monkeypatch, at)
+            try:
+                ps.write(folder / "data", {"x": np.arange(5)}, shards=shards, replace=True)
+                failed = False
+            except OSError:
+                failed = True
+        manifest = ps.Manifest.load(folder / "data.penstock.json")
+        assert manifest.verify(folder) == []
+        found = values(folder, manifest)
+        assert found in (list(range(10)), list(range(5)))
+        outcomes.append((failed, found == list(range(5))))
+        if faults.calls <= at:
+            break
+    assert outcomes[-1] == (False, True)
+    assert (True, False) in outcomes
+    assert (True, True) in outcomes  # the old files could not be deleted, and the error says so
+
+
+def test_a_store_that_cannot_rename_tells_what_there_is_of_the_new_data_set(monkeypatch: pytest.MonkeyPatch):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    ps.write("memory://replacing/data", {"x": np.arange(10)}, shards=2)
+    pipe_file = memory.pipe_file
+
+    def full(name: str, data: bytes) -> None:
+        if "00001-of-00003" in name:
+            raise OSError(28, "No space left on device")
+        pipe_file(name, data)
+
+    monkeypatch.setattr(type(memory), "pipe_file", staticmethod(full))
+    with pytest.raises(OSError, match="No space") as caught:
+        ps.write("memory://replacing/data", {"x": np.arange(9)}, shards=3, replace=True)
+    [note] = caught.value.__notes__
+    assert "finished shards of the new one: memory://replacing/data-00000-of-00003.tfrecord" in note
+    assert [name.rpartition("/")[2] for name in memory.find("/replacing")] == ["data-00000-of-00003.tfrecord"]
+    memory.rm("/replacing", recursive=True)

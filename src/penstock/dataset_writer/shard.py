@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from penstock import _core
 from penstock.codec.encoder import Block
@@ -19,11 +20,13 @@ class ShardWriter:
 
     def __init__(self, store: FileStore, path: str, kind: Compression, level: int) -> None:
         self._store = store
-        self._path = path
+        self.path = path
         self._frames = _core.FrameBuffer()
         self._encoder = open_encoder(kind, level) if kind else None
         self._records = self._bytes = self._crc = 0
-        self._committed = False
+        self.committed = False
+        """Whether the file has its name."""
+        self._commits = False  # the file may have its name, though an error came of it
         self._upload = store.put(path, atomic=True)
 
     def write(self, block: Block, first: int, stop: int) -> None:
@@ -57,22 +60,24 @@ class ShardWriter:
         self._frames = _core.FrameBuffer()  # lets go of memory while other shards are written
         # A full disk must show now, while a data set that is to be replaced still stands.
         self._upload.sync() if sync else self._upload.flush()
-        return Shard(os.path.basename(self._path), self._records, self._bytes, self._crc)
+        return Shard(os.path.basename(self.path), self._records, self._bytes, self._crc)
 
     def commit(self, *, sync: bool) -> None:
         """Give the file its name."""
+        self._commits = True
         self._upload.commit(sync=sync)
-        self._committed = True
+        self.committed = True
 
     def abort(self) -> None:
         """Remove the file, whatever became of it."""
         self._encoder = None
-        left = self._path if self._committed else self._upload.abort()
-        try:
-            if left is not None:
-                self._store.remove(left)
-        except OSError:
-            pass  # without a manifest it belongs to no data set; the error that led here is on its way to the user
+        left = [self.path] if self._commits else []
+        if not self.committed and (partial := self._upload.abort()) is not None:
+            left.append(partial)
+        for path in left:
+            # Without a manifest it belongs to no data set; the error that led here is on its way to the user.
+            with suppress(OSError):
+                self._store.remove(path)
 
     def _write(self, data: bytes) -> None:
         self._bytes += len(data)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 
 from penstock.compression import check
+from penstock.dataset_writer.old_files import OldFiles, old_files
 from penstock.dataset_writer.shard import ShardWriter
 from penstock.files import StrPath, locate
 from penstock.manifest import SUFFIX, Manifest
@@ -19,7 +21,7 @@ class Target:
     """The files of one data set that is being written.
 
     Shards stand under temporary names until :meth:`commit`; so a data set that is there already, and is to be replaced,
-    stays whole until the new one is.
+    stays whole until the new one is. Where a store can rename, it is whole again after a failure of that, too.
     """
 
     def __init__(
@@ -52,32 +54,45 @@ class Target:
         """Give all shards their names, and write the manifest."""
         shards = tuple(shard.finish(sync=self._sync) for shard in self.shards)
         manifest = Manifest(schema, shards)
-        # The manifest goes first: from here on, a reader knows that the data set is not whole.
-        if self._manifest_path in self._old:
-            self._store.remove(self._manifest_path)
-        for path in self._old:
-            if path != self._manifest_path:
-                self._store.remove(path)
-        for shard in self.shards:
-            shard.commit(sync=self._sync)
+        old = old_files(self._store, self._old)
         try:
-            manifest.save(self._manifest_path, sync=self._sync)
-        except BaseException:
-            # It may stand there, and only its sync have failed; but its shards are about to be removed.
-            self._remove_manifest()
+            old.step_aside()  # the manifest first: from here on, a reader knows that the data set is not whole
+            for shard in self.shards:
+                shard.commit(sync=self._sync)
+            self._save(manifest)
+        except BaseException as error:
+            self._undo(old, error)
             raise
+        self.shards = []  # whole: nothing can take them back
+        old.go()
         return manifest
 
     def abort(self) -> None:
         """Remove what was begun."""
-        for shard in self.shards:
+        shards, self.shards = self.shards, []
+        for shard in shards:
             shard.abort()
 
-    def _remove_manifest(self) -> None:
+    def _undo(self, old: OldFiles, error: BaseException) -> None:
+        """Let the old data set stand again, or keep what there is of the new one."""
+        if old.are_gone:
+            kept = [shard.path for shard in self.shards if shard.committed]
+            self.shards = [shard for shard in self.shards if not shard.committed]
+            found = (
+                f"finished shards of the new one: {', '.join(kept)}" if kept else "no shard of the new one is finished"
+            )
+            error.add_note(f"the data set that was to be replaced is gone; {found}")
+        self.abort()
+        old.come_back(error)
+
+    def _save(self, manifest: Manifest) -> None:
         try:
-            self._store.remove(self._manifest_path)
-        except OSError:
-            pass  # mostly, there is none; the error that led here is on its way to the user
+            manifest.save(self._manifest_path, sync=self._sync)
+        except BaseException:
+            # It may stand there, and only its sync have failed; but its shards are about to be removed.
+            with suppress(OSError):
+                self._store.remove(self._manifest_path)
+            raise
 
     @property
     def _manifest_path(self) -> str:
