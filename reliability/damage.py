@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import tempfile
 from collections.abc import Iterator
@@ -67,13 +68,40 @@ def read(file: bytes, compression: str = "", on_error: ps.reader.OnError = "rais
         return Outcome(records, bool(reader.damage))
 
 
-def repaired(file: bytes) -> list[bytes]:
-    """The records of the file that repair makes of a damaged one."""
+def repaired(file: bytes) -> tuple[list[bytes], list[bytes]]:
+    """The records that repair saves of a damaged file, and those that it keeps apart."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source", Path(folder) / "target"
         source.write_bytes(file)
-        ps.repair(source, target, compression="")
-        return list(ps.RecordReader(target, compression=""))
+        report = ps.repair(source, target, compression="")
+        apart = report.doubtful_target
+        saved = list(ps.RecordReader(target, compression=""))
+        return saved, [] if apart is None else list(ps.RecordReader(apart, compression=""))
+
+
+def nested_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
+    """Damage files whose records hold TFRecords, some of them: at the header of one, and in up to two other places."""
+    for trial in range(trials):
+        chance = random.Random(f"nested {seed} {trial}")
+        records = [chance.randbytes(chance.randrange(4, 120)) for _ in range(12)]
+        holders = chance.sample(range(12), 4)
+        for number in holders:
+            inner = [chance.randbytes(chance.randrange(4, 40)) for _ in range(chance.randrange(1, 5))]
+            records[number] = chance.randbytes(chance.choice([0, 9])) + written(inner) + chance.randbytes(4)
+        starts = [0, *itertools.accumulate(len(record) + 16 for record in records)]
+        file = bytearray(written(records))
+        places = [starts[holders[0]], *(chance.randrange(len(file)) for _ in range(chance.randrange(3)))]
+        hurt = set()
+        for start in places:
+            for at in range(start, min(len(file), start + chance.choice([8, 12, 30, 100]))):
+                file[at] ^= chance.choice([0x11, file[at] or 0x11])  # noise, and zeros
+                hurt.add(at)
+        untouched = [
+            record
+            for record, at in zip(records, starts, strict=False)
+            if hurt.isdisjoint(range(at, at + len(record) + 16))
+        ]
+        yield Damaged(bytes(file), records, untouched)
 
 
 def random_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
