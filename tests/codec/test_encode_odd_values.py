@@ -33,3 +33,23 @@ def test_a_list_that_holds_itself_is_refused(tmp_path: Path):
     endless.append(endless)
     with pytest.raises(RecursionError):
         ps.write(tmp_path / "data", iter([{"a": endless}]))
+
+
+@pytest.mark.parametrize("given", ["inferred", "declared"])
+@pytest.mark.parametrize(
+    ("full", "feature"),
+    [
+        (np.arange(2), ps.Feature("int64", (None,))),
+        (np.ones(2, np.float32), ps.Feature("float32", (None,))),
+        (np.ones((2, 4), np.float32), ps.Feature("float32", (None, 4))),
+        (["a", "b"], ps.Feature("str", (None,))),
+    ],
+    ids=["integers", "floats", "boxes", "strings"],
+)
+def test_an_empty_array_of_no_chosen_dtype_is_an_empty_list(tmp_path: Path, given: str, full: Any, feature: ps.Feature):
+    schema = ps.Schema({"x": feature}) if given == "declared" else None
+    for rows in ([{"x": full}, {"x": np.array([])}], {"x": [full, np.array([])]}):
+        ps.write(tmp_path / "x", rows, schema=schema, replace=True)
+        ds = ps.Dataset(tmp_path / "x")
+        assert ds.schema["x"] == feature
+        assert [len(row["x"]) for row in ds] == [2, 0]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.codec.encode_values import CHOICE, Float64, as_array
+from penstock.codec.encode_values import CHOICE, Float64, as_array, is_untyped
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
@@ -101,6 +101,8 @@ def _look(value: Any) -> _Seen:
             raise _Clash(f"found {kind.__name__}, which no feature holds: {way}")
         inner = _look(array.tolist())
         return inner._replace(shape=array.shape) if len(inner.shape) <= array.ndim else inner
+    if is_untyped(array):
+        return _Seen(None, array.shape, open=array.ndim == 1)
     return _Seen(array.dtype.name, array.shape, weak=False)
 
 

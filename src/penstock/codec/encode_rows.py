@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.codec.blobs import is_blob
-from penstock.codec.encode_values import Float64, as_array, convert_array, found_type, shape_text
+from penstock.codec.encode_values import Float64, as_array, convert_array, found_type, is_untyped, shape_text
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
 from penstock.schema import Feature, Schema
@@ -142,6 +142,8 @@ class _NumberConverter:
         array = self._array(row, value, shape)
         if array.dtype == object and array.ndim and array is value:
             return array.tolist()  # the gatherer looks into it
+        if shape[:1] == (None,) and array.ndim == 1 and is_untyped(array):
+            array = array.reshape(0, *(size or 0 for size in shape[1:]))
         fits = array.ndim == len(shape) and all(
             size in (None, found) for size, found in zip(shape, array.shape, strict=True)
         )
@@ -201,6 +203,8 @@ class _TextConverter:
             items: list[Any] = value.tolist()
             if shape[0] in (None, len(items)):
                 return items
+        if shape[:1] == (None,) and isinstance(value, np.ndarray) and is_untyped(value):
+            return []
         if isinstance(value, str | bytes) and not shape:
             raise RowFault(row, f"expected {dtype}, found {found_type(value)} that is not UTF-8", self._name)
         expected = f"{dtype} of shape {shape_text(shape)}" if shape else dtype

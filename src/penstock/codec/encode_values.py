@@ -42,11 +42,18 @@ def unmasked(column: np.ma.MaskedArray[Any, Any]) -> NDArray[Any] | Nullable:
     return Nullable(column.data, ~np.ma.getmaskarray(column))
 
 
+def is_untyped(array: NDArray[Any]) -> bool:
+    """Whether an array is empty and of the dtype that NumPy gives to ``np.array([])``, which nobody has chosen."""
+    return array.size == 0 and array.dtype == np.float64
+
+
 def convert_array(array: NDArray[Any], dtype: str, float64: Float64 | None) -> NDArray[Any]:
     """Answer an array in C order, of a feature's dtype; a RowFault names the first item that does not fit."""
     wanted = numpy_dtype(dtype)
     if array.dtype == wanted or array.dtype.newbyteorder("=") == wanted:
         return np.ascontiguousarray(array, wanted).reshape(array.shape)  # NumPy makes at least one dimension
+    if is_untyped(array):
+        return np.empty(array.shape, wanted)
     rounds = array.dtype == np.float64 and dtype == "float32" and float64 == "float32"
     if not rounds and not _may_become(array.dtype, dtype):
         raise RowFault(0, f"expected {dtype}, found {array.dtype}{_advice(array.dtype, dtype)}")
