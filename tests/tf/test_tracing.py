@@ -159,6 +159,42 @@ def test_records_may_lie_in_chunks():
     assert outputs[1].array.tolist() == [0, 1, 2, 0, 1, 2, 0]
 
 
+def images(lengths: list[int]) -> list[bytes]:
+    made = []
+    for length in lengths:
+        example = tf.train.Example()
+        example.features.feature["image"].bytes_list.value.append(bytes(range(length)))
+        made.append(example.SerializeToString())
+    return made
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda image: tf.io.decode_raw(image, tf.uint8),
+        lambda image: tf.io.decode_raw(image, tf.float32),
+        lambda image: tf.io.decode_raw(image, tf.bool),
+        lambda image: tf.io.decode_raw(image, tf.int16, little_endian=False),
+        lambda image: tf.io.decode_raw(image, tf.uint8, fixed_length=70),
+        lambda image: (image, tf.strings.length(image), tf.io.decode_raw(image, tf.int32)),
+        lambda image: image if tf.strings.length(image) > 99 else tf.strings.substr(image, 0, 4),
+    ],
+)
+def test_strings_of_one_length_are_strings_still(function: Callable[..., Any]):
+    # The first batch tells that strings are of one length; the others are decoded so, until one is not.
+    features = {"image": tf.io.FixedLenFeature([], tf.string)}
+
+    def whole(record: Any) -> Any:
+        return function(tf.io.parse_single_example(record, features)["image"])
+
+    trace = Trace(whole, (INPUT,))
+    for lengths in ([80, 80, 80], [80, 80], [100, 100], [80, 100, 64], [80]):
+        made = images(lengths)
+        outputs = run_batch(trace, len(made), RecordRows(made))
+        for row, record in enumerate(made):
+            assert_same(row_of(outputs, row), whole(tf.constant(record)))
+
+
 def test_values_of_different_shapes_stay_one_by_one():
     made = records()
     outputs = run_batch(Trace(lambda record: parse(record)["marks"], (INPUT,)), 7, RecordRows(made))

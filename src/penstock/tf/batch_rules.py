@@ -13,16 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.batch_values import RecordRows, Stacked, stack_rows
+from penstock.tf.batch_values import EqualStrings, RecordRows, Stacked, stack_rows
 from penstock.tf.convert import as_array, as_shape
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.io.decoding import numbers_of
 from penstock.tf.io.parsing import example_plan
+from penstock.tf.io.plan import RawBytes
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.shape import TensorShape
 from penstock.tf.structure import leaves
 from penstock.tf.tensor import Tensor
 
 RULES: dict[str, Callable[..., Any]] = {}
+
+OF_STORED_STRINGS = frozenset(["io.parse_single_example", "io.parse_example", "io.decode_raw"])
+"""Operations whose rules take strings in the form in which they are kept; the others are given strings."""
 
 
 def _rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -56,8 +61,13 @@ def _parse(operation: Any, serialized: Any, features: Any, *rest: Any, **options
         records = serialized.array.tolist()
     else:
         return NotImplemented
-    found = example_plan(features).rows(records)
-    return {key: stack_rows(value) if isinstance(value, list) else Stacked(value) for key, value in found.items()}
+    return {key: _parsed(value) for key, value in example_plan(features).rows(records).items()}
+
+
+def _parsed(value: Any) -> Any:
+    if isinstance(value, list):
+        return stack_rows(value)
+    return EqualStrings(value.raw) if isinstance(value, RawBytes) else Stacked(value)
 
 
 @_rule(
@@ -133,6 +143,10 @@ def _images(operation: Any, *args: Any, **options: Any) -> Any:
 
 @_rule("io.decode_raw")
 def _decode_raw(operation: Any, *args: Any, **options: Any) -> Any:
+    if args and isinstance(args[0], EqualStrings):
+        if len(args) == 2 and not options:
+            return Stacked(numbers_of(args[0].raw, args[1]))
+        args = (args[0].strings(), *args[1:])
     if not args or not _only_first(*args, **options):
         return NotImplemented
     try:

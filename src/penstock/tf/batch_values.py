@@ -73,7 +73,27 @@ class RecordRows:
         return RecordRows(self.strings().array[rows].tolist())
 
 
-Batched: TypeAlias = Stacked | Rows | RecordRows
+@dataclass(frozen=True, slots=True, eq=False)
+class EqualStrings:
+    """Strings of one length, as bytes side by side: numbers, most likely, which ``decode_raw`` takes as they are."""
+
+    raw: NDArray[np.uint8]
+
+    def strings(self) -> Stacked:
+        """Answer them as strings."""
+        return Stacked(object_array([row.tobytes() for row in self.raw], (len(self.raw),)))
+
+    def pick(self, rows: NDArray[np.intp]) -> EqualStrings:
+        """Answer some rows."""
+        return EqualStrings(self.raw[rows])
+
+
+Batched: TypeAlias = Stacked | Rows | RecordRows | EqualStrings
+
+
+def readable(value: Any) -> Any:
+    """Answer strings that are kept in another form as strings, and anything else as it is."""
+    return value.strings() if isinstance(value, RecordRows | EqualStrings) else value
 
 
 def stack_rows(values: list[Any]) -> Stacked | Rows:
@@ -90,10 +110,9 @@ def stack_rows(values: list[Any]) -> Stacked | Rows:
 
 def for_all(value: Any, count: int) -> Stacked | Rows:
     """Answer a value as one for each row: a batch as it is, anything else ``count`` times over."""
+    value = readable(value)
     if isinstance(value, Stacked | Rows):
         return value
-    if isinstance(value, RecordRows):
-        return value.strings()
     if isinstance(value, RaggedTensor | SparseTensor):
         return Rows([value] * count)
     array = as_array(value)

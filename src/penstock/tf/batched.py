@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.batch_rules import RULES
-from penstock.tf.batch_values import Batched, RecordRows, Rows, Stacked, for_all, merged, stack_rows
+from penstock.tf.batch_rules import OF_STORED_STRINGS, RULES
+from penstock.tf.batch_values import Batched, Rows, Stacked, for_all, merged, readable, stack_rows
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.trace import AsWritten, Fork, Stretch, Trace, Unexplored
@@ -58,7 +58,7 @@ def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], wanted: Sequence
     run_calls(stretch.calls, known, count)
     match stretch.end:
         case Fork():
-            found = {place: _readable(known[number]) for place, number in stretch.end.settled.items()}
+            found = {place: readable(known[number]) for place, number in stretch.end.settled.items()}
             others = [place for place in wanted if place not in found]
             found |= zip(others, _run_fork(trace, stretch.end, known, others, count), strict=True)
             return [found[place] for place in wanted]
@@ -67,11 +67,11 @@ def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], wanted: Sequence
         case AsWritten():
             return _run_function(trace, known, wanted, count)
         case outputs:
-            return [_readable(substituted(outputs[place], known)) for place in wanted]
+            return [readable(substituted(outputs[place], known)) for place in wanted]
 
 
 def _run_fork(trace: Trace, fork: Fork, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
-    holds = _truths(_readable(known[fork.question.symbol.number]), count)
+    holds = _truths(readable(known[fork.question.symbol.number]), count)
     if holds.all() or not holds.any():
         return _run(trace, fork.yes if holds.any() else fork.no, known, wanted, count)
     parts = []
@@ -95,7 +95,7 @@ class _Picked(dict[int, Any]):
 
 def _run_function(trace: Trace, known: Mapping[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
     """Call the function itself for each row."""
-    arguments = map_structure(_readable, substituted(trace.arguments, known))
+    arguments = map_structure(readable, substituted(trace.arguments, known))
     answers = [list(leaves(trace.function(*row_of(arguments, row)))) for row in range(count)]
     return [stack_rows([answer[place] for answer in answers]) for place in wanted]
 
@@ -109,6 +109,8 @@ def _truths(condition: Stacked | Rows, count: int) -> NDArray[np.bool_]:
 def _result(call: Call, known: Mapping[int, Any], count: int) -> Any:
     args, kwargs = call.arguments(known)
     rule = RULES.get(call.name)
+    if call.name not in OF_STORED_STRINGS:
+        args, kwargs = map_structure(readable, (args, kwargs))
     if rule is not None and count and not any(isinstance(leaf, Rows) for leaf in leaves((args, kwargs))):
         result = rule(*args, **kwargs)
         if result is not NotImplemented:
@@ -132,13 +134,9 @@ def _called(operation: Any, columns: list[list[Any]], named: dict[str, list[Any]
 
 def _column(argument: Any, count: int) -> list[Any]:
     """Answer an argument for each row."""
-    readable = map_structure(_readable, argument)
-    if isinstance(readable, Stacked | Rows):
-        return readable.each()
-    if any(isinstance(leaf, Stacked | Rows) for leaf in leaves(readable)):
-        return [row_of(readable, row) for row in range(count)]
+    values = map_structure(readable, argument)
+    if isinstance(values, Stacked | Rows):
+        return values.each()
+    if any(isinstance(leaf, Stacked | Rows) for leaf in leaves(values)):
+        return [row_of(values, row) for row in range(count)]
     return [argument] * count
-
-
-def _readable(value: Any) -> Any:
-    return value.strings() if isinstance(value, RecordRows) else value

@@ -160,7 +160,7 @@ def blocks(rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
 
 def elements_of(found: Any, count: int) -> list[Any]:
     """Split what was computed for many rows into the element of each."""
-    columns = [leaf.each() for leaf in leaves(found)]
+    columns = [for_all(leaf, count).each() for leaf in leaves(found)]
     return [filled(found, values) for values in zip(*columns, strict=True)]
 
 

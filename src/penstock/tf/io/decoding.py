@@ -13,7 +13,7 @@ from penstock.codec import images as codec
 from penstock.codec import tensor_proto
 from penstock.files import write_whole
 from penstock.tf.convert import as_array, as_bytes, object_array
-from penstock.tf.dtypes import as_dtype, of_numpy
+from penstock.tf.dtypes import DType, as_dtype, of_numpy
 from penstock.tf.dtypes import uint8 as tf_uint8
 from penstock.tf.errors import DataLossError, InvalidArgumentError, tensorflow_errors
 from penstock.tf.io.gfile import GFile, glob
@@ -49,9 +49,7 @@ def decode_raw(
     name: str | None = None,
 ) -> Tensor:
     """Read numbers from their bytes: a dimension more than the strings have."""
-    dtype = as_dtype(out_type)
-    if dtype.name not in _RAW:
-        raise InvalidArgumentError(f"raw bytes are not read as {dtype.name}")
+    dtype = _raw_dtype(out_type)
     strings = strings_of(input_bytes)
     size = dtype.numpy.itemsize
     if fixed_length is not None:
@@ -66,12 +64,31 @@ def decode_raw(
         length = len(parts[0]) if parts else 0
         if len(set(map(len, parts))) > 1:
             raise InvalidArgumentError("DecodeRaw requires input strings to all be the same size")
-        if length % size:
-            raise InvalidArgumentError(
-                f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {dtype.name}"
-            )
+        _check_length(length, dtype)
     raw = np.frombuffer(bytearray().join(parts), np.uint8)
     return Tensor(_numbers(raw, dtype.numpy, little_endian).reshape(*strings.shape, length // size))
+
+
+def numbers_of(strings: NDArray[np.uint8], out_type: Any) -> NDArray[Any]:
+    """Read the numbers of strings that lie side by side, as :func:`decode_raw` does: ``[rows, bytes]``."""
+    dtype = _raw_dtype(out_type)
+    _check_length(strings.shape[1], dtype)
+    return _numbers(strings, dtype.numpy, little_endian=True)
+
+
+def _raw_dtype(out_type: Any) -> DType:
+    dtype = as_dtype(out_type)
+    if dtype.name not in _RAW:
+        raise InvalidArgumentError(f"raw bytes are not read as {dtype.name}")
+    return dtype
+
+
+def _check_length(length: int, dtype: DType) -> None:
+    size = dtype.numpy.itemsize
+    if length % size:
+        raise InvalidArgumentError(
+            f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {dtype.name}"
+        )
 
 
 def _numbers(raw: NDArray[np.uint8], dtype: np.dtype[Any], little_endian: bool) -> NDArray[Any]:

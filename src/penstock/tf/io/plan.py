@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decoder import Decoder, Records
 from penstock.columns import Batch, BytesColumn, Nullable
-from penstock.schema import Schema
+from penstock.errors import PenstockError
+from penstock.schema import Feature, Schema
 from penstock.tf.dtypes import as_dtype
 from penstock.tf.errors import InvalidArgumentError, tensorflow_errors
 from penstock.tf.io.asked_columns import AskedColumns, index_keys, padding_of, sparse_sizes
@@ -29,7 +30,16 @@ from penstock.tf.tensor import Tensor
 
 Find = Callable[[str], Lists]
 
+# Shorter strings are words more often than numbers.
+_LEAST_RAW = 64
+
 EXAMPLE = (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature, SparseFeature, RaggedFeature)
+
+
+class RawBytes(NamedTuple):
+    """Strings of one length, as bytes side by side."""
+
+    raw: NDArray[np.uint8]
 
 
 class ExamplePlan:
@@ -41,7 +51,10 @@ class ExamplePlan:
         asked.add_all(specs, EXAMPLE)
         for spec in specs.values():
             check_spec(spec)
+        self._features = asked.features
         self._schema = Schema(asked.features)
+        self._of_equal_length: Decoder | None = None
+        self._looked_at_lengths = False
 
     @cached_property
     def _many(self) -> Decoder:
@@ -65,15 +78,41 @@ class ExamplePlan:
         find = finder(columns)
         return {key: single_tensor(key, spec, columns, find) for key, spec in self._specs.items()}
 
-    def rows(self, records: Records) -> dict[str, NDArray[Any] | list[Any]]:
+    def rows(self, records: Records) -> dict[str, NDArray[Any] | RawBytes | list[Any]]:
         """Parse records one by one, but in one call: an array with the records stacked, or a list of their tensors."""
-        with tensorflow_errors():
-            columns = self._many.decode(records)
+        columns = self._decoded(records)
         return {key: self._rows(key, spec, columns) for key, spec in self._specs.items()}
 
-    def _rows(self, key: str, spec: Any, columns: Batch) -> NDArray[Any] | list[Any]:
+    def _decoded(self, records: Records) -> Batch:
+        """Decode many records. Strings that were of one length are taken for numbers, until there is another length."""
+        decoder = self._of_equal_length
+        if decoder is not None:
+            try:
+                return decoder.decode(records)
+            except PenstockError:
+                self._of_equal_length = None
+        with tensorflow_errors():
+            columns = self._many.decode(records)
+        if not self._looked_at_lengths and columns.num_rows:
+            self._looked_at_lengths = True
+            self._of_equal_length = self._decoder_of_equal_length(columns)
+        return columns
+
+    def _decoder_of_equal_length(self, columns: Batch) -> Decoder | None:
+        features = dict(self._features)
+        for key, spec in self._specs.items():
+            column = columns[key] if isinstance(spec, FixedLenFeature) and spec.default_value is None else None
+            if isinstance(column, BytesColumn) and not column.shape:
+                lengths = column.views[:, 0]
+                if (lengths == lengths[0]).all() and lengths[0] >= _LEAST_RAW:
+                    features[key] = Feature("uint8", (int(lengths[0]),), encoding="raw")
+        return Decoder(Schema(features)) if features != self._features else None
+
+    def _rows(self, key: str, spec: Any, columns: Batch) -> NDArray[Any] | RawBytes | list[Any]:
         if isinstance(spec, FixedLenFeature):
-            return dense_array(columns[key])
+            column: Any = columns[key]
+            strings = as_dtype(spec.dtype).name == "string"
+            return RawBytes(column) if strings and not isinstance(column, BytesColumn) else dense_array(column)
         needed = {name: columns[name] for name in keys_of(key, spec)}
         found = []
         for row in range(columns.num_rows):
