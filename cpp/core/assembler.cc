@@ -5,6 +5,17 @@
 #include <utility>
 
 namespace penstock {
+namespace {
+
+void append(Chunk chunk, std::vector<Event>& events) {
+  auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
+  if (last != nullptr && last->spans == chunk.spans && last->end == chunk.begin)
+    last->end = chunk.end;
+  else
+    events.push_back(std::move(chunk));
+}
+
+}  // namespace
 
 void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
   while (!failed_ && begin < end) {
@@ -27,17 +38,31 @@ void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t e
   }
 }
 
+// The list that spans in `buffer` go to: that of the last chunk, where it is of the same buffer, or a new one.
+std::shared_ptr<std::vector<Span>> Assembler::spans_for(const SharedBuffer& buffer, const std::vector<Event>& events) {
+  const auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
+  if (last != nullptr && last->buffer == buffer && last->spans == spans_) return spans_;
+  const std::size_t likely = spans_ ? spans_->size() : 0;
+  spans_ = std::make_shared<std::vector<Span>>();
+  spans_->reserve(likely + likely / 8 + 1);
+  return spans_;
+}
+
 void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
-  auto spans = std::make_shared<std::vector<Span>>();
-  spans->reserve(last_count_ + last_count_ / 8 + 1);
+  const std::size_t head_room = begin;
+  auto spans = spans_for(buffer, events);
+  const std::size_t first = spans->size();
   const WalkResult result =
       walk_frames({buffer->data() + begin, end - begin}, options_.max_record_bytes, begin, *spans);
-  if (!spans->empty()) {
-    const std::size_t count = spans->size();
-    events.push_back(Chunk{buffer, std::move(spans), 0, count, record_,
-                           static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin), options_.source});
+  if (const std::size_t count = spans->size() - first; count != 0) {
+    Chunk chunk{buffer,         std::move(spans), first,
+                first + count,  record_,          static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin),
+                options_.source};
+    if (options_.verify)
+      verify(chunk, events);
+    else
+      append(std::move(chunk), events);
     record_ += count;
-    last_count_ = count;
   }
   offset_ += result.consumed;
   const std::size_t left = end - begin - result.consumed;
@@ -94,7 +119,7 @@ void verify(const Event& event, std::vector<Event>& events) {
   while (from < chunk.size()) {
     const std::span<const Span> spans{chunk.spans->data() + chunk.begin, chunk.size()};
     const std::size_t bad = find_unsound(data, spans, from);
-    if (bad > from) events.push_back(chunk.slice(from, bad));
+    if (bad > from) append(chunk.slice(from, bad), events);
     if (bad == chunk.size()) return;
     const std::uint64_t size = spans[bad].length + kFrameOverhead;
     events.push_back(Fault{FaultKind::kDataChecksum, chunk.frame_offset(bad), chunk.first_record + bad, size, size});

@@ -5,7 +5,8 @@
 // gathered in a buffer of its own, which grows with the bytes that really come (at most twice as fast), not with the
 // length that its header claims.
 //
-// Not thread-safe: blocks have an order. Payload checksums are left to verify(), which needs none and runs in parallel.
+// Not thread-safe: blocks have an order. Payload checksums may be left to verify(), which needs none and runs in
+// parallel.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,7 @@ struct AssemblerOptions {
   std::uint64_t start_offset = 0;          // offset of the first byte of the first block
   std::uint64_t start_record = 0;
   std::shared_ptr<const std::string> source;  // the input's name, carried along in chunks
+  bool verify = false;                        // check payloads too, at once
 };
 
 using Event = std::variant<Chunk, Fault>;
@@ -33,7 +35,8 @@ class Assembler {
       : options_(options), offset_(options.start_offset), record_(options.start_record) {}
 
   // Takes the block [begin, end) of `buffer`; buffer bytes before `begin` are head room, or the last block. Appends
-  // what is complete to `events`. After a fault, blocks are ignored.
+  // what is complete to `events`, whose last chunk grows where it is of the same buffer. After a fault, blocks are
+  // ignored.
   void add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
 
   // The input is over: a record that is still incomplete is a fault.
@@ -55,6 +58,7 @@ class Assembler {
   };
 
   void walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
+  std::shared_ptr<std::vector<Span>> spans_for(const SharedBuffer& buffer, const std::vector<Event>& events);
   void start_long_record();
   std::size_t extend_long_record(const std::byte* data, std::size_t size);
   void fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events);
@@ -66,7 +70,7 @@ class Assembler {
   bool long_record_ = false;  // tail_.buffer is a buffer of our own that the record grows in
   std::uint64_t need_ = 0;    // with a tail: the bytes that would complete it
   bool failed_ = false;
-  std::size_t last_count_ = 0;  // of records in a chunk: what the next one is likely to hold
+  std::shared_ptr<std::vector<Span>> spans_;  // of the last chunk
 };
 
 // Checks the payloads of a chunk and appends it to `events`, split around the records that are damaged, each of which

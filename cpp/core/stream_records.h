@@ -12,19 +12,19 @@ namespace penstock {
 
 class StreamRecords {
  public:
-  StreamRecords(const AssemblerOptions& options, bool verify) : verify_(verify), assembler_(options) {}
+  explicit StreamRecords(const AssemblerOptions& options) : assembler_(options) {}
 
-  // Copies `data` and answers the records that it completes, verified.
+  // Copies `data` and answers the records that it completes.
   std::vector<Event> feed(std::span<const std::byte> data) {
-    std::vector<Event> whole;
+    std::vector<Event> events;
     while (!data.empty() && !assembler_.failed()) {
       const std::size_t size = std::min(data.size(), kBlockBytes);
       const SharedBuffer buffer = acquire_buffer(kHeadRoom + kBlockBytes);
       std::memcpy(buffer->data() + kHeadRoom, data.data(), size);
-      assembler_.add(buffer, kHeadRoom, kHeadRoom + size, whole);
+      assembler_.add(buffer, kHeadRoom, kHeadRoom + size, events);
       data = data.subspan(size);
     }
-    return checked(std::move(whole));
+    return events;
   }
 
   // The stream is over: a record that is still incomplete becomes a fault.
@@ -41,14 +41,6 @@ class StreamRecords {
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
   static constexpr std::size_t kHeadRoom = kBlockBytes / 4;
 
-  std::vector<Event> checked(std::vector<Event> whole) const {
-    if (!verify_) return whole;
-    std::vector<Event> events;
-    for (const Event& event : whole) verify(event, events);
-    return events;
-  }
-
-  bool verify_;
   Assembler assembler_;
 };
 

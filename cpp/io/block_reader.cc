@@ -88,7 +88,11 @@ class Turnstile {
 
 struct BlockReader::State {
   State(std::vector<std::filesystem::path> files, const BlockReaderOptions& chosen, BlockConsumer& user)
-      : paths(std::move(files)), options(chosen), consumer(user), head_room(options.block_bytes / 4) {
+      : paths(std::move(files)),
+        options(chosen),
+        consumer(user),
+        alone(options.threads == 1),
+        head_room(options.block_bytes / 4) {
     next_file = options.start.file;
     if (options.rows != 0) open_next();
   }
@@ -100,6 +104,7 @@ struct BlockReader::State {
   void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
   void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
             std::vector<Event>& found);
+  bool ends_stream(std::vector<Event>& events);
   void check(std::vector<Event>& found, std::vector<Event>& checked) const;
   void end_at(std::uint64_t blocks, const std::exception_ptr& error) {
     turnstile.close_at(blocks);
@@ -109,6 +114,7 @@ struct BlockReader::State {
   const std::vector<std::filesystem::path> paths;
   const BlockReaderOptions options;
   BlockConsumer& consumer;
+  const bool alone;  // one thread reads all blocks
   const std::size_t head_room;
   std::vector<std::thread> threads;
 
@@ -121,7 +127,6 @@ struct BlockReader::State {
   Turnstile turnstile;  // and what follows is for those who are inside
   std::optional<Assembler> assembler;
   std::uint64_t rows = 0;
-  bool over = false;  // nothing behind this block counts
 };
 
 // Moves on to the next file that has bytes; false where there is none.
@@ -175,24 +180,22 @@ bool BlockReader::State::process(const Task& task) {
   const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
   Block block{task.number, task.file->index, 0, {}};
   bool last = false;
-  if (options.threads == 1) {
-    // Alone, there is nobody to wait for: a slice is scanned and verified while it is in the nearest cache.
+  if (alone) {
+    // There is nobody to wait for: a slice is scanned and verified while it is in the nearest cache.
     block.first_row = rows;
-    for (std::size_t at = 0; at < task.size && !over; at += kSliceBytes) {
+    for (std::size_t at = 0; at < task.size && !(at != 0 && assembler->failed()); at += kSliceBytes) {
       const std::size_t size = std::min(kSliceBytes, task.size - at);
       read(task, buffer->data() + head_room + at, size, task.offset + at);
-      std::vector<Event> found;
-      scan(task, buffer, head_room + at, head_room + at + size, found);
-      check(found, block.events);
+      scan(task, buffer, head_room + at, head_room + at + size, block.events);
     }
-    last = over;
+    last = ends_stream(block.events);
   } else {
     read(task, buffer->data() + head_room, task.size, task.offset);
     if (!turnstile.enter(task.number)) return true;
     block.first_row = rows;
     std::vector<Event> found;
     scan(task, buffer, head_room, head_room + task.size, found);
-    last = over;
+    last = ends_stream(found);
     if (last) turnstile.close_at(task.number + 1);
     turnstile.leave();
     check(found, block.events);
@@ -214,20 +217,27 @@ void BlockReader::State::scan(const Task& task, const SharedBuffer& buffer, std:
   const bool first = task.begins_file() && begin == head_room, last = task.ends_file() && end == head_room + task.size;
   if (first)
     assembler.emplace(AssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
-                                       task.file->start_record, task.file->name});
+                                       task.file->start_record, task.file->name, options.verify && alone});
   assembler->add(buffer, begin, end, found);
   if (last) assembler->finish(found);
-  for (std::size_t i = 0; i < found.size() && !over; ++i) {
-    if (auto* chunk = std::get_if<Chunk>(&found[i])) {
-      if (chunk->size() >= options.rows - rows) {
-        *chunk = chunk->slice(0, static_cast<std::size_t>(options.rows - rows));
-        found.resize(i + 1);
-        over = true;
-      }
-      rows += chunk->size();
+}
+
+// Counts the rows of a block and drops what is behind the last one that is wanted; answers whether nothing behind the
+// block counts.
+bool BlockReader::State::ends_stream(std::vector<Event>& events) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    auto* chunk = std::get_if<Chunk>(&events[i]);
+    if (!chunk) continue;
+    const std::uint64_t left = options.rows - rows;
+    if (chunk->size() >= left) {
+      *chunk = chunk->slice(0, static_cast<std::size_t>(left));
+      events.resize(i + 1);
+      rows = options.rows;
+      return true;
     }
+    rows += chunk->size();
   }
-  over = over || assembler->failed();
+  return assembler->failed();
 }
 
 void BlockReader::State::check(std::vector<Event>& found, std::vector<Event>& checked) const {

@@ -95,6 +95,7 @@ Outcome outcome_of(const std::vector<Event>& events) {
 Outcome read_in_pieces(Random& random, const std::string& file, std::size_t longest) {
   AssemblerOptions options;
   options.max_record_bytes = 1 << 16;
+  options.verify = random.one_in(2);
   Assembler assembler(options);
   std::vector<Event> events;
   const MemoryBound bound(file.size());
