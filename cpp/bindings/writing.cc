@@ -1,6 +1,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -12,12 +13,18 @@
 namespace penstock::bindings {
 namespace {
 
+using Payload = std::span<const std::byte>;
+
+Payload payload_of(PyObject* bytes) {
+  char* data;
+  Py_ssize_t size;
+  if (PyBytes_AsStringAndSize(bytes, &data, &size) != 0) throw nb::python_error();
+  return {reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
+}
+
 std::size_t append(GuardedFrames& guarded, nb::handle record) {
   if (PyBytes_CheckExact(record.ptr())) {
-    char* data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(record.ptr(), &data, &size) != 0) throw nb::python_error();
-    guarded.get().append({reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)});
+    guarded.get().append(payload_of(record.ptr()));
   } else {
     const BytesView view(record);  // may run Python code, so the frames are looked at afterwards
     guarded.get().append(view.bytes());
@@ -25,26 +32,36 @@ std::size_t append(GuardedFrames& guarded, nb::handle record) {
   return guarded.get().size();
 }
 
-// Holds the buffers of many records while the GIL is released.
+// Holds the memory of many records while the GIL is released: bytes, which do not change, by a reference, all else by a
+// view, which costs more.
 class ManyBytes {
  public:
   ~ManyBytes() {
     for (Py_buffer& view : views_) PyBuffer_Release(&view);
   }
-  void add(PyObject* record) {
-    views_.emplace_back();
-    if (PyObject_GetBuffer(record, &views_.back(), PyBUF_SIMPLE) != 0) {
-      views_.pop_back();
-      throw nb::python_error();
+  // Answers the size of the record.
+  std::size_t add(nb::handle record) {
+    if (PyBytes_CheckExact(record.ptr())) {
+      payloads_.push_back(payload_of(record.ptr()));
+      owners_.push_back(nb::borrow(record));
+    } else {
+      views_.emplace_back();
+      if (PyObject_GetBuffer(record.ptr(), &views_.back(), PyBUF_SIMPLE) != 0) {
+        views_.pop_back();
+        throw nb::python_error();
+      }
+      const Py_buffer& view = views_.back();
+      payloads_.emplace_back(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
     }
+    return payloads_.back().size();
   }
-  std::size_t last_size() const { return static_cast<std::size_t>(views_.back().len); }
   void append_to(FrameBuffer& frames) const {
-    for (const Py_buffer& view : views_)
-      frames.append({static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len)});
+    for (const Payload payload : payloads_) frames.append(payload);
   }
 
  private:
+  std::vector<Payload> payloads_;
+  std::vector<nb::object> owners_;
   std::vector<Py_buffer> views_;
 };
 
@@ -54,8 +71,7 @@ std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, s
   std::exception_ptr refused;
   for (; i < records.size() && bytes < limit && !refused; ++i) {
     try {
-      many.add(nb::object(records[i]).ptr());
-      bytes += kFrameOverhead + many.last_size();
+      bytes += kFrameOverhead + many.add(nb::object(records[i]));
     } catch (const nb::python_error&) {
       refused = std::current_exception();
     }
