@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,33 @@ def test_descriptions_make_a_schema():
     features = {"a": tf.io.FixedLenFeature([2], tf.float32), "b": tf.io.VarLenFeature(tf.string)}
     schema = ps.Schema.from_tf(features)
     assert schema["a"] == ps.Feature("float32", (2,))
+
+
+def test_gfile_on_a_remote_store():
+    pytest.importorskip("fsspec")
+    gfile = tf.io.gfile
+    gfile.makedirs("memory://gfile/a/b")
+    gfile.mkdir("memory://gfile/c")
+    with gfile.GFile("memory://gfile/a/one", "w") as file:
+        file.write("text")
+    gfile.copy("memory://gfile/a/one", "memory://gfile/a/b/two")
+    gfile.rename("memory://gfile/a/one", "memory://gfile/a/three")
+    assert gfile.isdir("memory://gfile/a")
+    assert not gfile.exists("memory://gfile/a/one")
+    assert gfile.stat("memory://gfile/a/three").length == 4
+    assert gfile.stat("memory://gfile/a").is_directory
+    walked = {folder: (sorted(folders), sorted(files)) for folder, folders, files in gfile.walk("memory://gfile")}
+    assert walked["memory:///gfile/a"] == (["b"], ["three"])
+    gfile.rmtree("memory://gfile")
+    assert not gfile.exists("memory://gfile/a")
+    with pytest.raises(tf.errors.NotFoundError):
+        gfile.stat("memory://gfile/a/three")
+
+
+def test_a_compressed_string_may_not_claim_any_amount_of_memory(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("penstock.tf.io.decoding._MOST_INFLATED", 1000)
+    whole = tf.io.decode_compressed(zlib.compress(b"a" * 1000), "ZLIB")
+    assert whole.numpy() == b"a" * 1000
+    for bomb in (zlib.compress(b"a" * 1001), zlib.compress(b"a" * 600) * 2):
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="more than 1000 bytes"):
+            tf.io.decode_compressed(bomb, "ZLIB")

@@ -138,6 +138,13 @@ _BY_ERRNO: dict[int | None, type[OpError]] = {
     errno.ENOTEMPTY: FailedPreconditionError,
 }
 
+# Stores at URLs raise these without a number.
+_BY_TYPE: tuple[tuple[type[OSError], type[OpError]], ...] = (
+    (FileNotFoundError, NotFoundError),
+    (FileExistsError, AlreadyExistsError),
+    (PermissionError, PermissionDeniedError),
+)
+
 
 def as_tensorflow_error(error: Exception) -> Exception:
     """Answer the error that TensorFlow would raise; one that it has no word for stays as it is."""
@@ -151,7 +158,9 @@ def as_tensorflow_error(error: Exception) -> Exception:
         return InvalidArgumentError(str(error))
     if isinstance(error, OSError):
         where = f"{error.filename}; " if error.filename else ""
-        return _BY_ERRNO.get(error.errno, UnknownError)(f"{where}{error.strerror or error}")
+        by_type = next((found for base, found in _BY_TYPE if isinstance(error, base)), UnknownError)
+        kind = _BY_ERRNO.get(error.errno, by_type)
+        return kind(f"{where}{error.strerror or error}")
     return error
 
 

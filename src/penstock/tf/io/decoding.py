@@ -15,11 +15,14 @@ from penstock.files import write_whole
 from penstock.tf.convert import as_array, as_bytes, object_array
 from penstock.tf.dtypes import DType, as_dtype, of_numpy
 from penstock.tf.dtypes import uint8 as tf_uint8
-from penstock.tf.errors import DataLossError, InvalidArgumentError, tensorflow_errors
+from penstock.tf.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, tensorflow_errors
 from penstock.tf.io.gfile import GFile, glob
 from penstock.tf.operation import operation
 from penstock.tf.ops.strings import strings_of
 from penstock.tf.tensor import Tensor
+
+# Of one compressed string: a few kilobytes can claim gigabytes.
+_MOST_INFLATED = 1 << 30
 
 _RAW = frozenset(
     [
@@ -111,13 +114,16 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
 
 def _inflated(data: bytes, window: int) -> bytes:
-    parts = []
+    parts, left = [], _MOST_INFLATED
     while data:
         stream = zlib.decompressobj(window)
         try:
-            parts.append(stream.decompress(data))
+            parts.append(stream.decompress(data, left + 1))
         except zlib.error as error:
             raise DataLossError(f"inflate() failed: {error}") from error
+        left -= len(parts[-1])
+        if left < 0:
+            raise ResourceExhaustedError(f"a compressed string holds more than {_MOST_INFLATED} bytes")
         if not stream.eof:
             raise DataLossError("the compressed string is cut short")
         data = stream.unused_data

@@ -84,8 +84,13 @@ def makedirs(path: Any) -> None:
 
 def mkdir(path: Any) -> None:
     """Make a directory."""
+    name = _path(path)
     with tensorflow_errors():
-        os.mkdir(_local(_path(path)))
+        if _is_remote(name):
+            store, inner = _store(name)
+            store.mkdir(inner, create_parents=False)
+        else:
+            os.mkdir(_local(name))
 
 
 def remove(path: Any) -> None:
@@ -101,8 +106,13 @@ def remove(path: Any) -> None:
 
 def rmtree(path: Any) -> None:
     """Remove a directory and all in it."""
+    name = _path(path)
     with tensorflow_errors():
-        shutil.rmtree(_local(_path(path)))
+        if _is_remote(name):
+            store, inner = _store(name)
+            store.rm(inner, recursive=True)
+        else:
+            shutil.rmtree(_local(name))
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
@@ -113,15 +123,26 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Rename a file."""
+    """Rename a file; from one store to another, copy it and remove it."""
     _check_target(dst, overwrite)
+    source, target = _path(src), _path(dst)
+    if _is_remote(source) or _is_remote(target):
+        copy(source, target, overwrite=True)
+        remove(source)
+        return
     with tensorflow_errors():
-        os.replace(_local(_path(src)), _local(_path(dst)))
+        os.replace(_local(source), _local(target))
 
 
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
     """Iterate over the directories below one."""
-    return os.walk(_local(_path(top)), topdown, onerror)
+    name = _path(top)
+    if not _is_remote(name):
+        yield from os.walk(_local(name), topdown, onerror)
+        return
+    store, inner = _store(name)
+    for folder, folders, files in store.walk(inner, topdown=topdown):
+        yield store.unstrip_protocol(folder), list(folders), list(files)
 
 
 def join(path: Any, *paths: Any) -> str:
@@ -139,11 +160,22 @@ class FileStatistics:
 
 
 def stat(path: Any) -> FileStatistics:
-    """Answer the size and the time of a file."""
-    name = _local(_path(path))
+    """Answer the size and the time of a file; 0 where a store tells no time."""
+    name = _path(path)
     with tensorflow_errors():
-        info = os.stat(name)
-    return FileStatistics(info.st_size, info.st_mtime_ns, os.path.isdir(name))
+        if not _is_remote(name):
+            info = os.stat(_local(name))
+            return FileStatistics(info.st_size, info.st_mtime_ns, os.path.isdir(_local(name)))
+        store, inner = _store(name)
+        known = store.info(inner)
+        return FileStatistics(int(known["size"] or 0), _modified(store, inner), known["type"] == "directory")
+
+
+def _modified(store: Any, path: str) -> int:
+    try:
+        return int(store.modified(path).timestamp() * 1e9)
+    except (NotImplementedError, FileNotFoundError, KeyError):
+        return 0
 
 
 def _check_target(path: Any, overwrite: bool) -> None:
