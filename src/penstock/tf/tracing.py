@@ -33,6 +33,8 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
     result: Any
     """A symbol, or a structure of symbols."""
+    numbers: tuple[int, ...]
+    """The numbers of its symbols."""
     symbolic: frozenset[int | str]
     """Which of the arguments hold symbols, by place or name."""
 
@@ -47,8 +49,7 @@ class Call(NamedTuple):
         if isinstance(self.result, Symbol):
             known[self.result.number] = value
         else:
-            symbols = leaves(self.result)
-            known.update((symbol.number, part) for symbol, part in zip(symbols, leaves(value), strict=True))
+            known.update(zip(self.numbers, leaves(value), strict=True))
 
 
 class Question(NamedTuple):
@@ -190,7 +191,8 @@ class Recording:
         # Of copies: lists and dicts are the function's own, which may go on to change them.
         args = tuple(map(_copied, args))
         kwargs = {key: _copied(arg) for key, arg in kwargs.items()}
-        self.calls.append(Call(name, args, kwargs, result, symbolic))
+        numbers = tuple(symbol.number for symbol in leaves(result))
+        self.calls.append(Call(name, args, kwargs, result, numbers, symbolic))
         return _copied(result)
 
 

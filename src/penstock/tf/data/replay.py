@@ -76,7 +76,7 @@ class Replay:
 
     def _holds_ours(self, arguments: Any) -> bool:
         tensors = [leaf for leaf in leaves(arguments) if isinstance(leaf, Tensor | RaggedTensor | SparseTensor)]
-        return bool(tensors) and any(value is tensor for value in self._known.values() for tensor in tensors)
+        return bool(tensors) and not set(map(id, tensors)).isdisjoint(map(id, self._known.values()))
 
     def _equal(self, recorded: Any, given: Any) -> bool:
         if recorded is given:
