@@ -1,5 +1,6 @@
 #include "tests/checks.h"
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +8,8 @@
 #include "core/assembler.h"
 #include "core/crc32c/crc32c.h"
 #include "core/example/record_sort.h"
+#include "core/example/varint_kernels.h"
+#include "core/example/varint_run.h"
 #include "tests/memory.h"
 
 namespace penstock::tests {
@@ -175,6 +178,30 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
 
     encodable.corrupt(random);
     encode_rows(encodable.columns(), plan.sequence_example, 0, batch.rows, 1 << 20, frames);
+  }
+}
+
+void check_varint_kernels(Random& random) {
+  std::array<std::byte, 64 + 7> bytes;
+  std::uint64_t ends = 0;
+  const std::size_t length = 1 + random.below(11);  // of the values, about
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const bool ends_here = random.one_in(length);
+    bytes[i] = static_cast<std::byte>(random.below(128) | (ends_here ? 0 : 128));
+    if (ends_here && i < 64) ends |= std::uint64_t{1} << i;
+  }
+  std::vector<std::int64_t> expected;
+  std::size_t expected_bytes = 0;
+  for (const VarintKernel& kernel : varint_kernels()) {
+    std::vector<std::int64_t> values(64);
+    std::int64_t* out = values.data();
+    const std::size_t taken = kernel.decode(bytes.data(), ends, out);
+    values.resize(taken == kBadRun ? 0 : static_cast<std::size_t>(out - values.data()));
+    if (&kernel == varint_kernels().data()) {
+      expected = values;
+      expected_bytes = taken;
+    }
+    require(taken == expected_bytes && values == expected, kernel.name);
   }
 }
 

@@ -17,6 +17,9 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
 // A file reads the same in pieces of any size, and the search for headers finds each.
 void check_frames(Random& random, const std::string& file);
 
+// All ways to decode varints that this CPU has answer the same.
+void check_varint_kernels(Random& random);
+
 // Makes the checksums of a file right, so that what stands behind them is reached; lengths stay as they are.
 void seal(std::string& file);
 

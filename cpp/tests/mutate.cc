@@ -40,6 +40,7 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   std::string record = message;
   if (!random.one_in(8)) mutate(random, record, other);
   check_record(random, *decoder, frames, record);
+  check_varint_kernels(random);
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
 }
 

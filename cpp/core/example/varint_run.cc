@@ -1,11 +1,13 @@
 #include "core/example/varint_run.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
 #include "core/bytes.h"
 #include "core/example/varint.h"
+#include "core/example/varint_kernels.h"
 
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
@@ -35,19 +37,7 @@ std::uint64_t value_ends(const std::byte* p) {
   return ~more;
 }
 
-// Decodes the values that end in the first `size` bytes of the block at `p`, at most as many as there are bytes.
-// Answers how many bytes they take and moves `out` behind them, or answers kBadRun.
-//
-// Where values end is found first, so that decoding one does not wait for the one before.
-std::size_t decode_block(const std::byte* p, std::size_t size, std::int64_t*& out) {
-  const std::uint64_t all = ~std::uint64_t{0} >> (kBlock - size);
-  std::uint64_t ends = value_ends(p) & all;
-  if (ends == all) {
-    // Values of one byte each: the most common case by far in labels and small vocabularies.
-    for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::int64_t>(p[i]);
-    out += size;
-    return size;
-  }
+std::size_t decode_portably(const std::byte* p, std::uint64_t ends, std::int64_t*& out) {
   std::size_t begin = 0;
   for (; ends != 0; ends &= ends - 1) {
     const auto end = static_cast<std::size_t>(std::countr_zero(ends)) + 1;
@@ -67,9 +57,41 @@ std::size_t decode_block(const std::byte* p, std::size_t size, std::int64_t*& ou
   return begin;
 }
 
+struct Available {
+  std::array<VarintKernel, 2> kernels;
+  std::size_t count = 0;
+
+  Available() {
+#ifdef PENSTOCK_VARINT_BMI2
+    if (detail::varint_bmi2_supported()) kernels[count++] = {"bmi2", detail::varint_bmi2};
+#endif
+    kernels[count++] = {"portable", decode_portably};
+  }
+};
+
+// Decodes the values that end in the first `size` bytes of the block at `p`, at most as many as there are bytes.
+// Answers how many bytes they take and moves `out` behind them, or answers kBadRun.
+//
+// Where values end is found first, so that decoding one does not wait for the one before.
+std::size_t decode_block(const std::byte* p, std::size_t size, DecodeEnds decode, std::int64_t*& out) {
+  const std::uint64_t all = ~std::uint64_t{0} >> (kBlock - size);
+  const std::uint64_t ends = value_ends(p) & all;
+  if (ends != all) return decode(p, ends, out);
+  // Values of one byte each: the most common case by far in labels and small vocabularies.
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::int64_t>(p[i]);
+  out += size;
+  return size;
+}
+
 }  // namespace
 
+std::span<const VarintKernel> varint_kernels() {
+  static const Available available;
+  return {available.kernels.data(), available.count};
+}
+
 std::size_t decode_varints(const std::byte*& p, const std::byte* end, std::int64_t* out, std::size_t capacity) {
+  static const DecodeEnds decode = varint_kernels().front().decode;
   std::int64_t* const first = out;
   while (p != end) {
     const auto left = static_cast<std::size_t>(end - p);
@@ -78,11 +100,11 @@ std::size_t decode_varints(const std::byte*& p, const std::byte* end, std::int64
     if (size == 0) break;
     std::size_t taken;
     if (size == kBlock && left >= kBlock + kBehind) {
-      taken = decode_block(p, kBlock, out);
+      taken = decode_block(p, kBlock, decode, out);
     } else {
       std::byte padded[kBlock + kBehind] = {};
       std::memcpy(padded, p, size);
-      taken = decode_block(padded, size, out);
+      taken = decode_block(padded, size, decode, out);
     }
     if (taken == kBadRun) return kBadRun;
     p += taken;
