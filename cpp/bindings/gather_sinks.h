@@ -72,6 +72,8 @@ class HeldBuffer {
  public:
   explicit HeldBuffer(PyObject* object) {
     if (PyObject_CheckBuffer(object) == 0) return;
+    // The memory of a masked array has values at its gaps: those who ask for it here would store them.
+    if (PyBytes_Check(object) == 0 && PyObject_HasAttrString(object, "mask") != 0) return;
     held_ = PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_STRIDES) == 0;
     if (!held_) PyErr_Clear();
   }

@@ -53,3 +53,11 @@ def test_an_empty_array_of_no_chosen_dtype_is_an_empty_list(tmp_path: Path, give
         ds = ps.Dataset(tmp_path / "x")
         assert ds.schema["x"] == feature
         assert [len(row["x"]) for row in ds] == [2, 0]
+
+
+@pytest.mark.parametrize("shape", [(3,), (None,)])
+def test_the_values_behind_a_mask_are_never_stored(shape: tuple[int | None, ...]):
+    encoder = ps.Encoder(ps.Schema({"x": ps.Feature("int64", shape)}))
+    with pytest.raises(ps.SchemaError, match=r'what is masked would be lost.*feature "x"'):
+        encoder.encode([{"x": np.ma.array([1, 2, 3], mask=[False, True, False])}])
+    assert encoder.encode([{"x": np.ma.array([1, 2, 3])}]) == encoder.encode([{"x": np.array([1, 2, 3])}])
