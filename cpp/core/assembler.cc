@@ -49,7 +49,6 @@ std::shared_ptr<std::vector<Span>> Assembler::spans_for(const SharedBuffer& buff
 }
 
 void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
-  const std::size_t head_room = begin;
   auto spans = spans_for(buffer, events);
   const std::size_t first = spans->size();
   const WalkResult result =
