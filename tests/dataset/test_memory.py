@@ -74,4 +74,5 @@ def test_memory_is_flat_over_twenty_epochs(large):
     ps.write(large / "small" / "small", [{"image": np.zeros(15_000, np.uint8), "number": i} for i in range(600)])
     report = run(large / "small", "shuffled", 20)
     assert report["whole"]
-    assert report["peaks"][-1] - report["peaks"][2] < 2 << 20
+    # How many batches are on their way at once is up to the scheduler; to keep one of each epoch would be 16 MB.
+    assert report["peaks"][-1] - report["peaks"][2] < 4 << 20
