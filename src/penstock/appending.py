@@ -17,6 +17,7 @@ from typing import Any
 from penstock import _core
 from penstock.compression import Compression, check, detect
 from penstock.compression.detect import HEAD_BYTES, by_extension
+from penstock.cpus import available_cpus
 from penstock.damage import error_of
 from penstock.errors import CorruptDataError
 from penstock.files.local import LocalFiles
@@ -162,7 +163,7 @@ def _check_kind(path: str, kind: Compression) -> Compression:
 
 
 def _end_of_frames(path: str) -> End:
-    walk = _core.FrameWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, os.cpu_count() or 1), keep_lengths=True)
+    walk = _core.FrameWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, available_cpus()), keep_lengths=True)
     last = 0
     more = True
     while more:

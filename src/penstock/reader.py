@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from penstock._core import RecordChunk
 from penstock.compression import Trailing, check
+from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
 from penstock.record_events import ReadOptions, RecordEvents
@@ -83,7 +83,7 @@ class RecordReader:
             trailing=trailing,
             multistream=multistream,
             require_nonempty=require_nonempty,
-            threads=threads or min(4, os.cpu_count() or 1),
+            threads=threads or min(4, available_cpus()),
             skip=on_error == "skip",
             nested=nested,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from penstock.cli.options import Reading, jobs_option, json_option, reading_opti
 from penstock.cli.output import complain, open_console, printable, write_json
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.cpus import available_cpus
 
 _EXAMPLES = """\b
 Examples:
@@ -54,7 +54,7 @@ def count(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: b
 
     files = expand(paths)
     at_once = jobs_for(len(files), jobs)
-    threads = max(1, (os.cpu_count() or 1) // at_once)
+    threads = max(1, available_cpus() // at_once)
     counts = on_each(files, work, jobs=at_once, title="counting")
     problems = [entry.problem for entry in counts if entry.problem]
     total = sum(entry.records or 0 for entry in counts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from penstock.cli.options import Reading, jobs_option, json_option, reading_opti
 from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
 from penstock.cli.problems import Problem, advice_on, is_expected, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.cpus import available_cpus
 from penstock.files import locate
 from penstock.integrity.payloads import PayloadCheck
 from penstock.schema import Schema
@@ -85,7 +85,7 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     files = expand(with_shards(paths))
     manifests = find_manifests(paths)
     jobs = jobs_for(len(files), jobs)
-    threads = max(1, min(4, (os.cpu_count() or 1) // jobs))
+    threads = max(1, min(4, available_cpus() // jobs))
     checking = Checking(reading, threads, functools.cache(load_schema))
     start = time.perf_counter()
     reports = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from penstock.cli.manifests import manifest_of, shards_of
 from penstock.cli.output import open_console
 from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.cpus import available_cpus
 from penstock.files import find_files
 
 T = TypeVar("T")
@@ -77,4 +78,4 @@ def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title:
 
 def jobs_for(files: int, wanted: int | None) -> int:
     """How many files to read at once."""
-    return max(1, min(files, wanted or os.cpu_count() or 1))
+    return max(1, min(files, wanted or available_cpus()))

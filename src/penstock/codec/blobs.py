@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn
+from penstock.cpus import available_cpus
 from penstock.errors import MissingExtraError, PenstockError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
@@ -52,7 +52,7 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
         for i in range(len(rows)):
             fill(i)
     else:
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="penstock-image") as pool:
+        with ThreadPoolExecutor(min(8, available_cpus()), thread_name_prefix="penstock-image") as pool:
             for done in pool.map(fill, range(len(rows))):
                 assert done is None
     return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -17,6 +16,7 @@ from penstock.codec.plan import PlannedFeature, compile_plan
 from penstock.codec.row_decoder import RowDecoder
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
+from penstock.cpus import available_cpus
 from penstock.errors import MalformedExampleError
 from penstock.files import StrPath
 from penstock.schema import Schema
@@ -58,7 +58,7 @@ class Decoder:
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
         self._schema = schema
         self._plan = compile_plan(schema, features)
-        self._threads = threads or min(4, os.cpu_count() or 1)
+        self._threads = threads or min(4, available_cpus())
         self._validate = validate
         self._native = _core.NativeDecoder(
             list(self._plan.native),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +13,7 @@ from penstock.codec.encode_values import Float64, as_array, convert_array, shape
 from penstock.codec.row_fault import RowFault
 from penstock.codec.tensor_proto import serialize_tensor
 from penstock.columns import AnyColumn
+from penstock.cpus import available_cpus
 from penstock.errors import SchemaError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
@@ -52,7 +52,7 @@ def _encode_all(flat: list[tuple[int, Any]], feature: Feature, float64: Float64 
     if feature.encoding == "tensor" or len(flat) < _WORTH_THREADS:
         return [encode(item) for item in flat]
     # Pillow compresses without holding the interpreter.
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="penstock-image") as pool:
+    with ThreadPoolExecutor(min(8, available_cpus()), thread_name_prefix="penstock-image") as pool:
         return list(pool.map(encode, flat))
 
 

@@ -11,7 +11,6 @@ damage. A member of 4 GiB or more has no such field and is read like anybody's.
 
 from __future__ import annotations
 
-import os
 import struct
 import zlib
 from collections import deque
@@ -20,6 +19,8 @@ from typing import NamedTuple
 
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
+
+from penstock.cpus import available_cpus
 
 # magic, deflate, FEXTRA, no time, no flags, Unix; an extra field of 12 bytes: "PS", 8, member size, records
 _HEADER = struct.Struct("<10sH2sHII")
@@ -34,7 +35,7 @@ MOST_AT_ONCE = 16 << 20
 
 DEFLATE_ERRORS: tuple[type[Exception], ...] = (IsalError, zlib.error)  # type: ignore[assignment]
 
-THREADS = min(4, os.cpu_count() or 1)
+THREADS = min(4, available_cpus())
 
 
 class SizedMember(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decoder import Allocate
+from penstock.cpus import available_cpus
 from penstock.dataset import stages
 from penstock.dataset.access import Access
 from penstock.dataset.arguments import check_at_least, names_in, positions_in
@@ -96,7 +96,7 @@ class Dataset(Exports):
             compression=compression,
             verify=verify,
             max_record_bytes=max_record_bytes,
-            threads=threads or min(8, os.cpu_count() or 1),
+            threads=threads or min(8, available_cpus()),
             index=index,
             salvage=on_error != "raise",
         )

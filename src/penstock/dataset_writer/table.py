@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.codec.encoder import Block, Encoder
+from penstock.cpus import available_cpus
 from penstock.dataset_writer.order import split
 from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.shard import PIECE, ShardWriter
@@ -46,7 +46,7 @@ class _TableWriting:
         self._order = order
         self._bar = bar
         self._failed = threading.Event()
-        self._threads = os.cpu_count() or 1
+        self._threads = available_cpus()
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-encode")
 
     def write(self, shards: list[ShardWriter], bounds: list[int]) -> None:

@@ -16,6 +16,7 @@ from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Block, Encoder, schema_error
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
+from penstock.cpus import available_cpus
 from penstock.dataset_writer.order import check_seed, deal, permutation
 from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import ColumnTable, Table, as_table
@@ -94,7 +95,7 @@ class Writer:
             self._start(schema)
         self._running: list[Future[None]] = []
         self._target = Target(path, shards=shards, compression=compression, level=level, replace=replace, sync=sync)
-        self._pool = ThreadPoolExecutor(min(shards, os.cpu_count() or 1), thread_name_prefix="penstock-write")
+        self._pool = ThreadPoolExecutor(min(shards, available_cpus()), thread_name_prefix="penstock-write")
         self._progress = ProgressBar(progress, None)
         self._progress.__enter__()
         self._closed = False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from functools import partial
 from typing import Literal, TypeAlias, get_args
 
+from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError, IndexFileError
 from penstock.files import StrPath, locate
 from penstock.index.build import Building, build_index, check_unchanged, known_identity, measure
@@ -50,7 +50,7 @@ def open_index(
         raise ValueError(f"where must be one of {', '.join(map(repr, get_args(Where)))}, not {where!r}")
     store, name = locate(path)
     identity = known_identity(store, name)
-    building = Building(compression, max_record_bytes, threads or min(4, os.cpu_count() or 1))
+    building = Building(compression, max_record_bytes, threads or min(4, available_cpus()))
     index = _find(name, identity, compression, where, stale)
     if index is None:
         with reporting(name, identity.size, progress) as report:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace as changed
 
 from penstock import _core
+from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, find_files, locate
 from penstock.integrity.one_file import Salvaging, check_target, save_records, without_extension
@@ -58,8 +59,8 @@ def repair_data_set(
             check_target(old, name, replace=replace)
             if "://" not in name:
                 os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-    jobs = max(1, min(len(files), jobs or os.cpu_count() or 1))
-    how = Salvaging(None, nested, max_record_bytes, sync, progress, threads=max(1, (os.cpu_count() or 1) // jobs))
+    jobs = max(1, min(len(files), jobs or available_cpus()))
+    how = Salvaging(None, nested, max_record_bytes, sync, progress, threads=max(1, available_cpus() // jobs))
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
         reports = list(pool.map(lambda file: _repair_shard(file, new[file], how), files))
     if target is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from penstock._core import RecordChunk
 from penstock.compression import Compression, check
+from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError, PenstockError
 from penstock.files import StrPath, locate
 from penstock.integrity.report import RepairReport
@@ -35,7 +36,7 @@ class Salvaging:
     max_record_bytes: int = 1 << 30
     sync: bool = False
     progress: Callable[[int], object] | None = None
-    threads: int = min(4, os.cpu_count() or 1)
+    threads: int = min(4, available_cpus())
 
 
 def repair(
