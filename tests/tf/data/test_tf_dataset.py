@@ -95,16 +95,42 @@ def test_the_length_is_known_or_refused():
     assert Dataset.range(0)  # a data set is true, be it empty
 
 
-def test_ignore_errors_leaves_out_what_fails():
-    def inverse(x: Any) -> Any:
-        if x == 2:
-            raise tf.errors.InvalidArgumentError("two")
-        return x
+def inverse(x: Any) -> Any:
+    if x == 2:
+        raise tf.errors.InvalidArgumentError("two")
+    return x
 
-    assert numbers(Dataset.range(5).map(inverse).ignore_errors()) == [0, 1, 3, 4]
-    assert numbers(Dataset.range(5).map(inverse).filter(lambda x: x != 3).ignore_errors()) == [0, 1, 4]
-    with pytest.raises(tf.errors.UnimplementedError, match="right behind"):
-        Dataset.range(5).map(inverse).batch(2).ignore_errors()
+
+@pytest.mark.parametrize("tracing", [True, False])
+def test_ignore_errors_leaves_out_what_fails_wherever_it_stands(tracing: bool):
+    options = tf.data.Options()
+    options.tracing = tracing
+    ds = Dataset.range(6).with_options(options).map(inverse)
+    assert numbers(ds.ignore_errors()) == [0, 1, 3, 4, 5]
+    assert numbers(ds.filter(lambda x: x != 3).ignore_errors()) == [0, 1, 4, 5]
+    batches = [batch.numpy().tolist() for batch in ds.batch(2).prefetch(2).ignore_errors()]
+    assert batches == ([[0, 1], [4, 5]] if tracing else [[0, 1], [3, 4], [5]])
+    assert [int(pair[1]) for pair in Dataset.zip(ds, Dataset.range(6)).ignore_errors()] == [0, 1, 3, 4, 5]
+    assert sorted(numbers(ds.shuffle(3).repeat(2).ignore_errors())) == [0, 0, 1, 1, 3, 3, 4, 4, 5, 5]
+    assert numbers(ds.take(5).ignore_errors().skip(3))[0] == 4
+
+
+def test_elements_that_are_left_out_are_logged_if_wanted(caplog: pytest.LogCaptureFixture):
+    assert len(list(Dataset.range(3).map(inverse).batch(3).ignore_errors(log_warning=True))) == 0
+    assert "two" in caplog.text
+
+
+def test_the_spec_is_that_of_an_element_that_can_be_had():
+    ds = Dataset.range(2, 5).map(lambda x: [inverse(x)]).ignore_errors()
+    assert ds.element_spec == (tf.TensorSpec([], tf.int64),)
+
+
+def test_a_pass_goes_on_behind_an_error_that_was_caught():
+    batches = iter(Dataset.range(6).map(inverse).batch(2))
+    assert next(batches).numpy().tolist() == [0, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="two"):
+        next(batches)
+    assert next(batches).numpy().tolist() == [4, 5]
 
 
 def test_damage_raises_behind_the_records_before_it(tmp_path: Path):

@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock.tf.batch_values import Rows, Stacked
 from penstock.tf.data.computed import Computation
+from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.errors import InvalidArgumentError
@@ -43,9 +44,13 @@ class Batches(Node):
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
         rows = self._before.rows()
-        while some := list(islice(rows, self._size)):
-            if len(some) == self._size or not self._drop:
-                yield self._join(self._computation.checked_batch(some))
+
+        def batches() -> Iterator[Any]:
+            while some := list(islice(rows, self._size)):
+                if len(some) == self._size or not self._drop:
+                    yield self._join(self._computation.checked_batch(some))
+
+        return lasting(batches)
 
     def sample(self) -> Any:
         """Make a batch of one row, or of as many as a batch that is always full has."""

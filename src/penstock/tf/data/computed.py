@@ -88,7 +88,6 @@ class Elements(Node):
         self._computation = computation
         self.cardinality = before.cardinality
         self.varying_first = before.varying_first
-        self.resumable = before.resumable
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""

@@ -12,6 +12,7 @@ from penstock.tf.data import creation, joined, moving, saved
 from penstock.tf.data.batched_rows import Batches, Join, join
 from penstock.tf.data.computed import Computation, how_traced, structure_of, trace_of
 from penstock.tf.data.elements import arguments_of, as_element
+from penstock.tf.data.lasting import WithoutErrors
 from penstock.tf.data.node import INFINITE, UNKNOWN, Node
 from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS, RECORDS
@@ -130,13 +131,9 @@ class Dataset(Passes):
         return transformation_func(self)
 
     def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """Leave out elements that cannot be had. It stands behind what may fail: a source, map or filter."""
-        node = self._elements()
-        if not node.resumable:
-            raise UnimplementedError(
-                "ignore_errors() stands right behind TFRecordDataset, map or filter in penstock.tf"
-            )
-        return self._computed(joined.WithoutErrors(node), "ignore_errors: for each element")
+        """Leave out elements that cannot be had; ``log_warning`` logs what went wrong with them."""
+        node = WithoutErrors(self._elements(), log=bool(log_warning))
+        return self._computed(node, "ignore_errors: for each element")
 
     # Orders.
 

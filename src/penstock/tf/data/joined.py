@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.tf.convert import as_array
 from penstock.tf.data.elements import arguments_of, as_answer
+from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
 from penstock.tf.data.origins import ELEMENTS, Origin
-from penstock.tf.errors import OpError
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 
@@ -30,7 +30,6 @@ class Mapped(Node):
         self.cardinality = before.cardinality
         self.varying_first = before.varying_first
         self.coarse = before.coarse
-        self.resumable = before.resumable
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
@@ -50,7 +49,6 @@ class Filtered(Moving):
     def __init__(self, before: Node, predicate: Callable[..., Any]) -> None:
         super().__init__(before)
         self._predicate = predicate
-        self.resumable = before.resumable
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
@@ -63,23 +61,6 @@ class Filtered(Moving):
                 f"`predicate` must return a scalar boolean, found a tensor of {answer.dtype} and shape {answer.shape}"
             )
         return bool(answer)
-
-
-class WithoutErrors(Moving):
-    """The elements that can be had."""
-
-    resumable = True
-
-    def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        rows = self.before.rows()
-        while True:
-            try:
-                yield next(rows)
-            except StopIteration:
-                return
-            except (OpError, ValueError, TypeError, ArithmeticError, LookupError):
-                continue
 
 
 class Zipped(Node):
@@ -96,8 +77,24 @@ class Zipped(Node):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        for values in zip(*(node.rows() for node in leaves(self._nodes)), strict=False):
-            yield filled(self._nodes, values)
+        passes = [node.rows() for node in leaves(self._nodes)]
+
+        def side_by_side() -> Iterator[Any]:
+            while True:
+                values: list[Any] = []
+                failure: Exception | None = None
+                for rows in passes:
+                    try:
+                        values.append(next(rows))
+                    except StopIteration:
+                        return
+                    except Exception as error:  # the others move on, too, to stay beside it
+                        failure = failure or error
+                if failure is not None:
+                    raise failure
+                yield filled(self._nodes, values)
+
+        return lasting(side_by_side)
 
     def sample(self) -> Any:
         """Answer an element of each."""
@@ -133,24 +130,28 @@ class Interleaved(Node):
         """Start a pass."""
         inputs = self._before.rows()
         slots: list[Iterator[Any] | None] = [None] * self._cycle
-        more, open_slots, at = True, 0, 0
-        while more or open_slots:
-            rows = slots[at]
-            if rows is None and more:
-                try:
-                    rows = slots[at] = self._make(next(inputs)).rows()
-                    open_slots += 1
-                except StopIteration:
-                    more = False
-            if rows is not None:
-                taken = 0
-                for row in islice(rows, self._block):
-                    taken += 1
-                    yield row
-                if taken < self._block:  # its slot is empty now, and filled when its turn comes again
-                    slots[at] = None
-                    open_slots -= 1
-            at = (at + 1) % self._cycle
+        more, open_slots, at, taken = True, 0, 0, 0
+
+        def in_turn() -> Iterator[Any]:
+            nonlocal more, open_slots, at, taken
+            while more or open_slots:
+                rows = slots[at]
+                if rows is None and more:
+                    try:
+                        rows = slots[at] = self._make(next(inputs)).rows()
+                        open_slots += 1
+                    except StopIteration:
+                        more = False
+                if rows is not None:
+                    for row in islice(rows, self._block - taken):
+                        taken += 1
+                        yield row
+                    if taken < self._block:  # its slot is empty now, and filled when its turn comes again
+                        slots[at] = None
+                        open_slots -= 1
+                at, taken = (at + 1) % self._cycle, 0
+
+        return lasting(in_turn)
 
     def sample(self) -> Any:
         """Answer a row of the first data set."""
@@ -183,21 +184,47 @@ class Windows(Node):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        elements = self._before.rows()
+        elements = _outcomes(self._before.rows())
         span = (self._size - 1) * self._stride + 1
-        held: deque[Any] = deque(islice(elements, span))
-        while held:
-            window = list(islice(held, 0, span, self._stride))
-            if len(window) < self._size and self._drop:
-                return
-            columns = zip(*(leaves(element) for element in window), strict=True)
-            yield filled(window[0], (self._make(list(column)) for column in columns))
-            for _ in range(min(self._shift, len(held))):
-                held.popleft()
-            passed_over = self._shift - span
-            if passed_over > 0 and not held:
-                next(islice(elements, passed_over, passed_over), None)
+        held: deque[Any] = deque()
+
+        def windows() -> Iterator[Any]:
             held.extend(islice(elements, span - len(held)))
+            while held:
+                window = list(islice(held, 0, span, self._stride))
+                if len(window) < self._size and self._drop:
+                    return
+                failure = next((one.error for one in window if isinstance(one, _Failure)), None)
+                if failure is None:
+                    columns = zip(*(leaves(element) for element in window), strict=True)
+                    yield filled(window[0], (self._make(list(column)) for column in columns))
+                for _ in range(min(self._shift, len(held))):
+                    held.popleft()
+                passed_over = self._shift - span
+                if passed_over > 0 and not held:
+                    next(islice(elements, passed_over, passed_over), None)
+                if failure is not None:
+                    raise failure
+                held.extend(islice(elements, span - len(held)))
+
+        return lasting(windows)
+
+
+class _Failure(NamedTuple):
+    """Stands in the place of an element that cannot be had: windows that it is in fail, and no others."""
+
+    error: Exception
+
+
+def _outcomes(rows: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except Exception as error:
+            row = _Failure(error)
+        yield row
 
 
 class Unbatched(Node):
@@ -210,12 +237,17 @@ class Unbatched(Node):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        for element in self._before.rows():
-            sizes = {len(leaf) for leaf in leaves(element)}
-            if len(sizes) != 1:
-                raise ValueError(f"the first dimensions of a batch differ: {sorted(sizes)}")
-            for row in range(sizes.pop()):
-                yield filled(element, (_slice(leaf, row) for leaf in leaves(element)))
+        batches = self._before.rows()
+
+        def slices() -> Iterator[Any]:
+            for element in batches:
+                sizes = {len(leaf) for leaf in leaves(element)}
+                if len(sizes) != 1:
+                    raise ValueError(f"the first dimensions of a batch differ: {sorted(sizes)}")
+                for row in range(sizes.pop()):
+                    yield filled(element, (_slice(leaf, row) for leaf in leaves(element)))
+
+        return lasting(slices)
 
 
 def _slice(leaf: Any, row: int) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
 
 
@@ -23,7 +24,18 @@ class Taken(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return self.before.rows() if self._count < 0 else islice(self.before.rows(), self._count)
+        rows = self.before.rows()
+        if self._count < 0:
+            return rows
+        left = self._count
+
+        def first() -> Iterator[Any]:
+            nonlocal left
+            for row in islice(rows, left):
+                left -= 1
+                yield row
+
+        return lasting(first)
 
 
 class Skipped(Moving):
@@ -37,7 +49,10 @@ class Skipped(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return iter(()) if self._count < 0 else islice(self.before.rows(), self._count, None)
+        if self._count < 0:
+            return iter(())
+        rows = self.before.rows()
+        return chain(lasting(lambda: islice(rows, self._count, self._count)), rows)
 
 
 class Shard(Moving):
@@ -51,7 +66,19 @@ class Shard(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return islice(self.before.rows(), self._index, None, self._count)
+        rows = self.before.rows()
+        ahead = self._index  # rows to pass over
+
+        def ours() -> Iterator[Any]:
+            nonlocal ahead
+            for row in rows:
+                if ahead:
+                    ahead -= 1
+                else:
+                    ahead = self._count - 1
+                    yield row
+
+        return lasting(ours)
 
 
 class Repeated(Moving):
@@ -70,15 +97,23 @@ class Repeated(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        left = self._count
-        while left:
-            empty = True
-            for row in self.before.rows():
-                empty = False
-                yield row
-            if empty and left < 0:
-                return
-            left -= left > 0
+        left, empty = self._count, True
+        rows: Iterator[Any] | None = None
+
+        def again() -> Iterator[Any]:
+            nonlocal left, empty, rows
+            while left:
+                if rows is None:
+                    rows, empty = self.before.rows(), True
+                for row in rows:
+                    empty = False
+                    yield row
+                if empty and left < 0:
+                    return
+                rows = None
+                left -= left > 0
+
+        return lasting(again)
 
 
 class Concatenated(Moving):
@@ -93,11 +128,7 @@ class Concatenated(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return chain(self.before.rows(), _deferred(self._after))
-
-
-def _deferred(node: Node) -> Iterator[Any]:
-    yield from node.rows()
+        return chain.from_iterable(node.rows() for node in (self.before, self._after))
 
 
 class Cached(Moving):
@@ -110,11 +141,14 @@ class Cached(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return iter(self._kept) if self._kept is not None else self._first_pass()
+        if self._kept is not None:
+            return iter(self._kept)
+        rows, kept = self.before.rows(), list[Any]()
 
-    def _first_pass(self) -> Iterator[Any]:
-        kept = []
-        for row in self.before.rows():
-            kept.append(row)
-            yield row
-        self._kept = kept
+        def first_pass() -> Iterator[Any]:
+            for row in rows:
+                kept.append(row)
+                yield row
+            self._kept = kept
+
+        return lasting(first_pass)

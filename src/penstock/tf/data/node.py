@@ -27,12 +27,9 @@ class Node(ABC):
     coarse = False
     """Whether elements are batches, so that each of them is worth a thread's while."""
 
-    resumable = False
-    """Whether a pass can go on behind an error: to the next row."""
-
     @abstractmethod
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
+        """Start a pass. It goes on behind an error, with the next row, where there is one."""
 
     def sample(self) -> Any:
         """Answer some row, to see what rows are like; StopIteration where there is none. No pass is begun for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 from penstock.tf.data.node import Moving, Node
@@ -22,14 +23,31 @@ class Prefetched(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
+        return chain.from_iterable(self._stretches())
+
+    def _stretches(self) -> Iterator[Iterator[Any]]:
+        """Give the rows up to an error, which ends a generator, and then those behind it."""
         rows = self.before.rows()
         thread = ThreadPoolExecutor(1, "penstock-prefetch")
         try:
             waiting: deque[Future[Any]] = deque(thread.submit(next, rows, _END) for _ in range(self._ahead))
-            while (row := waiting.popleft().result()) is not _END:
-                waiting.append(thread.submit(next, rows, _END))
-                yield row
-                del row  # or its memory could not be used again while the next one is awaited
+            while waiting:
+                yield _stretch(rows, waiting, thread)
         finally:
             # Not waited for: it may be the thread itself that collects an abandoned pass.
             thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _stretch(rows: Iterator[Any], waiting: deque[Future[Any]], thread: ThreadPoolExecutor) -> Iterator[Any]:
+    while waiting:
+        try:
+            row = waiting.popleft().result()
+        except Exception:
+            waiting.append(thread.submit(next, rows, _END))
+            raise
+        if row is _END:
+            waiting.clear()
+            return
+        waiting.append(thread.submit(next, rows, _END))
+        yield row
+        del row  # or its memory could not be used again while the next one is awaited

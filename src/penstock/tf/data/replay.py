@@ -119,7 +119,6 @@ class Replayed(Node):
         self._beginning = beginning
         self.cardinality = before.cardinality
         self.varying_first = before.varying_first
-        self.resumable = before.resumable
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import Moving, Node
 from penstock.tf.data.philox import words
 from penstock.tf.ops.random import global_seed, next_operation_seed
@@ -54,27 +55,40 @@ class Shuffled(Moving):
 
 
 def _drawn(rows: Iterator[Any], size: int | None, drawn: Iterator[int]) -> Iterator[Any]:
-    buffer = list(islice(rows, size))
-    size = len(buffer)
-    if not size:
-        return
     # A ring: slot ``first`` is the oldest, and moves to where a row was taken from. A row follows when one is gone.
-    first = 0
-    row = None
-    while row is not _END:
-        place = (first + next(drawn) % size) % size
-        picked = buffer[place]
-        buffer[place] = buffer[first]
-        yield picked
-        row = next(rows, _END)
-        buffer[first] = row
-        first += 1
-        if first == size:
-            first = 0
-    for left in range(size - 1, 0, -1):
-        place = (first + next(drawn) % left) % size
-        picked = buffer[place]
-        buffer[place] = buffer[first]
-        buffer[first] = _END  # so that its memory is not held until the last row is gone
-        first = (first + 1) % size
-        yield picked
+    buffer: list[Any] = []
+    owing: int | None = None  # the slot that waits for a row, where an error came in its place
+
+    def draw() -> Iterator[Any]:
+        nonlocal owing
+        first, row = 0, None
+        if owing is None:
+            buffer.extend(islice(rows, None if size is None else size - len(buffer)))
+        held = len(buffer)
+        if owing is not None:
+            row = buffer[owing] = next(rows, _END)
+            first = (owing + 1) % held
+            owing = None
+        while held and row is not _END:
+            place = (first + next(drawn) % held) % held
+            picked = buffer[place]
+            buffer[place] = buffer[first]
+            yield picked
+            try:
+                row = next(rows, _END)
+            except Exception:
+                owing = first
+                raise
+            buffer[first] = row
+            first += 1
+            if first == held:
+                first = 0
+        for left in range(held - 1, 0, -1):
+            place = (first + next(drawn) % left) % held
+            picked = buffer[place]
+            buffer[place] = buffer[first]
+            buffer[first] = _END  # so that its memory is not held until the last row is gone
+            first = (first + 1) % held
+            yield picked
+
+    return lasting(draw)

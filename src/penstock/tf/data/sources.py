@@ -24,7 +24,6 @@ class Records(Node):
     """The records of files, one file after another."""
 
     origin: Origin = RECORDS
-    resumable = True
 
     def __init__(self, paths: Node, compression: str) -> None:
         self._paths = paths
@@ -45,8 +44,6 @@ class Records(Node):
 
 class Slices(Node):
     """Tensors, slice by slice along their first dimension."""
-
-    resumable = True
 
     def __init__(self, tensors: Any) -> None:
         parts = list(leaves(tensors))
@@ -80,8 +77,6 @@ def _slice_spec(tensor: Any) -> Any:
 
 class Numbers(Node):
     """A range of integers."""
-
-    resumable = True
 
     def __init__(self, numbers: range, dtype: np.dtype[Any]) -> None:
         self._numbers = numbers
