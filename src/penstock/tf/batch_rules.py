@@ -163,7 +163,7 @@ def _reshape(operation: Any, *args: Any, **options: Any) -> Any:
     return _result(operation(Tensor(array), (len(array), *as_shape(args[1]))))
 
 
-@_rule("ensure_shape")
+@_rule("ensure_shape", "set_shape")
 def _ensure_shape(operation: Any, *args: Any, **options: Any) -> Any:
     if len(args) < 2 or not _only_first(*args, **options):
         return NotImplemented

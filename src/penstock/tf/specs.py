@@ -90,3 +90,23 @@ def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec:
     if isinstance(value, SparseTensor):
         return SparseTensorSpec(value.shape, value.dtype)
     return TensorSpec.from_tensor(as_tensor(value))
+
+
+def with_first(spec: Any, first: int | None) -> Any:
+    """Answer the spec of many values of a kind, stacked; ``first`` is how many there are."""
+    if spec is None:
+        return None
+    shape = TensorShape([first]).concatenate(spec.shape)
+    if isinstance(spec, RaggedTensorSpec):
+        return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
+    kind = SparseTensorSpec if isinstance(spec, SparseTensorSpec) else TensorSpec
+    return kind(shape, spec.dtype)
+
+
+def without_first(spec: Any) -> Any:
+    """Answer the spec of the slices of a value along its first dimension."""
+    if spec is None or spec.shape.rank is None:
+        return spec
+    if isinstance(spec, RaggedTensorSpec):
+        return RaggedTensorSpec(spec.shape[1:], spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
+    return type(spec)(spec.shape[1:], spec.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.dtypes import DType, of_numpy
+from penstock.tf.operation import invoke
 from penstock.tf.operators import Operators
 from penstock.tf.shape import ShapeLike, TensorShape
 
@@ -45,7 +46,7 @@ class Tensor(Operators):
 
     def set_shape(self, shape: ShapeLike) -> None:
         """Assert the shape; here it is always known."""
-        self.shape.assert_is_compatible_with(shape)
+        invoke("set_shape", self, shape)
 
     def numpy(self) -> Any:
         """Copy the value to NumPy: an array; a scalar of NumPy, or bytes, where there are no dimensions."""

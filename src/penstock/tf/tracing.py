@@ -109,7 +109,8 @@ class Symbol(Operators):
         return f"<symbol {self.number}>"
 
     def set_shape(self, shape: Any) -> None:
-        """Pass over it: shapes are known when there are values."""
+        """Note the shape, which is known from here on, and checked when there are values."""
+        self._recording.call("set_shape", (self, shape), {})
 
 
 class Recording:

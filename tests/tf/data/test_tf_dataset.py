@@ -160,7 +160,6 @@ def test_damage_raises_behind_the_records_before_it(tmp_path: Path):
     [
         lambda: Dataset.range(3).save("somewhere", checkpoint_args={}),
         lambda: Dataset.range(3).cache("somewhere"),
-        lambda: Dataset.range(3).ragged_batch(2),
         lambda: Dataset.range(3).group_by_window(),
     ],
 )

@@ -1,10 +1,10 @@
-"""``batch``, ``padded_batch`` and ``ragged_batch``: many elements as one."""
+"""``batch``: many elements as one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,19 @@ from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.shape import TensorShape
 from penstock.tf.sparse_tensor import SparseTensor
-from penstock.tf.specs import TensorSpec
+from penstock.tf.specs import with_first
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.tensor import Tensor
 
-Join = Callable[[Any], Any]
-"""Makes one structure of tensors of a structure with the values of all rows at each leaf."""
+
+class Join(NamedTuple):
+    """How the elements of a batch become one."""
+
+    values: Callable[[Any], Any]
+    """Makes one structure of tensors of a structure with the values of all rows at each leaf."""
+    spec: Callable[[Any, int | None], Any]
+    """Makes the specs of batches of those of elements; and of the number of elements, where it is always the same."""
 
 
 class Batches(Node):
@@ -48,31 +53,32 @@ class Batches(Node):
         def batches() -> Iterator[Any]:
             while some := list(islice(rows, self._size)):
                 if len(some) == self._size or not self._drop:
-                    yield self._join(self._computation.checked_batch(some))
+                    yield self._join.values(self._computation.checked_batch(some))
 
         return lasting(batches)
 
     def sample(self) -> Any:
         """Make a batch of one row, or of as many as a batch that is always full has."""
         rows = [self._before.sample()] * (self._size if self._drop else 1)
-        return self._join(self._computation.checked_batch(rows))
+        return self._join.values(self._computation.checked_batch(rows))
 
     def spec(self) -> Any:
-        """Answer the specs of the elements with one dimension more, where they are known."""
-        known = None if self._computation.traces or self._join is not join else self._before.spec()
-        if known is None or not all(isinstance(leaf, TensorSpec) for leaf in leaves(known)):
-            return None
-        first = TensorShape([self._size if self._drop else None])
-        return map_structure(lambda spec: TensorSpec(first.concatenate(spec.shape), spec.dtype), known)
+        """Answer what follows from the specs of elements, where they are known."""
+        known = self._computation.spec(self._before.spec())
+        return None if known is None else self._join.spec(known, self._size if self._drop else None)
 
 
-def join(found: Any) -> Any:
-    """Stack the elements of a batch."""
+def _join(found: Any) -> Any:
     numbers = iter(range(sum(1 for _ in leaves(found))))
-    return map_structure(lambda leaf: _joined(leaf, next(numbers)), found)
+    return map_structure(lambda leaf: stacked(leaf, next(numbers)), found)
 
 
-def _joined(leaf: Stacked | Rows, component: int) -> Any:
+STACKED = Join(_join, lambda known, first: map_structure(lambda spec: with_first(spec, first), known))
+"""Stacks the elements of a batch."""
+
+
+def stacked(leaf: Stacked | Rows, component: int) -> Any:
+    """Stack the values of one component of the elements."""
     if isinstance(leaf, Stacked):
         return Tensor(leaf.array)
     values = leaf.values
@@ -111,7 +117,8 @@ def stack_sparse(values: list[SparseTensor]) -> SparseTensor:
 
 def stack_ragged(values: list[Any]) -> RaggedTensor:
     """Stack tensors, ragged ones or others, that may differ in their first size."""
-    lengths = np.array([len(value) for value in values], np.int64)
+    dtype = next((value.row_splits.dtype.numpy for value in values if isinstance(value, RaggedTensor)), np.int64)
+    lengths = np.array([len(value) for value in values], dtype)
     return RaggedTensor.from_row_lengths(_end_to_end(values), Tensor(lengths))
 
 

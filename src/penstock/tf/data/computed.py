@@ -13,6 +13,7 @@ from penstock.tf.batched import run_batch
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS, Origin
+from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.shape import TensorShape
 from penstock.tf.specs import TensorSpec, spec_of
 from penstock.tf.structure import filled, leaves, map_structure
@@ -36,6 +37,12 @@ class Computation:
         for trace in self.traces:
             element = as_answer(trace.run(*leaves(element)))
         return element
+
+    def spec(self, known: Any) -> Any:
+        """Answer what is known of elements, of what is known of rows; None at the leaves of which nothing is."""
+        for trace in self.traces:
+            known = None if known is None else specs_of_results(trace, known)
+        return known
 
     def batch(self, rows: list[Any]) -> Any:
         """Compute many elements: a structure with the values of all rows at each leaf; an error is that of some row."""
@@ -63,9 +70,9 @@ def trace_of(function: Callable[..., Any], structure: Any) -> Trace:
         raise Untraceable(f"{type(error).__name__}: {error}") from error
 
 
-def structure_of(trace: Trace) -> Any:
-    """Answer the structure of what a traced function answers, with :data:`INPUT` at each leaf."""
-    return map_structure(lambda _: INPUT, trace.outputs)
+def inputs_like(structure: Any) -> Any:
+    """Answer a structure with :data:`INPUT` at each leaf, as functions of such elements are traced on."""
+    return map_structure(lambda _: INPUT, structure)
 
 
 def how_traced(trace: Trace) -> str:
@@ -101,8 +108,8 @@ class Elements(Node):
         return self._computation.row(self._before.sample())
 
     def spec(self) -> Any:
-        """Answer what is known; of computed elements nothing is."""
-        return None if self._computation.traces else self._before.spec()
+        """Answer what is known of the rows, and what follows from it."""
+        return self._computation.spec(self._before.spec())
 
 
 class _InBlocks:
@@ -166,13 +173,22 @@ def elements_of(found: Any, count: int) -> list[Any]:
 def spec_of_elements(node: Node) -> Any:
     """Answer the specs of elements: what is known of all, else what one of them is like."""
     known = node.spec()
-    if known is not None:
+    if known is not None and None not in leaves(known):
         return known
     try:
         element = node.sample()
     except StopIteration:
         raise ValueError("there is no element that would tell the element_spec") from None
-    return map_structure(lambda leaf: _spec(leaf, varying=node.varying_first), element)
+    found = map_structure(lambda leaf: _spec(leaf, varying=node.varying_first), element)
+    if known is None:
+        return found
+    pairs = zip(leaves(known), leaves(found), strict=True)
+    return filled(found, (_loose(like) if spec is None else spec for spec, like in pairs))
+
+
+def _loose(like: Any) -> Any:
+    """Answer what one element tells of all others."""
+    return TensorSpec(None, like.dtype) if isinstance(like, TensorSpec) else like
 
 
 def _spec(leaf: Any, *, varying: bool) -> Any:

@@ -9,8 +9,8 @@ import numpy as np
 
 from penstock.tf.convert import as_array
 from penstock.tf.data import creation, joined, moving, saved
-from penstock.tf.data.batched_rows import Batches, Join, join
-from penstock.tf.data.computed import Computation, how_traced, structure_of, trace_of
+from penstock.tf.data.batched_rows import STACKED, Batches, Join
+from penstock.tf.data.computed import Computation, how_traced, inputs_like, trace_of
 from penstock.tf.data.elements import arguments_of, as_element
 from penstock.tf.data.lasting import WithoutErrors
 from penstock.tf.data.node import INFINITE, UNKNOWN, Node
@@ -19,6 +19,7 @@ from penstock.tf.data.origins import ELEMENTS, RECORDS
 from penstock.tf.data.padding import padded
 from penstock.tf.data.passes import Passes
 from penstock.tf.data.prefetched import Prefetched
+from penstock.tf.data.ragged_rows import ragged
 from penstock.tf.data.replay import Beginning, Replayed
 from penstock.tf.data.shuffled import Shuffled
 from penstock.tf.data.sources import Generated, Listed
@@ -44,13 +45,15 @@ class Dataset(Passes):
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
         """Make elements of slices along the first dimension."""
         node = creation.slices(tensors)
-        return Dataset(node, structure=_inputs(node.spec()), story=("from_tensor_slices: rows of arrays in memory",))
+        return Dataset(
+            node, structure=inputs_like(node.spec()), story=("from_tensor_slices: rows of arrays in memory",)
+        )
 
     @staticmethod
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """Make one element."""
         element = as_element(tensors)
-        return Dataset(Listed([element]), structure=_inputs(element), story=("from_tensors: one element",))
+        return Dataset(Listed([element]), structure=inputs_like(element), story=("from_tensors: one element",))
 
     @staticmethod
     def from_generator(
@@ -67,7 +70,9 @@ class Dataset(Passes):
         signature = creation.signature_of(output_signature, output_types, output_shapes)
         arguments = tuple(np.asarray(as_array(arg)) for arg in args or ())
         node = Generated(generator, arguments, signature)
-        return Dataset(node, structure=_inputs(signature), story=("from_generator: elements of a Python generator",))
+        return Dataset(
+            node, structure=inputs_like(signature), story=("from_generator: elements of a Python generator",)
+        )
 
     @staticmethod
     def range(*args: Any, output_type: Any = int64, name: str | None = None) -> Dataset:
@@ -116,7 +121,7 @@ class Dataset(Passes):
             return self._called(map_func, called, str(reason))
         return Dataset(
             self._node,
-            structure=structure_of(trace),
+            structure=inputs_like(trace.outputs),
             traces=(*self._traces, trace),
             options=self._options,
             story=(*self._story, f"{called}: {how_traced(trace)}"),
@@ -205,7 +210,7 @@ class Dataset(Passes):
         name: str | None = None,
     ) -> Dataset:
         """Stack elements."""
-        return self._batches(batch_size, join, f"batch({int(batch_size)})", drop_remainder=drop_remainder)
+        return self._batches(batch_size, STACKED, f"batch({int(batch_size)})", drop_remainder=drop_remainder)
 
     def padded_batch(
         self,
@@ -219,9 +224,16 @@ class Dataset(Passes):
         called = f"padded_batch({int(batch_size)})"
         return self._batches(batch_size, padded(padded_shapes, padding_values), called, drop_remainder=drop_remainder)
 
-    def ragged_batch(self, *args: Any, **options: Any) -> NoReturn:
-        """Refuse: what becomes ragged is decided by shapes that are known before there are values, and here are not."""
-        raise UnimplementedError("Dataset.ragged_batch is not part of penstock.tf; padded_batch() pads to one size")
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = int64,
+        name: str | None = None,
+    ) -> Dataset:
+        """Stack elements; what has sizes that are not known beforehand becomes ragged."""
+        how = ragged(self._elements().spec(), row_splits_dtype)
+        return self._batches(batch_size, how, f"ragged_batch({int(batch_size)})", drop_remainder=drop_remainder)
 
     def unbatch(self, name: str | None = None) -> Dataset:
         """Split batches into their elements."""
@@ -292,7 +304,7 @@ class Dataset(Passes):
     ) -> Dataset:
         """Read elements that :meth:`save` wrote, or TensorFlow's; ``reader_func`` is given a data set of shards."""
         found = saved.Saved(creation.path_of(path), element_spec, compression)
-        story, structure = ("load: elements of files",), _inputs(found.spec)
+        story, structure = ("load: elements of files",), inputs_like(found.spec)
         if reader_func is not None:
             listed = [Dataset(shard, structure=structure, story=story) for shard in found.shards]
             return reader_func(Dataset(Listed(listed), story=("load: data sets of shards",)))
@@ -373,10 +385,6 @@ class Dataset(Passes):
 _CYCLE = 16
 
 _BATCHES_AHEAD = 2
-
-
-def _inputs(structure: Any) -> Any:
-    return map_structure(lambda _: INPUT, structure)
 
 
 def _inner(function: Callable[..., Any], element: Any) -> Dataset:

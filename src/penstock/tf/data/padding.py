@@ -14,6 +14,7 @@ from penstock.tf.data.batched_rows import Join
 from penstock.tf.dtypes import of_numpy
 from penstock.tf.errors import DataLossError
 from penstock.tf.shape import TensorShape
+from penstock.tf.specs import TensorSpec, with_first
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.tensor import Tensor
 
@@ -26,12 +27,16 @@ def padded(shapes: Any, values: Any) -> Join:
         filling = iter(_for_leaves(values, found))
         return map_structure(lambda leaf: _padded(leaf, next(wanted), next(filling)), found)
 
-    return join
+    def spec(known: Any, first: int | None) -> Any:
+        wanted = iter(_for_leaves(shapes, known))
+        return map_structure(lambda leaf: _padded_spec(leaf, next(wanted), first), known)
+
+    return Join(join, spec)
 
 
 def _for_leaves(given: Any, found: Any) -> list[Any]:
     """Spread what was given for a structure, or for all of it, over its leaves."""
-    if given is None or isinstance(found, Stacked | Rows):
+    if given is None or isinstance(found, Stacked | Rows | TensorSpec):
         return [given] * sum(1 for _ in leaves(found))
     if isinstance(found, Mapping):
         items = found.items()
@@ -43,6 +48,12 @@ def _for_leaves(given: Any, found: Any) -> list[Any]:
     if isinstance(given, tuple):
         raise ValueError(f"{len(given)} values are given for a structure of {len(found)}")
     return [part for item in found for part in _for_leaves(given, item)]
+
+
+def _padded_spec(spec: Any, shape: Any, first: int | None) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return None
+    return with_first(spec if shape is None else TensorSpec(_sizes(shape), spec.dtype), first)
 
 
 def _padded(leaf: Stacked | Rows, shape: Any, value: Any) -> Tensor:

@@ -89,7 +89,7 @@ class Passes:
 
     @property
     def element_spec(self) -> Any:
-        """What elements are like; where functions make them, what the first one is like."""
+        """What elements are like; behind functions that cannot be traced, what the first one is like."""
         return spec_of_elements(self._elements())
 
     def options(self) -> Options:

@@ -131,6 +131,13 @@ def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
     return found
 
 
+@operation("set_shape")
+def set_shape(tensor: Tensor, shape: ShapeLike) -> Tensor:
+    """Do what the method of tensors does: raise unless the tensor has the shape."""
+    tensor.shape.assert_is_compatible_with(shape)
+    return tensor
+
+
 @operation("one_hot")
 def one_hot(
     indices: Any,

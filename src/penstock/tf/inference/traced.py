@@ -1,0 +1,91 @@
+"""What is known of the results of a traced function before there are values: dtypes, and shapes as TensorFlow has them.
+
+Each call of a trace has specs for its tensors; a rule answers the spec of its result (see
+:mod:`penstock.tf.inference.rules`). None stands for a tensor of which it takes a value to tell: nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.tf.inference.rules import RULES
+from penstock.tf.operation import OPERATIONS
+from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, spec_of
+from penstock.tf.structure import filled, leaves, map_structure
+from penstock.tf.tensor import Tensor
+from penstock.tf.trace import Fork, Stretch, Trace
+from penstock.tf.tracing import Call, Symbol
+
+
+def specs_of_results(trace: Trace, inputs: Any) -> Any:
+    """Answer the specs of what a function answers, of those of its arguments; None for each that is not known."""
+    known = dict(zip((symbol.number for symbol in trace.inputs), map(_as_given, leaves(inputs)), strict=True))
+    ways = list(_ways(trace.start, known))
+    if not ways:
+        return map_structure(lambda _: None, trace.outputs)
+    return filled(trace.outputs, map(_common, zip(*ways, strict=True)))
+
+
+def _as_given(spec: Any) -> Any:
+    """Answer what a function is given: slices of a RaggedTensor are plain tensors in the end."""
+    return TensorSpec(spec.shape, spec.dtype) if getattr(spec, "ragged_rank", None) == 0 else spec
+
+
+def _ways(stretch: Stretch, known: dict[int, Any]) -> Iterable[list[Any]]:
+    """Give the specs of the outputs on each way through the conditions that has been explored to its end."""
+    known = dict(known)
+    for call in stretch.calls:
+        _infer(call, known)
+    match stretch.end:
+        case Fork(_, yes, no):
+            yield from _ways(yes, known)
+            yield from _ways(no, known)
+        case list(outputs):
+            yield [_known(output, known) for output in outputs]
+
+
+def _infer(call: Call, known: dict[int, Any]) -> None:
+    numbers = [leaf.number for leaf in leaves((call.args, call.kwargs)) if isinstance(leaf, Symbol)]
+    values = [known[number] for number in numbers]
+    result = None if any(value is None for value in values) else _result(call, values, known)
+    if result is None and not isinstance(call.result, Symbol):
+        result = map_structure(lambda _: None, call.result)
+    call.keep(result, known)
+    if call.name == "set_shape" and result is not None:
+        known[numbers[0]] = result
+
+
+def _result(call: Call, values: list[Any], known: dict[int, Any]) -> Any:
+    if any(isinstance(value, RaggedTensorSpec | SparseTensorSpec) for value in values) and "sparse" not in call.name:
+        return None
+    # What follows from shapes alone, tf.size(x) say, is a constant, and so is what is computed of it.
+    constant = all(isinstance(value, Tensor) for value in values)
+    rule = OPERATIONS[call.name] if constant else RULES.get(call.name)
+    if rule is None:
+        return None
+    args, kwargs = call.arguments(known)
+    try:
+        return rule(*args, **kwargs)
+    except Exception:  # which the call itself raises, when there are values
+        return None
+
+
+def _known(output: Any, known: dict[int, Any]) -> Any:
+    found = known[output.number] if isinstance(output, Symbol) else output
+    if found is None or isinstance(found, SparseTensorSpec | RaggedTensorSpec):
+        return found
+    return TensorSpec(found.shape, found.dtype) if isinstance(found, TensorSpec) else spec_of(found)
+
+
+def _common(specs: tuple[Any, ...]) -> Any:
+    """Answer what holds on all ways: a size is known where it is the same on all."""
+    first = specs[0]
+    if all(spec == first for spec in specs):
+        return first
+    if any(not isinstance(spec, TensorSpec) or spec.dtype != first.dtype for spec in specs):
+        return None
+    if any(spec.shape.rank is None or spec.shape.rank != first.shape.rank for spec in specs):
+        return TensorSpec(None, first.dtype)
+    sizes = zip(*(spec.shape for spec in specs), strict=True)
+    return TensorSpec([same[0] if len(set(same)) == 1 else None for same in sizes], first.dtype)
