@@ -48,7 +48,7 @@ MEANINGS = {
     ),
     "doubtful": (
         "records that may lie inside the payload of a record that lost its header",
-        "nobody can tell whose they are; restore the file, or look at them apart after  penstock repair FILE -o NEW",
+        f"if no record holds TFRecords itself, they are the file's own; keep them with  {_REPAIR} --flat",
     ),
     "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),
     "empty": ("the file is empty", "its writer was killed, or a download failed; fetch it again"),

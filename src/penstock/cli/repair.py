@@ -155,3 +155,5 @@ def _print(reports: list[RepairReport]) -> None:
     loss = f"{plural(lost, 'byte')} lost" if problems else "nothing is damaged"
     doubt = f", {plural(doubtful, 'record')} in doubt" if doubtful else ""
     console.print(Text(f"{plural(records, 'good record')}{doubt}, {loss}"))
+    if doubtful:
+        console.print(Text("if no record holds TFRecords itself, those in doubt are the file's own: --flat keeps them"))
