@@ -30,9 +30,9 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
         return digest.hexdigest()
     for fn in functions:
         try:
-            for part in _Parts().of(fn):
+            for part in Parts().of(fn):
                 digest.update(f"{len(part)} ".encode() + part)
-        except _UnknownError as unknown:
+        except UnknownError as unknown:
             raise ValueError(
                 f"nobody can tell whether {name_of(fn)} stays the same: it uses {unknown}. "
                 'Name its version, cache(path, key="1"), and change the name when it changes'
@@ -40,11 +40,11 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
     return digest.hexdigest()
 
 
-class _UnknownError(Exception):
+class UnknownError(Exception):
     """A value whose content cannot be named."""
 
 
-class _Parts:
+class Parts:
     """What a function does, in parts: its code, its constants, and what it refers to, but for what is installed."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _Parts:
         elif isinstance(value, dict):
             yield from self._of_all([item for pair in value.items() for item in pair])
         elif isinstance(value, set | frozenset):
-            yield from sorted(b"".join(_Parts().of(item)) for item in value)
+            yield from sorted(b"".join(Parts().of(item)) for item in value)
         elif isinstance(value, np.ndarray | np.generic):
             yield from self._of_array(np.asarray(value))
         elif isinstance(value, np.dtype | range | slice | Enum) or value is Ellipsis:
@@ -88,7 +88,7 @@ class _Parts:
         elif callable(value) and hasattr(value, "__dict__"):
             yield from self._of_all([type(value), vars(value)])
         else:
-            raise _UnknownError(f"a {type(value).__module__}.{type(value).__qualname__}")
+            raise UnknownError(f"a {type(value).__module__}.{type(value).__qualname__}")
 
     def _of_all(self, values: Iterable[Any]) -> Iterator[bytes]:
         for value in values:
@@ -96,7 +96,7 @@ class _Parts:
 
     def _of_array(self, array: np.ndarray[Any, Any]) -> Iterator[bytes]:
         if array.dtype.hasobject:
-            raise _UnknownError("an array of objects")
+            raise UnknownError("an array of objects")
         yield f"{array.dtype} {array.shape}".encode()
         yield array.tobytes()
 

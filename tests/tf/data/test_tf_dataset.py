@@ -159,7 +159,6 @@ def test_damage_raises_behind_the_records_before_it(tmp_path: Path):
     "refused",
     [
         lambda: Dataset.range(3).save("somewhere", checkpoint_args={}),
-        lambda: Dataset.range(3).cache("somewhere"),
         lambda: Dataset.range(3).group_by_window(),
     ],
 )

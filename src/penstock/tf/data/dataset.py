@@ -24,7 +24,7 @@ from penstock.tf.data.replay import Beginning, Replayed
 from penstock.tf.data.shuffled import Shuffled
 from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
-from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.trace import Trace
 from penstock.tf.tracing import INPUT, Untraceable
@@ -186,10 +186,13 @@ class Dataset(Passes):
         return self._computed(node, f"prefetch: a thread makes {ahead} batches ahead")
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """Keep the elements in memory once all have been made."""
-        if len(np.asarray(filename).item()):
-            raise UnimplementedError("cache(filename) is not part of penstock.tf; cache() keeps elements in memory")
-        return self._computed(moving.Cached(self._elements()), "cache: elements in memory")
+        """Keep the elements once all have been made: in memory, or in a file, for other processes too."""
+        path = creation.path_of(filename)
+        if not path:
+            return self._computed(moving.Cached(self._elements()), "cache: elements in memory")
+        from penstock.tf.data.cache_file import CachedInFile  # what tells a stale one is imported for those who ask
+
+        return self._computed(CachedInFile(self._elements(), path), "cache: elements in a file")
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """Go on with another data set."""

@@ -38,7 +38,7 @@ class Shuffled(Moving):
     def __init__(self, before: Node, size: int | None, seed: int | None, *, reshuffle: bool) -> None:
         super().__init__(before)
         self.cardinality = before.cardinality
-        self._size = size
+        self._size, self._seed = size, seed
         self._seeds = seeds_of(seed)
         self._of_passes = words(*self._seeds) if reshuffle else None
         self._lock = threading.Lock()

@@ -1,0 +1,96 @@
+"""What the elements of a step are made from: its files, its values and its code, as far as they can be told."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.dataset.fingerprint import Parts, UnknownError
+from penstock.files import locate
+from penstock.index.identity import identify
+from penstock.tf.data.node import Node
+from penstock.tf.data.passes import Passes
+from penstock.tf.dtypes import DType
+from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.shape import TensorShape
+from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.tensor import Tensor
+from penstock.tf.trace import Trace
+
+# What follows from the rest, or differs from one process to the next where no seed was given.
+_NOT_TOLD = frozenset({"origin", "_beginning", "_kept", "_lock", "_made_from", "_of_passes", "_seeds"})
+
+
+class MadeFrom(NamedTuple):
+    """What elements are made from."""
+
+    steps: str
+    """A digest of the steps, the values in memory and the code of functions."""
+
+    files: dict[str, str]
+    """The files that are there, each with a name for its content."""
+
+
+def made_from(node: Node) -> MadeFrom:
+    """Find out what the elements of a step are made from."""
+    parts = _StepParts()
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts.of(node):
+        digest.update(f"{len(part)} ".encode() + part)
+    return MadeFrom(digest.hexdigest(), parts.files)
+
+
+class _StepParts(Parts):
+    """Steps in parts. A value that nobody can name counts by its type alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, str] = {}
+
+    def of(self, value: Any) -> Iterator[bytes]:
+        """Answer the parts of a value; a string may name a file."""
+        if isinstance(value, str | bytes):
+            self._note_file(os.fsdecode(value))
+        return super().of(value)
+
+    def _of_object(self, value: Any) -> Iterator[bytes]:
+        if isinstance(value, Node):
+            yield from self._of_all([item for name, item in vars(value).items() if name not in _NOT_TOLD])
+        elif isinstance(value, Passes):
+            yield from self._of_all([value._node, value._traces])
+        elif isinstance(value, Trace):
+            yield from self.of(value.function)
+        elif isinstance(value, Tensor):
+            yield from self._of_array(value._array)
+        elif isinstance(value, RaggedTensor):
+            yield from self._of_all([value.values, value.row_splits])
+        elif isinstance(value, SparseTensor):
+            yield from self._of_all([value.indices, value.values, value.dense_shape])
+        elif isinstance(value, DType | TensorShape | TensorSpec | RaggedTensorSpec | SparseTensorSpec):
+            yield repr(value).encode()
+        elif isinstance(value, FunctionType) and (value.__module__ or "").startswith("penstock."):
+            yield value.__qualname__.encode()  # of a step: it holds what the user gave
+            yield from self._of_all([cell.cell_contents for cell in value.__closure__ or ()])
+        else:
+            try:
+                yield from super()._of_object(value)
+            except UnknownError:
+                yield b"unknown"
+
+    def _of_array(self, array: np.ndarray[Any, Any]) -> Iterator[bytes]:
+        if not array.dtype.hasobject:
+            yield from super()._of_array(array)
+            return
+        yield repr(array.shape).encode()
+        yield from self._of_all(array.ravel().tolist())
+
+    def _note_file(self, name: str) -> None:
+        if os.path.isfile(name):
+            identity = identify(*locate(name))
+            self.files[name] = "" if identity is None else identity.name
