@@ -83,6 +83,15 @@ class SparseTensorSpec:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
 
 
+class _Unknown:
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
+"""In the place of a spec: it takes a value to tell, and nothing is guessed."""
+
+
 def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec:
     """Answer what is known of a value."""
     if isinstance(value, RaggedTensor):
@@ -94,8 +103,8 @@ def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec:
 
 def with_first(spec: Any, first: int | None) -> Any:
     """Answer the spec of many values of a kind, stacked; ``first`` is how many there are."""
-    if spec is None:
-        return None
+    if spec is UNKNOWN:
+        return spec
     shape = TensorShape([first]).concatenate(spec.shape)
     if isinstance(spec, RaggedTensorSpec):
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
@@ -105,7 +114,7 @@ def with_first(spec: Any, first: int | None) -> Any:
 
 def without_first(spec: Any) -> Any:
     """Answer the spec of the slices of a value along its first dimension."""
-    if spec is None or spec.shape.rank is None:
+    if spec is UNKNOWN or spec.shape.rank is None:
         return spec
     if isinstance(spec, RaggedTensorSpec):
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)

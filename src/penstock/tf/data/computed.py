@@ -15,7 +15,7 @@ from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS, Origin
 from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.shape import TensorShape
-from penstock.tf.specs import TensorSpec, spec_of
+from penstock.tf.specs import UNKNOWN, TensorSpec, spec_of
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.trace import Trace
 from penstock.tf.tracing import INPUT, Untraceable
@@ -39,7 +39,7 @@ class Computation:
         return element
 
     def spec(self, known: Any) -> Any:
-        """Answer what is known of elements, of what is known of rows; None at the leaves of which nothing is."""
+        """Answer what is known of elements, of what is known of rows; UNKNOWN at the leaves of which nothing is."""
         for trace in self.traces:
             known = None if known is None else specs_of_results(trace, known)
         return known
@@ -173,7 +173,7 @@ def elements_of(found: Any, count: int) -> list[Any]:
 def spec_of_elements(node: Node) -> Any:
     """Answer the specs of elements: what is known of all, else what one of them is like."""
     known = node.spec()
-    if known is not None and None not in leaves(known):
+    if known is not None and UNKNOWN not in leaves(known):
         return known
     try:
         element = node.sample()
@@ -183,7 +183,7 @@ def spec_of_elements(node: Node) -> Any:
     if known is None:
         return found
     pairs = zip(leaves(known), leaves(found), strict=True)
-    return filled(found, (_loose(like) if spec is None else spec for spec, like in pairs))
+    return filled(found, (_loose(like) if spec is UNKNOWN else spec for spec, like in pairs))
 
 
 def _loose(like: Any) -> Any:

@@ -14,7 +14,7 @@ from penstock.tf.data.batched_rows import Join
 from penstock.tf.dtypes import of_numpy
 from penstock.tf.errors import DataLossError
 from penstock.tf.shape import TensorShape
-from penstock.tf.specs import TensorSpec, with_first
+from penstock.tf.specs import UNKNOWN, TensorSpec, with_first
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.tensor import Tensor
 
@@ -36,7 +36,7 @@ def padded(shapes: Any, values: Any) -> Join:
 
 def _for_leaves(given: Any, found: Any) -> list[Any]:
     """Spread what was given for a structure, or for all of it, over its leaves."""
-    if given is None or isinstance(found, Stacked | Rows | TensorSpec):
+    if given is None or isinstance(found, Stacked | Rows | TensorSpec) or found is UNKNOWN:
         return [given] * sum(1 for _ in leaves(found))
     if isinstance(found, Mapping):
         items = found.items()
@@ -52,7 +52,7 @@ def _for_leaves(given: Any, found: Any) -> list[Any]:
 
 def _padded_spec(spec: Any, shape: Any, first: int | None) -> Any:
     if not isinstance(spec, TensorSpec):
-        return None
+        return UNKNOWN
     return with_first(spec if shape is None else TensorSpec(_sizes(shape), spec.dtype), first)
 
 

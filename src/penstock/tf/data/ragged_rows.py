@@ -13,17 +13,17 @@ from penstock.tf.data.batched_rows import STACKED, Join, stacked
 from penstock.tf.dtypes import DType, as_dtype, int32, int64
 from penstock.tf.errors import UnimplementedError
 from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.specs import RaggedTensorSpec, TensorSpec
+from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, TensorSpec
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.tensor import Tensor
 
 
 def ragged(known: Any, row_splits_dtype: Any) -> Join:
     """Answer what makes batches of elements with these specs, by which it is decided what becomes ragged."""
-    if known is None or None in leaves(known):
+    if known is None or UNKNOWN in leaves(known):
         raise UnimplementedError(
-            "ragged_batch() needs the shapes of elements before they are made, and a function before it is not traced "
-            "to its end (see explain()): move what cannot be traced behind it, or use padded_batch()"
+            "ragged_batch() needs the shapes of elements before they are made, and they are not known: functions "
+            "before it have to be traced to their end (see explain()); padded_batch() needs no shapes"
         )
     dtype = as_dtype(row_splits_dtype)
     if dtype not in (int32, int64):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,11 +48,13 @@ def _where(condition: Any, x: Any = None, y: Any = None, name: str | None = None
 @_rule("reshape")
 def _reshape(tensor: Any, shape: Any, name: str | None = None) -> Any:
     spec, wanted = spec_given(tensor), given_sizes(shape)
-    if wanted is None or -1 not in wanted:
-        return TensorSpec(wanted, spec.dtype)
-    count, rest = spec.shape.num_elements(), TensorShape([size for size in wanted if size != -1]).num_elements()
-    open_size = None if count is None or not rest else count // rest
-    return TensorSpec([open_size if size == -1 else size for size in wanted], spec.dtype)
+    if wanted is None:
+        return TensorSpec(None, spec.dtype)
+    given = [size for size in wanted if size is not None and size != -1]
+    count, rest = spec.shape.num_elements(), math.prod(given)
+    # One size that is not given follows from the others.
+    open_size = count // rest if count is not None and rest and len(given) == len(wanted) - 1 else None
+    return TensorSpec([open_size if size is None or size == -1 else size for size in wanted], spec.dtype)
 
 
 @_rule("ensure_shape", "set_shape")
@@ -114,6 +117,8 @@ def _getitem(tensor: Any, index: Any) -> Any:
     if isinstance(tensor, Sizes) and isinstance(index, int | slice):
         part = tensor.sizes[index]
         return sizes_of(part, tensor.dtype) if isinstance(part, list) else number_of(part, tensor.dtype)
+    if tensor.shape.rank is None:
+        return tensor
     parts = list(index) if isinstance(index, tuple) else [index]
     sizes = tensor.shape.as_list()
     taken = sum(part is not None and part is not Ellipsis for part in parts)
@@ -141,11 +146,21 @@ def _sliced(size: int | None, part: slice) -> int | None:
     return len(range(size)[part])
 
 
+@_rule("matmul")
+def _matmul(a: Any, b: Any, **options: Any) -> Any:
+    left, right = spec_given(a), spec_given(b)
+    if options or left.shape.rank != 2 or right.shape.rank != 2:
+        return None
+    return TensorSpec([left.shape[0], right.shape[1]], left.dtype)
+
+
 @_rule("gather")
 def _gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, **options: Any) -> Any:
     if options.get("batch_dims"):
         return None
     spec = spec_given(params)
+    if spec.shape.rank is None:
+        return spec
     place = int(axis or 0) % len(spec.shape)
     return TensorSpec(spec.shape[:place] + spec_given(indices).shape + spec.shape[place + 1 :], spec.dtype)
 
@@ -153,6 +168,16 @@ def _gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any =
 @_rule("range")
 def _range(*args: Any, **options: Any) -> Any:
     return TensorSpec([None], OPERATIONS["range"](*map_structure(scalar, args), **options).dtype)
+
+
+@_rule("repeat")
+def _repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Any:
+    if axis is not None:
+        return None
+    spec = spec_given(input)
+    count, times = spec.shape.num_elements(), spec_given(repeats)
+    known = count is not None and times.shape.rank == 0 and times is not repeats
+    return TensorSpec([count * int(repeats) if known and count is not None else None], spec.dtype)
 
 
 @_rule("boolean_mask")

@@ -16,7 +16,7 @@ from penstock.tf.io.features import (
     VarLenFeature,
 )
 from penstock.tf.shape import TensorShape
-from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 Specs = dict[str, Any]
 
@@ -71,7 +71,7 @@ def _of_one(feature: Any) -> Any:
             return TensorSpec([None], feature.dtype)
         case RaggedFeature():
             return _partitioned(feature, [])
-    return None
+    return UNKNOWN
 
 
 def _of_many(feature: Any, outer: list[int | None], inner: list[None] | None = None) -> Any:
@@ -88,11 +88,11 @@ def _of_many(feature: Any, outer: list[int | None], inner: list[None] | None = N
             return SparseTensorSpec([None, *np.atleast_1d(feature.size).tolist()], feature.dtype)
         case RaggedFeature():
             return _partitioned(feature, [*outer, *between])
-    return None
+    return UNKNOWN
 
 
 def _partitioned(feature: RaggedFeature, outer: list[int | None]) -> Any:
     if any(isinstance(partition, RaggedFeature.UniformRowLength) for partition in feature.partitions):
-        return None  # which of the dimensions are ragged then depends on where they stand
+        return UNKNOWN  # which of the dimensions are ragged then depends on where they stand
     shape = [*outer, *[None] * (len(feature.partitions) + 1)]
     return RaggedTensorSpec(shape, feature.dtype, len(shape) - 1, feature.row_splits_dtype)

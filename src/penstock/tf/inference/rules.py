@@ -17,7 +17,7 @@ from penstock.tf.dtypes import as_dtype, string, uint8
 from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.inference import arrays
 from penstock.tf.inference.features import parsed, parsed_batch, parsed_sequence, parsed_sequences
-from penstock.tf.inference.sizes import spec_given
+from penstock.tf.inference.sizes import given_sizes, spec_given
 from penstock.tf.inference.trials import broadcast, elementwise, tried
 from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
@@ -39,9 +39,12 @@ def _turned(image: Any, *rest: Any, **options: Any) -> Any:
     return TensorSpec([*image.shape[:-3], None, None, *image.shape[-1:]], image.dtype)
 
 
-def _resized(images: Any, *args: Any, **options: Any) -> Any:
-    found = tried("image.resize", images, *args, **options)
-    return _turned(found) if options.get("preserve_aspect_ratio") and None in images.shape[-3:-1].as_list() else found
+def _resized(images: Any, size: Any, *args: Any, **options: Any) -> Any:
+    sizes = given_sizes(size) or [None, None]
+    found = tried("image.resize", images, [known or 1 for known in sizes], *args, **options)
+    if options.get("preserve_aspect_ratio"):
+        return _turned(found) if None in (*sizes, *images.shape[-3:-1]) else found
+    return TensorSpec([*found.shape[:-3], *sizes, *found.shape[-1:]], found.dtype)
 
 
 def _joined_strings(inputs: Any, *rest: Any, **options: Any) -> Any:
@@ -65,6 +68,14 @@ def _any_image(
     return TensorSpec(None, dtype) if expand_animations else _image(contents, channels, dtype)
 
 
+def _equal(name: str, *args: Any) -> Any:
+    """Answer one bool or many: shapes that do not go together are unequal, and are not refused."""
+    found, shapes = elementwise(name, *args), [spec_given(arg).shape for arg in args]
+    if all(shape.is_fully_defined() for shape in shapes) or [] in shapes or args[0] is args[1]:
+        return found
+    return TensorSpec(None, tf_bool) if any(shape.is_fully_defined() for shape in shapes) else None
+
+
 def _string(*args: Any, **options: Any) -> Any:
     return TensorSpec([], string)
 
@@ -72,7 +83,7 @@ def _string(*args: Any, **options: Any) -> Any:
 _ELEMENTWISE = (
     *("add", "subtract", "multiply", "truediv", "floordiv", "floormod", "maximum", "minimum", "pow"),
     *("squared_difference", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-    *("logical_and", "logical_or", "logical_xor", "and", "or", "xor", "operator.equal", "operator.not_equal"),
+    *("logical_and", "logical_or", "logical_xor", "and", "or", "xor"),
     *("clip_by_value", "strings.substr"),
 )
 
@@ -93,6 +104,7 @@ RULES: dict[str, Callable[..., Any]] = {
     **arrays.RULES,
     **{name: partial(elementwise, name) for name in _ELEMENTWISE},
     **{name: partial(tried, name) for name in _BY_SHAPES},
+    **{name: partial(_equal, name) for name in ("operator.equal", "operator.not_equal")},
     "io.parse_single_example": parsed,
     "io.parse_example": parsed_batch,
     "io.parse_single_sequence_example": parsed_sequence,

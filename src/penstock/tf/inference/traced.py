@@ -1,7 +1,7 @@
 """What is known of the results of a traced function before there are values: dtypes, and shapes as TensorFlow has them.
 
 Each call of a trace has specs for its tensors; a rule answers the spec of its result (see
-:mod:`penstock.tf.inference.rules`). None stands for a tensor of which it takes a value to tell: nothing is guessed.
+:mod:`penstock.tf.inference.rules`), or UNKNOWN.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.tf.inference.rules import RULES
 from penstock.tf.operation import OPERATIONS
-from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, spec_of
+from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, TensorSpec, spec_of
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 from penstock.tf.trace import Fork, Stretch, Trace
@@ -19,11 +19,11 @@ from penstock.tf.tracing import Call, Symbol
 
 
 def specs_of_results(trace: Trace, inputs: Any) -> Any:
-    """Answer the specs of what a function answers, of those of its arguments; None for each that is not known."""
+    """Answer the specs of what a function answers, of those of its arguments; UNKNOWN for each that is not known."""
     known = dict(zip((symbol.number for symbol in trace.inputs), map(_as_given, leaves(inputs)), strict=True))
     ways = list(_ways(trace.start, known))
     if not ways:
-        return map_structure(lambda _: None, trace.outputs)
+        return map_structure(lambda _: UNKNOWN, trace.outputs)
     return filled(trace.outputs, map(_common, zip(*ways, strict=True)))
 
 
@@ -48,11 +48,11 @@ def _ways(stretch: Stretch, known: dict[int, Any]) -> Iterable[list[Any]]:
 def _infer(call: Call, known: dict[int, Any]) -> None:
     numbers = [leaf.number for leaf in leaves((call.args, call.kwargs)) if isinstance(leaf, Symbol)]
     values = [known[number] for number in numbers]
-    result = None if any(value is None for value in values) else _result(call, values, known)
-    if result is None and not isinstance(call.result, Symbol):
-        result = map_structure(lambda _: None, call.result)
+    result = None if any(value is UNKNOWN for value in values) else _result(call, values, known)
+    if result is None:
+        result = map_structure(lambda _: UNKNOWN, call.result)
     call.keep(result, known)
-    if call.name == "set_shape" and result is not None:
+    if call.name == "set_shape" and result is not UNKNOWN:
         known[numbers[0]] = result
 
 
@@ -73,7 +73,7 @@ def _result(call: Call, values: list[Any], known: dict[int, Any]) -> Any:
 
 def _known(output: Any, known: dict[int, Any]) -> Any:
     found = known[output.number] if isinstance(output, Symbol) else output
-    if found is None or isinstance(found, SparseTensorSpec | RaggedTensorSpec):
+    if found is UNKNOWN or isinstance(found, SparseTensorSpec | RaggedTensorSpec):
         return found
     return TensorSpec(found.shape, found.dtype) if isinstance(found, TensorSpec) else spec_of(found)
 
@@ -84,7 +84,7 @@ def _common(specs: tuple[Any, ...]) -> Any:
     if all(spec == first for spec in specs):
         return first
     if any(not isinstance(spec, TensorSpec) or spec.dtype != first.dtype for spec in specs):
-        return None
+        return UNKNOWN
     if any(spec.shape.rank is None or spec.shape.rank != first.shape.rank for spec in specs):
         return TensorSpec(None, first.dtype)
     sizes = zip(*(spec.shape for spec in specs), strict=True)

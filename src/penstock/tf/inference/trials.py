@@ -30,6 +30,8 @@ def tried(name: str, *args: Any, **options: Any) -> Any:
         return OPERATIONS[name](*map_structure(lambda leaf: _ones(leaf, size), args), **options)
 
     if any(leaf.shape.rank is None for leaf in given):
+        if name.startswith(("reduce_", "strings.reduce_")):
+            return None
         return TensorSpec(None, OPERATIONS[name](*map_structure(scalar, args), **options).dtype)
     one, other = map(called, _TRIED)
     return TensorSpec([a if a == b else None for a, b in zip(one.shape, other.shape, strict=True)], one.dtype)
