@@ -55,8 +55,11 @@ class Stretch(NamedTuple):
 class Trace:
     """The operations of a function."""
 
-    def __init__(self, function: Callable[..., Any], inputs: Any) -> None:
-        """Trace a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor."""
+    def __init__(self, function: Callable[..., Any], inputs: Any, *, draws: bool = False) -> None:
+        """Trace a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor.
+
+        With ``draws``, one that draws random values is traced too, to see what it answers; it is not to be run then.
+        """
         self.function = function
         self.outputs: Any = None
         self.ways = 0
@@ -66,6 +69,7 @@ class Trace:
         recording = Recording(inputs)
         self.arguments, self.inputs = recording.arguments, recording.inputs
         self._given = inputs
+        self._draws = draws
         self._structure: str | None = None
         self._lock = threading.Lock()
         # What a condition is told that nothing is known of: most loops end on False, the others on True.
@@ -110,7 +114,7 @@ class Trace:
         ``before`` are the calls that another recording made up to the last answer, which this one has to make too.
         """
         self.ways += 1
-        recording = Recording(self._given, answers, usual=self._usual)
+        recording = Recording(self._given, answers, usual=self._usual, draws=self._draws)
         end = self._recorded(recording, answers)
         calls, questions = recording.calls, recording.questions
         if not _equal(before, calls[: len(before)]) or len(questions) < len(answers):

@@ -116,10 +116,13 @@ class Symbol(Operators):
 class Recording:
     """One run of a function on symbols: its operations, in order."""
 
-    def __init__(self, inputs: Any, answers: Sequence[bool] | None = None, *, usual: bool = False) -> None:
+    def __init__(
+        self, inputs: Any, answers: Sequence[bool] | None = None, *, usual: bool = False, draws: bool = False
+    ) -> None:
         """Get ready; ``inputs`` are the arguments of the function, with :data:`INPUT` for each tensor.
 
         ``answers`` is what conditions are told, in order, and ``usual`` what those behind them are. None refuses them.
+        ``draws`` is whether random values are symbols: enough to tell shapes, but not to be run.
         """
         self.calls: list[Call] = []
         self.count = 0
@@ -129,6 +132,7 @@ class Recording:
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
         self._answers = answers
         self._usual = usual
+        self._draws = draws
         self._answered: dict[int, bool] = {}
 
     def run(self, function: Callable[..., Any]) -> Any:
@@ -171,13 +175,14 @@ class Recording:
         """Write a call down; or make it, where no argument is a symbol."""
         if self.refused is not None:
             raise self.refused
-        if "random" in name:
+        drawn = "random" in name
+        if drawn and not self._draws:
             raise self.refuse(f"random values (tf.{name})")
         if name in _PYTHON:
             raise self.refuse(f"a Python function (tf.{name})")
         given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         symbolic = frozenset(place for place, arg in given if any(isinstance(leaf, Symbol) for leaf in leaves(arg)))
-        if not symbolic:
+        if not symbolic and not drawn:
             # What it calls in turn is not recorded either.
             token = recorder.set(None)
             try:

@@ -77,3 +77,17 @@ def test_a_function_that_is_not_traced_is_told_by_an_element():
 def test_sizes_that_are_values_of_an_operation_without_a_rule_leave_the_rank_open():
     spec = tf.data.Dataset.range(1, 4).map(lambda number: tf.one_hot(0, tf.cast(number, tf.int32))).element_spec
     assert spec == tf.TensorSpec(None, tf.float32)
+
+
+def test_a_function_that_draws_random_values_is_looked_through_and_draws_none():
+    def noisy(number: Any) -> Any:
+        return tf.random.uniform([2, 3]) + tf.cast(number, tf.float32), tf.random.shuffle(tf.range(number))
+
+    def drawn(*, asked: bool) -> list[Any]:
+        tf.random.set_seed(7)
+        elements = tf.data.Dataset.range(3).map(noisy)
+        if asked:
+            assert elements.element_spec == (tf.TensorSpec([2, 3], tf.float32), tf.TensorSpec([None], tf.int64))
+        return [noise.numpy().tolist() for noise, _ in elements]
+
+    assert drawn(asked=True) == drawn(asked=False)

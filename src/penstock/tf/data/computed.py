@@ -60,14 +60,22 @@ class Computation:
             return ELEMENTS.batch([self.row(row) for row in rows])
 
 
-def trace_of(function: Callable[..., Any], structure: Any) -> Trace:
+def trace_of(function: Callable[..., Any], structure: Any, *, draws: bool = False) -> Trace:
     """Trace a function of elements; whatever it raises on symbols makes it :class:`Untraceable`."""
     try:
-        return Trace(lambda *arguments: as_answer(function(*arguments)), arguments_of(structure))
+        return Trace(lambda *arguments: as_answer(function(*arguments)), arguments_of(structure), draws=draws)
     except Untraceable:
         raise
     except Exception as error:
         raise Untraceable(f"{type(error).__name__}: {error}") from error
+
+
+def spec_behind(function: Callable[..., Any], known: Any) -> Any:
+    """Answer what a trace tells of a function's answers that is called for each element; None: nothing."""
+    try:
+        return None if known is None else specs_of_results(trace_of(function, inputs_like(known), draws=True), known)
+    except Untraceable:
+        return None
 
 
 def inputs_like(structure: Any) -> Any:

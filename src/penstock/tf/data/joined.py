@@ -8,16 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.tf.convert import as_array
-from penstock.tf.data.computed import inputs_like, trace_of
+from penstock.tf.data.computed import spec_behind
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
 from penstock.tf.data.origins import ELEMENTS, Origin
-from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.specs import without_first
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import Untraceable
 
 if TYPE_CHECKING:
     from penstock.tf.data.dataset import Dataset
@@ -45,11 +43,7 @@ class Mapped(Node):
 
     def spec(self) -> Any:
         """Answer what a trace of the function tells, where it can be traced."""
-        known = self._before.spec()
-        try:
-            return None if known is None else specs_of_results(trace_of(self._function, inputs_like(known)), known)
-        except Untraceable:
-            return None
+        return spec_behind(self._function, self._before.spec())
 
     def _call(self, element: Any) -> Any:
         return as_answer(self._function(*arguments_of(element)))

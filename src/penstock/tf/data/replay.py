@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.tf.batched import run_calls
-from penstock.tf.data.computed import Computation, blocks, elements_of
+from penstock.tf.data.computed import Computation, blocks, elements_of, spec_behind
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS
@@ -127,6 +127,10 @@ class Replayed(Node):
     def sample(self) -> Any:
         """Call the function once."""
         return self._call(self._computation.row(self._before.sample()))
+
+    def spec(self) -> Any:
+        """Answer what a trace of the function tells, where it can be traced but for random values."""
+        return spec_behind(self._function, self._computation.spec(self._before.spec()))
 
     def _prepared(self, rows: Iterator[Any]) -> Iterator[Any]:
         """Give elements, each with the results of its beginning; where a block of them fails, its rows; and errors."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.dtypes import as_dtype, string, uint8
+from penstock.tf.dtypes import as_dtype, float32, string, uint8
 from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.inference import arrays
 from penstock.tf.inference.features import parsed, parsed_batch, parsed_sequence, parsed_sequences
@@ -76,6 +76,14 @@ def _equal(name: str, *args: Any) -> Any:
     return TensorSpec(None, tf_bool) if any(shape.is_fully_defined() for shape in shapes) else None
 
 
+def _drawn(shape: Any, *args: Any, dtype: Any = float32, **options: Any) -> Any:
+    return TensorSpec(given_sizes(shape), args[2] if len(args) > 2 else dtype)
+
+
+def _alike(value: Any, *args: Any, **options: Any) -> Any:
+    return value
+
+
 def _string(*args: Any, **options: Any) -> Any:
     return TensorSpec([], string)
 
@@ -124,6 +132,10 @@ RULES: dict[str, Callable[..., Any]] = {
     "image.pad_to_bounding_box": _box,
     "image.rot90": _turned,
     "image.resize": _resized,
+    **dict.fromkeys(("random.uniform", "random.normal"), _drawn),
+    **dict.fromkeys(("random.shuffle", "image.random_brightness", "image.random_contrast"), _alike),
+    **dict.fromkeys(("image.random_flip_left_right", "image.random_flip_up_down"), _alike),
+    "image.random_crop": lambda value, size, *rest, **options: TensorSpec(given_sizes(size), value.dtype),
     "strings.join": _joined_strings,
     "strings.split": _split_strings,
     "strings.bytes_split": _split_strings,

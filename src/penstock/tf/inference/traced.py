@@ -60,7 +60,7 @@ def _result(call: Call, values: list[Any], known: dict[int, Any]) -> Any:
     if any(isinstance(value, RaggedTensorSpec | SparseTensorSpec) for value in values) and "sparse" not in call.name:
         return None
     # What follows from shapes alone, tf.size(x) say, is a constant, and so is what is computed of it.
-    constant = all(isinstance(value, Tensor) for value in values)
+    constant = "random" not in call.name and all(isinstance(value, Tensor) for value in values)
     rule = OPERATIONS[call.name] if constant else RULES.get(call.name)
     if rule is None:
         return None
