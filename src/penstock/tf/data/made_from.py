@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -91,6 +92,7 @@ class _StepParts(Parts):
         yield from self._of_all(array.ravel().tolist())
 
     def _note_file(self, name: str) -> None:
-        if os.path.isfile(name):
-            identity = identify(*locate(name))
-            self.files[name] = "" if identity is None else identity.name
+        if name not in self.files and os.path.isfile(name):
+            with suppress(OSError):  # one that may not be read is not what elements are made from
+                identity = identify(*locate(name))
+                self.files[name] = "" if identity is None else identity.name
