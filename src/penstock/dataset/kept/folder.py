@@ -6,7 +6,6 @@ folder of another name, which is renamed when the last block is in it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -90,9 +89,11 @@ class KeptBlocksWriter:
         _remove_abandoned(folder)
         self._unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         self._file: BinaryIO = open(self._unfinished / "blocks", "wb")  # noqa: SIM115
-        # Held as long as this process lives: what nobody holds was abandoned. Some network file systems have no locks;
-        # there nothing is removed.
-        with suppress(OSError):
+        # Held as long as this process lives: what nobody holds was abandoned. Windows has no such locks, nor have some
+        # network file systems; there nothing is removed.
+        with suppress(OSError, ImportError):
+            import fcntl
+
             fcntl.flock(self._file, fcntl.LOCK_EX)
         self._entries: list[Kept] = []
 
@@ -132,8 +133,10 @@ class KeptBlocksWriter:
 def _remove_abandoned(folder: Path) -> None:
     for unfinished in folder.parent.glob(f".{folder.name}.*"):
         try:
+            import fcntl
+
             with open(unfinished / "blocks", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(unfinished, ignore_errors=True)
-        except OSError:  # somebody is at work, or has just finished
+        except (OSError, ImportError):  # somebody is at work, or has just finished
             continue
