@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from penstock.errors import MalformedExampleError
 from penstock.schema.dtype import numpy_dtype
-from penstock.schema.inference.wire import BYTES, VARINT, read_fields
+from penstock.schema.inference.wire import BYTES, VARINT, read_fields, write_field, write_varint
 
 # NumPy 1 knows no more.
 MAX_RANK = 32
@@ -71,13 +71,13 @@ def serialize_tensor(array: ArrayLike) -> bytes:
     if name not in _BY_NAME:
         raise TypeError(f"a TensorProto holds no {name}: one of {', '.join(sorted(_BY_NAME))}")
     # A dimension of 0 is an empty message, for zeros are not written.
-    sizes = (b"\x08" + _varint(size) if size else b"" for size in values.shape)
-    shape = b"".join(_field(2, size) for size in sizes)
-    head = b"\x08" + _varint(_BY_NAME[name].number) + _field(_SHAPE, shape)
+    sizes = (b"\x08" + write_varint(size) if size else b"" for size in values.shape)
+    shape = b"".join(write_field(2, size) for size in sizes)
+    head = b"\x08" + write_varint(_BY_NAME[name].number) + write_field(_SHAPE, shape)
     if name == "bytes":
-        return head + b"".join(_field(_STRINGS, _encoded(value)) for value in values.ravel().tolist())
+        return head + b"".join(write_field(_STRINGS, _encoded(value)) for value in values.ravel().tolist())
     content = values.astype(_little_endian(values.dtype), copy=False).tobytes()
-    return head + _field(_CONTENT, content) if content else head
+    return head + write_field(_CONTENT, content) if content else head
 
 
 def parse_tensor(
@@ -135,7 +135,7 @@ def _read(data: memoryview) -> _Message:
             if number == _DTYPE:
                 message.dtype = value & 0xFFFF_FFFF
             elif number in _VARINT_LISTS:
-                message.lists[number] += _varint(value)
+                message.lists[number] += write_varint(value)
         elif number in _FIXED_LISTS:
             size = _FIXED_LISTS[number]
             if wire == BYTES and len(value) % size:
@@ -248,19 +248,6 @@ def _varints(data: memoryview | bytearray) -> NDArray[np.uint64]:
         part = (raw[starts[longer] + place] & 0x7F).astype(np.uint64)
         numbers[longer] |= part << np.uint64(7 * place)
     return numbers
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _field(number: int, value: bytes) -> bytes:
-    return bytes([number << 3 | BYTES]) + _varint(len(value)) + value
 
 
 def _encoded(value: object) -> bytes:

@@ -100,3 +100,18 @@ def _varint(data: memoryview, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return number & 0xFFFF_FFFF_FFFF_FFFF, position + place + 1
     raise MalformedExampleError("a variable-length integer has no end")
+
+
+def write_field(number: int, content: bytes) -> bytes:
+    """Encode a field that holds bytes."""
+    return write_varint(number << 3 | BYTES) + write_varint(len(content)) + content
+
+
+def write_varint(number: int) -> bytes:
+    """Encode a variable-length integer."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)

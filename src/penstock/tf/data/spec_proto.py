@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from penstock.errors import MalformedExampleError
-from penstock.schema.inference.wire import BYTES, VARINT, read_fields
+from penstock.schema.inference.wire import BYTES, VARINT, read_fields, write_field, write_varint
 from penstock.tf.dtypes import as_dtype
 from penstock.tf.errors import DataLossError, UnimplementedError
 from penstock.tf.shape import TensorShape
@@ -32,14 +32,14 @@ class Metadata(NamedTuple):
 def encode_spec(spec: Any) -> bytes:
     """Write the specs of elements."""
     if isinstance(spec, TensorSpec):
-        return _field(_TENSOR, _shape(spec.shape) + _number(3, spec.dtype.as_datatype_enum))
+        return write_field(_TENSOR, _shape(spec.shape) + _number(3, spec.dtype.as_datatype_enum))
     if isinstance(spec, dict):
         if not all(isinstance(key, str) for key in spec):
             raise UnimplementedError("Dataset.save keeps dicts whose keys are strings")
-        entries = (_field(1, key.encode()) + _field(2, encode_spec(item)) for key, item in spec.items())
-        return _field(_DICT, b"".join(_field(1, entry) for entry in entries))
+        entries = (write_field(1, key.encode()) + write_field(2, encode_spec(item)) for key, item in spec.items())
+        return write_field(_DICT, b"".join(write_field(1, entry) for entry in entries))
     if isinstance(spec, tuple) and not hasattr(spec, "_fields"):
-        return _field(_TUPLE, b"".join(_field(1, encode_spec(item)) for item in spec))
+        return write_field(_TUPLE, b"".join(write_field(1, encode_spec(item)) for item in spec))
     raise UnimplementedError(f"Dataset.save keeps tensors, in tuples and dicts, and not {type(spec).__name__}")
 
 
@@ -51,13 +51,13 @@ def decode_spec(data: bytes) -> Any:
 
 def encode_metadata(metadata: Metadata, dtypes: list[int], microseconds: int) -> bytes:
     """Write which folder holds the elements."""
-    kinds = b"".join(map(_varint, dtypes))
+    kinds = b"".join(map(write_varint, dtypes))
     return b"".join(
         [
-            _field(2, metadata.run.encode()),
+            write_field(2, metadata.run.encode()),
             _number(3, microseconds),
             _number(4, _VERSION),
-            _field(5, kinds),
+            write_field(5, kinds),
             _number(6, metadata.elements),
             _number(1000, 1),  # complete
         ]
@@ -135,23 +135,10 @@ def _read_shape(data: memoryview) -> TensorShape:
 
 def _shape(shape: TensorShape) -> bytes:
     if shape.rank is None:
-        return _field(2, _number(3, 1))
+        return write_field(2, _number(3, 1))
     sizes = (_number(1, _UNKNOWN_SIZE if size is None else size) for size in shape.as_list())
-    return _field(2, b"".join(_field(2, size) for size in sizes))
-
-
-def _field(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return write_field(2, b"".join(write_field(2, size) for size in sizes))
 
 
 def _number(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value) if value else b""
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return write_varint(number << 3) + write_varint(value) if value else b""
