@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_whole_data_set_is_ok(folder: Path, name: str):
     result = CliRunner().invoke(main, ["verify", str(folder / name)])
     assert result.exit_code == 0
-    assert "99 records" in result.output
+    assert "ok: 3 files and 1 manifest, 99 records" in result.output
 
 
 @pytest.mark.parametrize("name", ["", "train.penstock.json"])

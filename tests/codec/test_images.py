@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,3 +171,10 @@ def test_without_pillow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ps.MissingExtraError, match=r"penstock\[image\]"):
         decode_image(png(1, 1, b"a"), dtype="uint8", shape=ANY)
+
+
+@pytest.mark.parametrize("name", ["a.jpg", Path("a.jpg")])
+def test_the_name_of_a_file_is_no_image(name: str | Path):
+    schema = ps.Schema({"image": ps.Feature("uint8", (None, None, 3), encoding="jpeg")})
+    with pytest.raises(ps.SchemaError, match=r"bytes of a jpeg file, found \w+; .* Path\(name\)\.read_bytes\(\)"):
+        ps.Encoder(schema).encode([{"image": name}])

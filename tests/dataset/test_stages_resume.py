@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,3 +119,33 @@ def test_an_error_in_a_function_leaves_a_state_in_front_of_it(shards: Callable[[
 
 def fails_at_nine(row: dict[str, Any]) -> dict[str, Any]:
     return {"id": row["id"], "inverse": 1 // int(row["id"] - 9)}
+
+
+PROGRAM = """
+import json, multiprocessing, sys
+import penstock as ps
+
+def doubled(row):
+    return {"x": 2 * row["x"]}
+
+def begin(path):
+    it = iter(ps.Dataset(path).map(doubled))
+    next(it)
+    return it.state_dict()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        state = pool.apply(begin, sys.argv[1:])
+    it = iter(ps.Dataset(sys.argv[1]).map(doubled))
+    it.load_state_dict(state)
+    print([int(row["x"]) for row in it])
+"""
+
+
+def test_a_script_resumes_what_a_process_that_it_spawned_has_begun(tmp_path: Path):
+    ps.write(tmp_path / "train", {"x": np.arange(4)})
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    arguments = [sys.executable, str(program), str(tmp_path / "train")]
+    result = subprocess.run(arguments, capture_output=True, text=True, timeout=60)
+    assert result.stdout == "[2, 4, 6]\n", result.stderr

@@ -96,7 +96,7 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
         total = sum(report.records for report in reports)
         write_json({"files": [report.as_json() for report in reports], "records": total, "problems": len(problems)})
     else:
-        _print(reports, problems, seconds)
+        _print(reports, problems, seconds, len(manifests))
     click.get_current_context().exit(1 if problems else 0)
 
 
@@ -146,11 +146,12 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
     )
 
 
-def _print(reports: list[Report], problems: list[Problem], seconds: float) -> None:
+def _print(reports: list[Report], problems: list[Problem], seconds: float, manifests: int) -> None:
     console = open_console()
+    files = plural(len(reports) - manifests, "file") + (f" and {plural(manifests, 'manifest')}" if manifests else "")
     records = plural(sum(report.records for report in reports), "record")
     size = size_text(sum(report.bytes for report in reports))
-    read = f"{plural(len(reports), 'file')}, {records}, {size} in {seconds:.1f} s"
+    read = f"{files}, {records}, {size} in {seconds:.1f} s"
     if not problems:
         console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches{_no_examples(reports)}"))
         return

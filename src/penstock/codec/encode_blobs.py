@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -62,8 +63,9 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
         if not data.startswith(_SIGNATURES.get(feature.encoding, b"")):
             raise RowFault(0, f"expected the bytes of a {feature.encoding} file, found others")
         return data
-    if isinstance(value, str) and feature.encoding != "tensor":
-        raise RowFault(0, f"expected an image, as an array or as the bytes of a {feature.encoding} file, found str")
+    if isinstance(value, str | os.PathLike) and feature.encoding != "tensor":
+        found = f"found {type(value).__name__}; the bytes of a file are Path(name).read_bytes()"
+        raise RowFault(0, f"expected an image, as an array or as the bytes of a {feature.encoding} file, {found}")
     text = feature.dtype in TEXT
     array = np.asarray(value, object) if text else as_array(value)
     if type(value) is float or isinstance(value, list | tuple):

@@ -24,16 +24,24 @@ def summary(pipeline: Pipeline) -> str:
 
 
 def _steps(described: list[Any]) -> str:
-    shown, batch = [], ""
-    for what, *details in described:
+    shown = []
+    for what, *details in _as_called(described):
         if what == "picked":
             what, details = "select", details[:1]  # how many; the rest is for states alone
         arguments = ", ".join(_argument(detail) for detail in details if detail is not None and detail is not False)
-        if what == "batch" and any(step[0] == "pack" for step in described):
-            batch = f"batch({arguments})"  # rows are read as batches, which is no business of who looks
-        else:
-            shown.append(batch if what == "pack" else f"{what}({arguments})")
+        shown.append(f"{what}({arguments})")
     return ", ".join(shown)
+
+
+def _as_called(described: list[Any]) -> list[Any]:
+    """Put the steps into the order of the calls: rows are read as batches, so that what maps rows is told behind."""
+    names = [what for what, *_ in described]
+    if "pack" not in names:
+        return described
+    batch, pack = names.index("batch"), names.index("pack")
+    on_rows = [step for step in described[batch:pack] if step[0] == "map"]
+    on_batches = [step for step in described[batch:pack] if step[0] != "map"]  # the batch itself is the first of them
+    return [*described[:batch], *on_rows, *on_batches, *described[pack + 1 :]]
 
 
 def _argument(detail: Any) -> str:

@@ -74,7 +74,9 @@ def name_of(fn: Callable[..., Any]) -> str:
     if isinstance(fn, partial):
         return name_of(fn.func)
     named = fn if hasattr(fn, "__qualname__") else type(fn)
-    return f"{named.__module__}.{named.__qualname__}"
+    # A process that multiprocessing started has the script under a name of its own, though it is the same script.
+    module = "__main__" if named.__module__ == "__mp_main__" else named.__module__
+    return f"{module}.{named.__qualname__}"
 
 
 @dataclass(frozen=True)
