@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import penstock as ps
 from numbered import SCHEMA, write_shards
+from penstock.compression.members import GzipEncoder
 
 COUNTS = (6, 5)
 
@@ -59,6 +61,54 @@ def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind):
     assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
     assert dict(it.meter.skipped) == {kind: 1}
     assert [(error.path, error.record) for error in seen] == [(files[1], 2)]
+
+
+def write_compressed(path: Path, kind: str, rows: int) -> None:
+    """Write numbered rows that do not compress: some of each member, or of the one stream, can be saved."""
+    noise = np.random.default_rng(7).bytes(rows * 40)
+    records = [{"id": n, "items": [], "text": noise[40 * n : 40 * n + 40].hex()} for n in range(rows)]
+    with ps.RecordWriter(path, compression="GZIP" if kind == "members" else "") as writer:
+        for record in ps.Encoder(SCHEMA).encode(records):
+            writer.write(record)
+            if kind == "members" and writer.count % 50 == 0:
+                writer.flush()
+    if kind == "stream":
+        path.write_bytes(gzip.compress(path.read_bytes()))
+
+
+@pytest.mark.filterwarnings("ignore:.* records were passed over")
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("kind", ["members", "stream"])
+def test_a_damaged_gzip_file_gives_every_record_outside_the_damage(tmp_path, kind, shuffle):
+    path = tmp_path / "data.tfrecord.gz"
+    write_compressed(path, kind, 400)
+    flip(str(path), path.stat().st_size // 2 + 999)
+    reader = ps.RecordReader(path, on_error="skip")
+    saved = ps.Decoder(SCHEMA).decode(list(reader))["id"].tolist()
+    assert reader.damage
+    assert 100 < len(saved) < 400
+    ds = ps.Dataset(path, schema=SCHEMA, on_error="skip")
+    found = ids(ds.shuffle(3, window=None if kind == "members" else 50) if shuffle else ds)
+    assert sorted(found) == saved
+    assert (found == saved) is not shuffle
+
+
+@pytest.mark.parametrize("kind", ["members", "stream"])
+def test_a_bad_payload_in_a_sound_gzip_file_is_the_only_record_lost(tmp_path, kind):
+    plain, path = tmp_path / "plain.tfrecord", tmp_path / "data.tfrecord.gz"
+    write_compressed(plain, "plain", 20)
+    frame, _ = frames(str(plain))[7]
+    flip(str(plain), frame + 14)
+    data = plain.read_bytes()
+    members = GzipEncoder(2)
+    assert not members.encode(data, 20)
+    path.write_bytes(gzip.compress(data) if kind == "stream" else b"".join(members.finish()))
+    ds = ps.Dataset(path, schema=SCHEMA, on_error="skip")
+    with pytest.warns(UserWarning, match="1 records were passed over: 1 data-crc"):
+        assert ids(ds) == [n for n in range(20) if n != 7]
+    assert ds[8]["id"] == 8
+    with pytest.raises(ps.ChecksumError, match="record 7"):
+        ds[7]
 
 
 def test_records_that_do_not_fit_the_schema_are_passed_over(files, tmp_path):
@@ -154,3 +204,10 @@ def test_damaged_files_without_a_schema_are_inferred_from_what_is_whole(tmp_path
     path.write_bytes(data)
     with pytest.warns(UserWarning, match="1 records were passed over"):
         assert [row["a"] for row in ps.Dataset(path, on_error="skip")] == [1, 2]
+
+
+def test_one_row_of_a_stream_is_read_wherever_it_stands(tmp_path):
+    path = tmp_path / "data.tfrecord.gz"
+    write_compressed(path, "stream", 20_000)  # more than is inflated at once
+    ds = ps.Dataset(path, schema=SCHEMA)
+    assert [ds[number]["id"] for number in (15_000, 3, 19_999)] == [15_000, 3, 19_999]

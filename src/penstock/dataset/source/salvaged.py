@@ -23,6 +23,7 @@ class SalvagedIndex:
     damage: tuple[CorruptDataError, ...]
     _starts: Uint64s
     _lengths: Uint64s
+    _numbers: Ints
 
     members = None
 
@@ -44,22 +45,39 @@ class SalvagedIndex:
         """Where all records are, for native readers."""
         return self._starts, self._lengths
 
+    def numbers(self, rows: Ints) -> Ints:
+        """The numbers that these records have in the file, where those that are damaged count, too."""
+        return self._numbers[rows]
 
-def salvage_index(path: str, compression: str, max_record_bytes: int) -> SalvagedIndex:
-    """Walk a damaged file for what is left of it; payloads are checked when they are read."""
+    def row_of(self, number: int) -> int | None:
+        """Which of the records that are left has a number in the file."""
+        row = int(np.searchsorted(self._numbers, number))
+        return row if row < len(self._numbers) and self._numbers[row] == number else None
+
+
+def salvage_index(path: str, compression: str, max_record_bytes: int, *, verify: bool) -> SalvagedIndex:
+    """Walk a damaged file for what is left of it.
+
+    The payloads of a plain file are checked when they are read. A compressed one is read from its start each time, and
+    has to have the same records left then: they are checked now, where they will be.
+    """
     store, name = locate(path)
+    kind = compression_of(store, name, compression)
     reader = RecordReader(
-        path, compression=compression, verify=False, on_error="skip", max_record_bytes=max_record_bytes
+        path,
+        compression=compression,
+        verify=verify and bool(kind),
+        on_error="skip",
+        max_record_bytes=max_record_bytes,
     )
     starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+    numbers = [np.zeros(0, np.int64)]
     for chunk in reader.chunks():
         spans = chunk.spans
         # The payload's place in the buffer and in the file differ by the same number for a whole chunk.
         starts.append(spans[:, 0] - spans[0, 0] + np.uint64(chunk.frame_offset(0)))
         lengths.append(spans[:, 1].copy())
+        numbers.append(np.arange(chunk.first_record, chunk.first_record + len(chunk)))
     return SalvagedIndex(
-        compression_of(store, name, compression),
-        tuple(reader.damage),
-        np.concatenate(starts),
-        np.concatenate(lengths),
+        kind, tuple(reader.damage), np.concatenate(starts), np.concatenate(lengths), np.concatenate(numbers)
     )

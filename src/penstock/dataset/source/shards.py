@@ -141,7 +141,7 @@ class Shards:
         except CorruptDataError:
             if not reading.salvage:
                 raise
-            return salvage_index(path, reading.compression, reading.max_record_bytes)
+            return salvage_index(path, reading.compression, reading.max_record_bytes, verify=reading.verify)
 
 
 def check_lengths(path: str, index: ShardIndex, limit: int) -> None:

@@ -18,6 +18,7 @@ from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
 from penstock.dataset.source.rows import Rows, open_rows
+from penstock.dataset.source.salvaged import SalvagedIndex
 from penstock.dataset.source.shards import Shards
 from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.schema import Schema
@@ -211,6 +212,7 @@ class RowFetcher:
         if error.path is None or error.record is None or error.path not in self._shards.paths:
             return rows[:0]
         shard = self._shards.paths.index(error.path)
-        first = int(self._shards.starts[shard]) + error.record
-        bad: Ints = rows[rows == first]
+        index = self._shards.indexes[shard]
+        row = index.row_of(error.record) if isinstance(index, SalvagedIndex) else error.record
+        bad: Ints = rows[:0] if row is None else rows[rows == int(self._shards.starts[shard]) + row]
         return bad
