@@ -49,16 +49,17 @@ def infer_from(readers: Sequence[RecordReader], *, records: int | None, on_error
     inference = Inference()
     errors: list[CorruptDataError | MalformedExampleError] = []
     complete, left = step == 1, records
+    files: list[str] = []
     for number, reader in enumerate(chosen):
         share = None if left is None else left // (len(chosen) - number)
+        before = inference.records
         taken, ended = _take(inference, reader, share, errors if on_error == "skip" else None)
         complete = complete and ended
+        files += [reader.path] if inference.records > before else []
         left = None if left is None else left - taken
     if errors and not inference.records:
         raise errors[0]
-    return inference.conclude(
-        complete=complete, files=tuple(reader.path for reader in chosen), passed_over=tuple(errors)
-    )
+    return inference.conclude(complete=complete, files=tuple(files), passed_over=tuple(errors))
 
 
 def _take(

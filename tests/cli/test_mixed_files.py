@@ -66,7 +66,14 @@ def test_examples_before_the_damage_are_shown(penstock, write, folder: Path):
 def test_statistics_leave_out_what_cannot_be_read(penstock, mixed):
     result = penstock("stats", mixed)
     assert result.exit_code == 1
-    assert result.stdout.startswith("10 records in 6 files")
+    assert "6 records in 2 files" in result.stdout
+
+
+def test_files_that_have_little_in_common_are_summed_up_apart(penstock, mixed):
+    shown = penstock("stats", mixed).stdout
+    titles = [line for line in shown.splitlines() if line.startswith("mixed/")]
+    assert titles == ["mixed/clips.tfrecord", "mixed/images-00000-of-00002.tfrecord and 1 more file"]
+    assert shown.index("4 records in 1 file") < shown.index("6 records in 2 files")
 
 
 @pytest.mark.parametrize("name", ["data/train", "data/train.penstock.json"])

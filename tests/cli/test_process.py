@@ -52,8 +52,10 @@ def test_what_is_not_understood_has_status_2(arguments: list[str]):
 
 def test_help_has_examples_and_the_exit_status():
     assert b"Exit status" in run("--help").stdout
-    for command in ("schema", "head", "stats", "count", "verify", "cat"):
-        assert f"penstock {command} ".encode() in run(command, "--help").stdout.partition(b"Examples:")[2]
+    for command in ("schema", "head", "stats", "count", "verify", "repair", "convert", "cat", "index"):
+        shown = run(command, "--help").stdout.decode()
+        assert f"penstock {command} " in shown.partition("Examples:")[2]
+        assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import penstock as ps
@@ -49,6 +50,19 @@ def test_a_table_has_images_as_they_are_stored(images: ps.Dataset):
     assert table["note"].to_pylist() == ["even", None] * 5
     assert table["tokens"].to_pylist() == [list(range(i % 3)) for i in range(10)]
     assert all(image.startswith(b"\xff\xd8\xff") for image in table["image"].to_pylist())
+
+
+def test_a_table_has_text_that_arrow_can_compare(images: ps.Dataset):
+    table = images.to_arrow()
+    assert table.filter(pc.equal(table["note"], "even"))["label"].to_pylist() == [0, 2, 4, 6, 8]
+    assert table.sort_by("note")["label"].to_pylist()[:5] == [0, 2, 4, 6, 8]
+    assert images.take(0).to_arrow().schema.names == table.schema.names
+
+
+def test_lists_of_text_have_the_types_that_pandas_takes(tmp_path: Path):
+    ps.write(tmp_path / "tags", {"tags": [["a", "b"], []], "pair": np.array([["x", "y"], ["z", "w"]])})
+    schema = ps.Dataset(tmp_path / "tags").to_arrow().schema
+    assert schema.types == [pa.large_list(pa.large_string()), pa.list_(pa.large_string(), 2)]
 
 
 def test_whoever_takes_arrow_takes_a_data_set(images: ps.Dataset):

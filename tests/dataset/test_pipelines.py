@@ -226,5 +226,5 @@ def test_another_number_of_ranks_is_refused_where_nobody_knows_what_was_seen(cha
 
 def test_an_exact_shuffle_of_a_stream_is_refused_with_the_way_out(shards):
     ds = ps.Dataset(shards("stream"), schema=SCHEMA).shuffle(1)
-    with pytest.raises(ps.NotSeekableError, match=r"window=10_000.*penstock cat"):
+    with pytest.raises(ps.NotSeekableError, match=r"window=10_000.*penstock convert"):
         next(iter(ds))

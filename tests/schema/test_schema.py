@@ -91,6 +91,18 @@ def test_union_lets_the_right_side_win() -> None:
     assert moved.context["rgb"] == Feature("bytes")
 
 
+def test_a_plain_mapping_says_what_features_are_where_they_stand() -> None:
+    known = Schema({"emb": bytes, "label": int}) | {"emb": Feature("float32", (16,), encoding="raw"), "name": str}
+    assert list(known.items()) == [
+        ("emb", Feature("float32", (16,), encoding="raw")),
+        ("label", Feature("int64")),
+        ("name", Feature("str")),
+    ]
+    assert (FRAMES | {"rgb": bytes}).sequence["rgb"] == Feature("bytes")
+    with pytest.raises(TypeError):
+        known | ["name"]  # type: ignore[operator]
+
+
 def test_equality_minds_features_and_sections_but_not_order() -> None:
     assert Schema({"a": int, "b": str}) == Schema({"b": str, "a": int})
     assert hash(Schema({"a": int, "b": str})) == hash(Schema({"b": str, "a": int}))

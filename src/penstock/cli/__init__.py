@@ -49,7 +49,20 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_EXAMPLES = """\b
+Examples:
+  penstock schema data/                     what is in these files?
+  penstock head train.tfrecord              the first examples, pictures too
+  penstock count 'data/train-*.tfrecord'    how many records?
+  penstock verify s3://bucket/train/        are they whole?
+  penstock repair bad.tfrecord -o new.tfrecord
+  penstock convert data/ -o train.parquet
+"""
+
+
+@click.group(
+    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="penstock")
 def main() -> None:
     """Look into TFRecord files, check, mend and convert them, without TensorFlow.
@@ -58,5 +71,6 @@ def main() -> None:
     manifest, a URL (s3://, gs://, https:// ...) or - for standard input. Compression is told by content.
 
     \b
-    Exit status: 0 all is well, 1 a file is damaged or missing, 2 the command was not understood.
+    Exit status: 0 all is well, 1 a file is damaged, missing or unreadable,
+    2 the command was not understood.
     """

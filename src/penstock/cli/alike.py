@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from penstock.beside import data_set_of, find_beside, load_schema
+from penstock.cli.output import plural, printable
 from penstock.errors import PenstockError
 from penstock.reader import RecordReader
 from penstock.schema import Schema
@@ -35,6 +36,12 @@ def group_alike(readers: Sequence[RecordReader]) -> list[list[RecordReader]]:
         else:
             groups.append((keys, shards))
     return [group for _, group in groups]
+
+
+def title_of(group: Sequence[RecordReader]) -> str:
+    """Name a group by its first file."""
+    more = f" and {plural(len(group) - 1, 'more file')}" if len(group) > 1 else ""
+    return f"{printable(group[0].path)}{more}"
 
 
 def _are_alike(one: Keys | None, other: Keys | None) -> bool:

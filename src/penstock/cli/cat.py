@@ -22,9 +22,9 @@ from penstock.writer import RecordWriter
 _EXAMPLES = """\b
 Examples:
   penstock cat train.tfrecord --limit 5
-  penstock cat train.tfrecord --skip 812 --limit 1 --format raw | protoc --decode_raw
+  penstock cat train.tfrecord -n 1 --format raw | protoc --decode_raw
   penstock cat train.tfrecord.gz --format tfrecord | penstock count -
-  penstock cat damaged.tfrecord --skip-damaged --format tfrecord > saved.tfrecord
+  penstock cat bad.tfrecord --skip-damaged --format tfrecord > new.tfrecord
 """
 
 _PREVIEW_IN_PIPE = 60

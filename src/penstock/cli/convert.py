@@ -25,7 +25,7 @@ _EXAMPLES = """\b
 Examples:
   penstock convert data/train -o train.parquet
   penstock convert 'old-*.tfrecord.gz' -o data/train --shards 16 --shuffle 7
-  penstock convert data/train -o sample.csv --shuffle 1 --limit 100 -f label -f name
+  penstock convert data/train -o sample.csv --shuffle 1 --limit 100 -f label
   penstock convert table.parquet -o data/train --shards 8
 """
 

@@ -64,8 +64,8 @@ class SchemaChoice:
         inferred = infer_from(readers, records=self.records, on_error="skip")
         if not inferred.records:
             return Described(inferred.schema, "there are no records", inferred)
-        share = "all" if inferred.complete else "the first" if len(inferred.files) == 1 else "a sample of"
-        files = "" if len(inferred.files) == 1 else f" of {plural(len(inferred.files), 'file')}"
+        share = "all" if inferred.complete else "the first" if len(inferred.files) <= 1 else "a sample of"
+        files = "" if len(inferred.files) <= 1 else f" of {plural(len(inferred.files), 'file')}"
         return Described(
             inferred.schema, f"inferred from {share} {plural(inferred.records, 'record')}{files}", inferred
         )

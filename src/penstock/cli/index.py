@@ -20,10 +20,10 @@ from penstock.index.keep import path_beside, path_in_cache
 
 _EXAMPLES = """\b
 Examples:
-  penstock index 'data/train-*.tfrecord'                     keep in the cache folder
-  penstock index s3://bucket/train/ --beside                 keep with the data, for everybody
-  penstock index train.tfrecord --format dali -o train.idx   for NVIDIA DALI
-  penstock index data/ --format tfindex                      for the package tfrecord
+  penstock index 'data/*.tfrecord'                  in the cache folder
+  penstock index s3://bucket/train/ --beside        with the data, for all
+  penstock index a.tfrecord --format dali -o a.idx  for NVIDIA DALI
+  penstock index data/ --format tfindex             for the package tfrecord
 """
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.alike import group_alike
+from penstock.cli.alike import group_alike, title_of
 from penstock.cli.described import Described, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import Reading, reading_options
-from penstock.cli.output import open_console, plain_table, plural, print_table, printable, reporting
+from penstock.cli.output import open_console, plain_table, print_table, printable, reporting
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.reader import RecordReader
 from penstock.schema import Feature, Schema
@@ -57,16 +57,12 @@ def schema(paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, form:
     problems: list[Problem] = []
     readers = open_readers(paths, reading, problems, on_error="skip")
     groups = group_alike(readers) if form == "table" and choice.file is None else [readers]
-    for number, group in enumerate(filter(None, groups)):
+    gap = ""
+    for group in filter(None, groups):
         with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
-            title = "" if len(groups) == 1 else ("\n" if number else "") + _title(group)
-            _show(group, choice, form, title, problems)
+            _show(group, choice, form, "" if len(groups) == 1 else gap + title_of(group), problems)
+            gap = "\n"
     click.get_current_context().exit(1 if problems else 0)
-
-
-def _title(group: Sequence[RecordReader]) -> str:
-    more = f" and {plural(len(group) - 1, 'more file')}" if len(group) > 1 else ""
-    return f"{printable(group[0].path)}{more}"
 
 
 def _show(

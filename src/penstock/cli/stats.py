@@ -12,6 +12,7 @@ import numpy as np
 from rich.text import Text
 
 from penstock._core import RecordChunk
+from penstock.cli.alike import group_alike, title_of
 from penstock.cli.described import Described, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import Reading, feature_option, json_option, reading_options
 from penstock.cli.output import (
@@ -71,22 +72,31 @@ def stats(
 
     Counts, missing values, min, mean and max, histograms, and the largest records.
 
+    Files that have little in common are summed up each by itself, except with --json.
+
     Features are taken as the lists that they are stored in, of any length; of bytes, and so of encoded images, the
     sizes are summed up. Raw arrays have values.
     """
     problems: list[Problem] = []
     readers = open_readers(paths, reading, problems)
-    if readers:
-        with reporting([reader.path for reader in readers], problems, malformed_advice=LOOK_AT_BYTES):
-            described = choice.find(readers)
+    groups = [readers] if as_json or choice.file is not None else group_alike(readers)
+    gap = ""
+    for group in filter(None, groups):
+        with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
+            described = choice.find(group)
             decoder = Decoder(keep_lists(described.schema), features=features or None)
             totals = Totals()
             summaries = {name: Summary(feature) for name, feature in decoder.schema.items()}
-            _sum_up(readers, decoder, totals, summaries, problems, described.advice)
+            _sum_up(group, decoder, totals, summaries, problems, described.advice)
+            unread = {problem.path for problem in problems if not problem.record}
+            files = sum(reader.path not in unread for reader in group)
             if as_json:
-                write_json(_as_json(readers, described, totals, summaries, problems))
+                write_json(_as_json(files, described, totals, summaries, problems))
             else:
-                _print(readers, described, totals, summaries)
+                if len(groups) > 1:
+                    open_console().print(Text(gap + title_of(group), "bold"))
+                    gap = "\n"
+                _print(files, described, totals, summaries)
     click.get_current_context().exit(1 if problems else 0)
 
 
@@ -135,14 +145,14 @@ def _ticking(reader: RecordReader, ticker: Ticker) -> Iterator[RecordChunk]:
 
 
 def _as_json(
-    readers: Sequence[RecordReader],
+    files: int,
     described: Described,
     totals: Totals,
     summaries: dict[str, Summary],
     problems: list[Problem],
 ) -> dict[str, Any]:
     return {
-        "files": len(readers),
+        "files": files,
         "records": totals.sizes.count,
         "bytes": int(totals.sizes.total),
         "sizes": totals.sizes.as_json(),
@@ -153,12 +163,10 @@ def _as_json(
     }
 
 
-def _print(
-    readers: Sequence[RecordReader], described: Described, totals: Totals, summaries: dict[str, Summary]
-) -> None:
+def _print(files: int, described: Described, totals: Totals, summaries: dict[str, Summary]) -> None:
     console = open_console()
     sizes = f", each {_range(totals.sizes)} bytes" if totals.sizes.count else ""
-    records = f"{plural(totals.sizes.count, 'record')} in {plural(len(readers), 'file')}"
+    records = f"{plural(totals.sizes.count, 'record')} in {plural(files, 'file')}"
     console.print(Text(f"{records}, {size_text(totals.sizes.total)}{sizes}"))
     console.print(Text(printable(f"schema: {described.origin}"), "dim"))
     console.print()
@@ -191,4 +199,4 @@ def _range(extent: Extent) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) and abs(value) < 10**9 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and abs(value) < 10**9 else f"{value:,.4g}"

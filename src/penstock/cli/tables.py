@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.values import json_value
+from penstock.dataset.exports import without_views
 from penstock.errors import SchemaError, import_extra
 
 _FORMATS = {
@@ -38,11 +39,9 @@ def open_tables(paths: Sequence[str]) -> Any:
 
 def write_table(reader: Any, path: str) -> int:
     """Write all batches of a reader to a file, which appears when it is complete; answer how many rows."""
-    pa = import_extra("pyarrow", "arrow", "writing tables")
     form = table_format(path)
     assert form is not None
-    # Views are younger than most readers.
-    schema = pa.schema([field.with_type(_without_views(pa, field.type)) for field in reader.schema])
+    schema = without_views(reader.schema)
     rows = 0
     with _complete_or_absent(Path(path)) as partial, _OPEN[form](partial, schema) as write:
         for batch in reader:
@@ -105,14 +104,3 @@ def _json(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
 
 
 _OPEN = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "json": _json}
-
-
-def _without_views(pa: Any, kind: Any) -> Any:
-    types = pa.types
-    if types.is_string_view(kind):
-        return pa.large_string()
-    if types.is_binary_view(kind):
-        return pa.large_binary()
-    if types.is_fixed_size_list(kind):
-        return pa.list_(_without_views(pa, kind.value_type), kind.list_size)
-    return pa.large_list(_without_views(pa, kind.value_type)) if types.is_large_list(kind) else kind

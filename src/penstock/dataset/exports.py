@@ -27,7 +27,11 @@ class Exports:
 
         What does not fit memory is streamed: ``pyarrow.RecordBatchReader.from_stream(ds)``.
         """
-        return open_arrow(self).read_all()
+        reader = open_arrow(self)
+        schema = without_views(reader.schema)
+        return import_extra("pyarrow", "arrow", "Arrow data").Table.from_batches(
+            (batch.cast(schema) for batch in reader), schema
+        )
 
     def __arrow_c_stream__(self: Dataset, requested_schema: object = None) -> object:  # type: ignore[misc]
         return open_arrow(self).__arrow_c_stream__(requested_schema)
@@ -51,6 +55,22 @@ def open_arrow(dataset: Dataset) -> Any:
     # Whether values are absent is known of one batch at a time.
     schema = pa.schema([field.with_nullable(True) for field in first.schema])
     return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in chain([first], batches)))
+
+
+def without_views(schema: Any) -> Any:
+    """Answer an Arrow schema with plain text and bytes, which much of Arrow's own compute and pandas still ask for."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+
+    def plain(kind: Any) -> Any:
+        if pa.types.is_string_view(kind):
+            return pa.large_string()
+        if pa.types.is_binary_view(kind):
+            return pa.large_binary()
+        if pa.types.is_fixed_size_list(kind):
+            return pa.list_(plain(kind.value_type), kind.list_size)
+        return pa.large_list(plain(kind.value_type)) if pa.types.is_large_list(kind) else kind
+
+    return pa.schema([field.with_type(plain(field.type)) for field in schema])
 
 
 def _batches(elements: Dataset) -> Iterator[Batch]:

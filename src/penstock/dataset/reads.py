@@ -114,9 +114,10 @@ class Reads:
         seeks = self.rows.seeks or (self.batches is not None and self.batches.seeks)
         if seeks and not shards.seekable:
             slow = next(p for p, index in zip(shards.paths, shards.indexes, strict=True) if not index.seekable)
+            files = slow if len(shards.paths) == 1 else "FILES"
             raise NotSeekableError(
                 f"this order needs random access, which {slow} has not: it is one compressed stream. Shuffle within "
-                f"windows (window=10_000), or read a plain copy: penstock cat {slow} --format tfrecord > COPY"
+                f"windows (window=10_000), or read a copy, which has it: penstock convert {files} -o COPY"
             )
 
     def _first_row(self, cursor: Cursor) -> int:

@@ -78,12 +78,18 @@ class Schema(Mapping[str, Feature]):
         sequence = self._sequence and {name: self._sequence[name] for name in chosen if name in self._sequence}
         return Schema(context, sequence=sequence)._keeping(self)
 
-    def __or__(self, other: Schema) -> Schema:
-        """Unite two schemas; where both know a name, the right one counts."""
-        if not isinstance(other, Schema):
+    def __or__(self, other: Mapping[str, object]) -> Schema:
+        """Unite two schemas; where both know a name, the right one counts.
+
+        A plain mapping names features to replace, each in the section where it stands, and to add to the context.
+        """
+        if not isinstance(other, Mapping):
             return NotImplemented
-        context = {name: feature for name, feature in self._context.items() if name not in other}
-        sequence = {name: feature for name, feature in self.sequence.items() if name not in other}
+        if not isinstance(other, Schema):
+            steps = {name: value for name, value in other.items() if name in self.sequence}
+            other = Schema({name: other[name] for name in other if name not in steps}, sequence=steps or None)
+        context = {name: feature for name, feature in self._context.items() if name not in other.sequence}
+        sequence = {name: feature for name, feature in self.sequence.items() if name not in other._context}
         return Schema(
             context | other._context,
             sequence=sequence | dict(other.sequence) if self.is_sequence or other.is_sequence else None,

@@ -100,7 +100,7 @@ def _show(values: Values) -> str:
     if values.kind == "bytes":
         value: bytes = values.values[0]
         text = value[:60].decode("utf-8", "ignore") if recognise(value).form == "text" else None
-        shown = f"{len(value)} bytes" if text is None else repr(text)
+        shown = f"{len(value):,} bytes" if text is None else repr(text)
         rest = len(values.values) > 1 or (text is not None and len(value) > 60)
     else:
         shown = ", ".join(f"{value:.6g}" if isinstance(value, float) else str(value) for value in values.values)
