@@ -133,8 +133,9 @@ def _lock(path: str) -> int | None:
 def _unlock(lock: int) -> None:
     import fcntl
 
-    with suppress(OSError):  # nothing was written by way of it
+    with suppress(OSError):  # a file system without locks
         fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would leave it to children that were forked meanwhile
+    with suppress(OSError):  # nothing was written by way of it
         os.close(lock)
 
 

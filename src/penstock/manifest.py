@@ -5,6 +5,7 @@ It is the commit of a data set: written when all shards are, and removed before 
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -140,7 +141,7 @@ class Manifest:
         """Shards of the same name that do not belong: a reader who takes a pattern would take them, too."""
         known = {shard.name for shard in self.shards}
         names = {match["name"] for shard in self.shards if (match := _NUMBERED.match(shard.name))}
-        for entry in store.list(path):
+        for entry in store.list(f"{glob.escape(path)}/*"):
             name = entry.replace("\\", "/").rpartition("/")[2]
             match = _NUMBERED.match(name)
             if match and match["name"] in names and name not in known and not match["name"].startswith("."):

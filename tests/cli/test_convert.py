@@ -99,6 +99,7 @@ def test_what_exists_is_replaced_when_asked_for(penstock, train):
         (("data/train", "-o", "x.xlsx"), "Nothing is known of .xlsx"),
         (("-", "-o", "x.parquet"), "standard input"),
         (("a.csv", "-o", "x.parquet"), "written as a data set"),
+        (("data/train", "-o", "s3://bucket/x.parquet"), "a file of this machine"),
     ],
 )
 def test_what_cannot_be_done_is_said(penstock, arguments: tuple[str, ...], message: str):

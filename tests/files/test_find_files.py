@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 import framing
@@ -42,6 +44,19 @@ def test_a_directory_stands_for_the_records_below_it(folder):
         "deep/e.tfrecords",
         "deep/no-extension",
     ]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_what_is_not_finished_or_no_file_is_passed_over(folder):
+    """Spark leaves _temporary behind; a pipe has no end to wait for, and a link may lead nowhere."""
+    before = below(folder, [folder])
+    unfinished = folder / "_temporary" / "0" / "part-0.tfrecord"
+    unfinished.parent.mkdir(parents=True)
+    unfinished.touch()
+    os.mkfifo(folder / "pipe")
+    (folder / "latest").symlink_to("gone")
+    assert below(folder, [folder]) == before
+    assert below(folder, [folder / "_temporary"]) == ["_temporary/0/part-0.tfrecord"]  # who names it means it
 
 
 def test_a_pattern_stands_for_what_matches(folder):

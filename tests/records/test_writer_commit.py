@@ -162,6 +162,16 @@ def test_sync_on_close(path):
     assert list(ps.RecordReader(path)) == [b"record"]
 
 
+def test_a_whole_file_that_cannot_have_its_name_is_kept_and_told_of(path):
+    writer = ps.RecordWriter(path)
+    writer.write(b"record")
+    path.mkdir()  # somebody else was faster
+    with pytest.raises(OSError, match="directory") as caught:
+        writer.close()
+    (note,) = caught.value.__notes__
+    assert list(ps.RecordReader(note.partition(" are in ")[2])) == [b"record"]
+
+
 def test_a_folder_that_vanishes_is_an_error_of_close(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()

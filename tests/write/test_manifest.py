@@ -105,6 +105,8 @@ def test_verify_finds_what_is_not_as_it_says(tmp_path: Path, manifest: ps.Manife
     third.write_bytes(third.read_bytes()[:-1])
     (tmp_path / "data-00007-of-00008.tfrecord").write_bytes(b"")
     (tmp_path / "other-00000-of-00001.tfrecord").write_bytes(b"")
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "data-00000-of-00002.tfrecord").write_bytes(b"")  # of another folder: none of its business
     assert [(finding.kind, finding.shard) for finding in manifest.verify(tmp_path)] == [
         ("missing", first.name),
         ("checksum", second.name),

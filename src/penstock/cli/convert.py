@@ -84,6 +84,8 @@ def convert(
     ending = os.path.splitext(output)[1]
     if ending[1:].isalpha() and not table_format(output):
         raise click.UsageError(f"Nothing is known of {ending}: a table is {TABLES}, a data set has no extension.")
+    if table_format(output) and "://" in output:
+        raise click.UsageError("A table is written to a file of this machine: copy it from there.")
     problems: list[Problem] = []
     rows = 0
     if all(map(table_format, paths)):

@@ -19,7 +19,7 @@ from penstock.columns import Batch
 from penstock.cpus import available_cpus
 from penstock.errors import MalformedExampleError
 from penstock.files import StrPath
-from penstock.schema import Schema
+from penstock.schema import Schema, check_schema
 
 Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
 
@@ -56,7 +56,7 @@ class Decoder:
             raise ValueError(f"threads must be at least 1, found {threads}")
         if validate not in ("requested", "all"):
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
-        self._schema = schema
+        self._schema = check_schema(schema)
         self._plan = compile_plan(schema, features)
         self._threads = threads or min(4, available_cpus())
         self._validate = validate

@@ -13,7 +13,7 @@ from penstock.codec.encode_values import Float64
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.errors import SchemaError
-from penstock.schema import Schema
+from penstock.schema import Schema, check_schema
 
 _NO_LIMIT = 1 << 62
 
@@ -49,9 +49,7 @@ class Encoder:
     def __init__(self, schema: Schema, *, float64: Float64 | None = None) -> None:
         if float64 not in (None, "float32", "raw"):
             raise ValueError(f'float64 is "float32" or "raw", not {float64!r}')
-        if not isinstance(schema, Schema):
-            raise TypeError(f"schema is a Schema, such as ps.Schema({{'label': int}}), not {type(schema).__name__}")
-        self._schema = schema
+        self._schema = check_schema(schema)
         self._float64 = float64
         self._names = list(schema)
 

@@ -57,6 +57,8 @@ class Batch:
 
     def take(self, rows: Rows) -> Batch:
         """Answer the rows of a slice, which share memory, or copies of those that an array names or marks."""
+        if isinstance(rows, int | np.integer):
+            raise TypeError(f"take() answers a batch: write take([{rows}]), or row({rows}) for its values")
         columns = {name: column[rows] for name, column in self._columns.items()}
         return Batch(columns, num_rows=len(np.arange(self._num_rows)[rows]))
 

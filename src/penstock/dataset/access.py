@@ -49,16 +49,20 @@ class Access:
 
     def element(self, key: SupportsIndex) -> Any:
         """Answer one element."""
-        position, pipeline = position_in(key, self.length), self._pipeline
+        pipeline = self._pipeline
         if isinstance(pipeline.start, Zipped) and not pipeline.stages:
+            position = position_in(key, self.length)
             return tuple(Access(child).element(position) for child in pipeline.start.children)
-        if pipeline.stages or self._reads.batches is not None:
-            return _through_stages(pipeline, self._reads, self._reads.keys(position, 1, Pass()))[0]
-        return self._reads.source.row(self._row_at(position))
+        reads = self._reads  # before the length: that there is no index is what stands in the way
+        position = position_in(key, self.length)
+        if pipeline.stages or reads.batches is not None:
+            return _through_stages(pipeline, reads, reads.keys(position, 1, Pass()))[0]
+        return reads.source.row(self._row_at(position))
 
     def elements(self, key: Sequence[int] | NDArray[Any]) -> Any:
         """Answer many elements at once: rows as a batch, others as a list."""
-        positions, reads = positions_in(key, self.length), self._reads
+        reads = self._reads
+        positions = positions_in(key, self.length)
         if reads.batches is not None:
             return [self.element(position) for position in positions.tolist()]
         keys = reads.rows.at(positions, Pass())

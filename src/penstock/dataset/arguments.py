@@ -43,6 +43,13 @@ def names_in(columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
+def check_seed(seed: int) -> None:
+    """Refuse what is no seed of a shuffle."""
+    check_at_least("seed", seed, 0)
+    if seed >= 1 << 64:
+        raise ValueError(f"seed is less than 2**64, not {seed}")
+
+
 def check_at_least(name: str, value: int, least: int) -> None:
     """Refuse what is no integer, or a smaller one."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:

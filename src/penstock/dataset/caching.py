@@ -15,7 +15,8 @@ from penstock.dataset.order import Order, Pass
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.reads import Reads
 from penstock.dataset.stages import Cached, CachedOnDisk, Stage
-from penstock.files import StrPath
+from penstock.files import StrPath, locate
+from penstock.files.local import LocalFiles
 
 # Places of an order that are compared: shares of different ranks differ in all of them.
 _PLACES = 64
@@ -27,7 +28,10 @@ def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> St
         if key is not None:
             raise ValueError("a key is for a cache on disk: name its path too")
         return Cached()
-    return CachedOnDisk(os.path.abspath(path), fingerprint(_content(pipeline), _functions(pipeline), key))
+    store, folder = locate(path)
+    if not isinstance(store, LocalFiles):
+        raise ValueError(f"a cache is kept in a folder of this machine, not in {folder}")
+    return CachedOnDisk(os.path.abspath(folder), fingerprint(_content(pipeline), _functions(pipeline), key))
 
 
 def _content(pipeline: Pipeline) -> Any:

@@ -14,7 +14,7 @@ from penstock.codec.decoder import Allocate
 from penstock.cpus import available_cpus
 from penstock.dataset import stages
 from penstock.dataset.access import Access
-from penstock.dataset.arguments import check_at_least, names_in, positions_in
+from penstock.dataset.arguments import check_at_least, check_seed, names_in, positions_in
 from penstock.dataset.caching import cache_stage, is_in_memory
 from penstock.dataset.exports import Exports
 from penstock.dataset.found import open_source
@@ -96,7 +96,7 @@ class Dataset(Exports):
             compression=compression,
             verify=verify,
             max_record_bytes=max_record_bytes,
-            threads=threads or min(8, available_cpus()),
+            threads=min(8, available_cpus()) if threads is None else threads,
             index=index,
             salvage=on_error != "raise",
         )
@@ -105,9 +105,9 @@ class Dataset(Exports):
         self._access, self._next_epoch = Access(self._pipeline), 0
 
     @classmethod
-    def _of(cls, pipeline: Pipeline) -> Dataset:
+    def _of(cls, pipeline: Pipeline, next_epoch: int = 0) -> Dataset:
         self = cls.__new__(cls)
-        self._pipeline, self._access, self._next_epoch = pipeline, Access(pipeline), 0
+        self._pipeline, self._access, self._next_epoch = pipeline, Access(pipeline), next_epoch
         return self
 
     # What it is.
@@ -186,7 +186,7 @@ class Dataset(Exports):
         in random order and the rows of a window of about that many mixed: for files where seeking is slow or, as in one
         gzip stream, impossible.
         """
-        check_at_least("seed", seed, 0)
+        check_seed(seed)
         if window is None:
             # What is in memory anyway is shuffled there.
             flow = stages.WindowShuffled(seed, sys.maxsize) if is_in_memory(self._pipeline) else None
@@ -246,9 +246,7 @@ class Dataset(Exports):
     def epoch(self, number: int) -> Dataset:
         """Let the next ``iter()`` be this epoch."""
         check_at_least("number", number, 0)
-        chosen = Dataset._of(self._pipeline)
-        chosen._next_epoch = number
-        return chosen
+        return Dataset._of(self._pipeline, number)
 
     # Several data sets.
 
@@ -270,8 +268,6 @@ class Dataset(Exports):
         ``"never"``: those that end begin again.
         """
         pipelines = (self._pipeline, *(other._pipeline for other in others))
-        if len(weights) != len(pipelines) or min(weights) < 0 or not sum(weights):
-            raise ValueError(f"weights are {len(pipelines)} numbers, none below 0 and not all 0; found {weights!r}")
         return Dataset._of(Pipeline(Mixture(pipelines, tuple(map(float, weights)), seed, stop)))
 
     # What is done to elements.
@@ -355,7 +351,7 @@ class Dataset(Exports):
         return shown(iterator, iterator.meter, total=self._pipeline.length(Pass(iterator.epoch)), name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dataset._of, (self._pipeline,)
+        return Dataset._of, (self._pipeline, self._next_epoch)
 
     # How methods change the pipeline.
 

@@ -14,7 +14,7 @@ from penstock.errors import ManifestError
 from penstock.files import StrPath, find_files, locate
 from penstock.infer import infer_schema
 from penstock.manifest import SUFFIX, Manifest
-from penstock.schema import Schema
+from penstock.schema import Schema, check_schema
 
 
 def open_source(
@@ -27,9 +27,7 @@ def open_source(
     """Open the rows of what ``paths`` name; files are read when rows are."""
     found = find_data(paths)
     shards = Shards(found.files, reading, found.counts)
-    whole = schema if schema is not None else found.describe(on_error)
-    if not isinstance(whole, Schema):
-        raise TypeError(f"schema is a Schema, such as ps.Schema({{'label': int}}), not {type(whole).__name__}")
+    whole = found.describe(on_error) if schema is None else check_schema(schema)
     source = Source(shards, whole, None, on_error)
     return source if columns is None else source.with_columns(names_in(columns))
 

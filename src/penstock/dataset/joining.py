@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow
 from penstock.dataset.meter import Meter
@@ -101,6 +102,13 @@ class Mixture(Joining):
     weights: tuple[float, ...]
     seed: int
     stop: Stop
+
+    def __post_init__(self) -> None:
+        count = len(self.children)
+        if len(self.weights) != count or not all(0 < weight < math.inf for weight in self.weights):
+            raise ValueError(f"a mix of {count} has as many weights, all above 0; found {list(self.weights)}")
+        if self.stop not in get_args(Stop):
+            raise ValueError(f"stop is 'first', 'all' or 'never', not {self.stop!r}")
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         return Mixed(self._openers(meter), weights=self.weights, seed=self.seed, stop=self.stop).open(cursor)

@@ -121,11 +121,13 @@ class LocalUpload:
         with naming(self._target):
             self._writer.sync() if sync else self._writer.drain()
             self._close()
+        self._keep = True  # whole, also where it cannot have its name: that of another owner's file, or one in use
         if self._target != self._path:
             if os.path.exists(self._path):
                 # The new file takes the permissions of the one that it replaces.
                 os.chmod(self._target, stat.S_IMODE(os.stat(self._path).st_mode))
             os.replace(self._target, self._path)
+            self._target = self._path
         if sync:
             _sync_folder(self._path)
 
@@ -135,7 +137,7 @@ class LocalUpload:
         except OSError:
             pass  # given up anyway; the error that led here is on its way to the user
         if self._target == self._path or self._keep:
-            return self._target
+            return self._target if os.path.exists(self._target) else None
         try:
             os.unlink(self._target)
         except FileNotFoundError:

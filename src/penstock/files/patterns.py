@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 
@@ -18,19 +17,22 @@ _GLOB = re.compile(r"[*?\[]")
 def find_files(paths: Iterable[StrPath]) -> list[str]:
     """List the files that ``paths`` name: files, glob patterns, directories and URLs, in the order given.
 
-    A directory stands for the TFRecords below it, known by name, or by a first header that checks itself. A pattern or
-    a directory without any is an error, as is a file that does not exist.
+    A directory stands for the TFRecords below it, known by name, or by a first header that checks itself; files and
+    folders whose names begin with a dot or an underscore are passed over. A pattern or a directory without any is an
+    error, as is a file that does not exist.
     """
     files: list[str] = []
     for path in paths:
         store, name = locate(path)
         if _GLOB.search(name) and not _exists(store, name):
-            found = [entry for entry in store.list(name) if not _is_hidden(entry)]
+            found = [entry for entry in store.list(name) if not _is_hidden(_parts(entry)[-1:])]
             if not found:
                 raise FileNotFoundError(2, "No file matches the pattern", name)
             files += found
         elif _is_folder(store, name):
-            found = [entry for entry in store.list(name) if not _is_hidden(entry) and _is_records(store, entry)]
+            above = len(_parts(name))
+            shown = (entry for entry in store.list(name) if not _is_hidden(_parts(entry)[above:]))
+            found = [entry for entry in shown if _is_records(store, entry)]
             if not found:
                 raise FileNotFoundError(2, "No TFRecord file in the directory", name)
             files += found
@@ -59,11 +61,21 @@ def _is_folder(store: FileStore, name: str) -> bool:
     return False
 
 
-def _is_hidden(path: str) -> bool:
-    return os.path.basename(path).startswith((".", "_"))
+def _parts(path: str) -> list[str]:
+    # A store may spell the way to a folder in its own manner; the number of its parts is the same.
+    return [part for part in re.split(r"[/\\]", path) if part]
+
+
+def _is_hidden(parts: list[str]) -> bool:
+    """Whether a file, or a folder on the way to it, is for programs alone: what Spark did not finish, say."""
+    return any(part.startswith((".", "_")) for part in parts)
 
 
 def _is_records(store: FileStore, path: str) -> bool:
     if _NAME.search(path):
         return True
-    return starts_plain(store.read(path, 0, 12))
+    try:
+        # A pipe would wait for its writer.
+        return store.stat(path).seekable and starts_plain(store.read(path, 0, 12))
+    except FileNotFoundError:
+        return False  # a link to nowhere

@@ -27,5 +27,6 @@ def write_whole(path: StrPath, data: bytes, *, sync: bool = False) -> None:
         upload.write(data)
         upload.commit(sync=sync)
     except BaseException:
-        upload.abort()
+        if (left := upload.abort()) is not None and left != name:
+            store.remove(left)
         raise

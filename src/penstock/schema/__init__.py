@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from penstock.schema.default import NO_DEFAULT
 from penstock.schema.feature import Encoding, Feature, Kind, Shape
-from penstock.schema.schema import Schema
+from penstock.schema.schema import Schema, check_schema
 
-__all__ = ["NO_DEFAULT", "Encoding", "Feature", "Kind", "Schema", "Shape"]
+__all__ = ["NO_DEFAULT", "Encoding", "Feature", "Kind", "Schema", "Shape", "check_schema"]

@@ -188,6 +188,13 @@ class Schema(Mapping[str, Feature]):
         return self
 
 
+def check_schema(schema: object) -> Schema:
+    """Refuse what is no schema, such as the dict that one is made of."""
+    if not isinstance(schema, Schema):
+        raise TypeError(f"schema is a Schema, such as ps.Schema({{'label': int}}), not {type(schema).__name__}")
+    return schema
+
+
 def _rebuild(
     context: Mapping[str, Feature],
     sequence: Mapping[str, Feature] | None,

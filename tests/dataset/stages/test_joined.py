@@ -113,11 +113,3 @@ def test_batches_are_mixed_too():
     mixed = Mixed(children, weights=[1, 1], seed=1, stop="all")
     assert sorted(len(batch) for batch in elements_of(mixed.open, NOTHING)) == [2] * 5
     check_resumes(mixed.open, NOTHING)
-
-
-def test_what_cannot_be_is_refused():
-    for weights in ([1], [1, 0], [1, float("nan")]):
-        with pytest.raises(ValueError, match="all above 0"):
-            Mixed([NOTHING, NOTHING], weights=weights, seed=0)
-    with pytest.raises(ValueError, match="not 'last'"):
-        Mixed([NOTHING], weights=[1], seed=0, stop="last")  # type: ignore[arg-type]

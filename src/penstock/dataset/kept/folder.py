@@ -114,6 +114,8 @@ class KeptBlocksWriter:
             os.fsync(file.fileno())
         self._file.flush()
         os.fsync(self._file.fileno())
+        if os.name == "nt":
+            self._file.close()  # a folder with open files cannot be renamed there; elsewhere its lock is still needed
         try:
             self._unfinished.rename(self._folder)
         except OSError:

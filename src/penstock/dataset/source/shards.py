@@ -6,11 +6,13 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from penstock import _core
+from penstock.compression import check
+from penstock.dataset.arguments import check_at_least
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
@@ -32,6 +34,14 @@ class Reading:
     index: Where = "cache"
     salvage: bool = False
     """Index around damage, which would else be an error."""
+
+    def __post_init__(self) -> None:
+        if self.compression != "auto":
+            check(self.compression)
+        check_at_least("max_record_bytes", self.max_record_bytes, 0)
+        check_at_least("threads", self.threads, 1)
+        if self.index not in get_args(Where):
+            raise ValueError(f"index is one of {', '.join(map(repr, get_args(Where)))}, not {self.index!r}")
 
 
 class Shards:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -88,7 +89,6 @@ class FunctionStage(Stage):
         workers: How many threads or processes call it; 0: the one that iterates.
         processes: Whether workers are processes, for functions that hold the GIL. The function must pickle.
         seed: Random numbers are derived from it, from the epoch and from the row: the same whoever calls.
-        ahead: How many blocks are worked on ahead of the consumer; by default one more than there are workers.
     """
 
     fn: Callable[..., Any]
@@ -96,14 +96,15 @@ class FunctionStage(Stage):
     workers: int = 0
     processes: bool = False
     seed: int | None = None
-    ahead: int | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.fn):
             raise TypeError(f"a function is expected, found {type(self.fn).__name__}")
-        if self.workers < 0 or (self.ahead is not None and self.ahead < 1):
-            raise ValueError("workers are 0 or more, and ahead is 1 or more")
+        if self.workers < 0:
+            raise ValueError(f"workers are 0 or more, not {self.workers}")
         if self.processes:
+            if os.name == "nt":
+                raise NotImplementedError("Windows passes no files between processes: use threads (processes=False)")
             if not self.workers:
                 raise ValueError("processes=True needs workers: how many processes")
             _check_pickles(self.fn)

@@ -87,10 +87,6 @@ class Mixed:
         seed: int,
         stop: Literal["first", "all", "never"] = "first",
     ) -> None:
-        if len(weights) != len(children) or not children or not all(0 < weight < np.inf for weight in weights):
-            raise ValueError(f"a mix of {len(children)} has as many weights, all above 0; found {list(weights)}")
-        if stop not in ("first", "all", "never"):
-            raise ValueError(f"stop is 'first', 'all' or 'never', not {stop!r}")
         self._children = [partial(_without_end, child) if stop == "never" else child for child in children]
         self._weights = np.array(weights, np.float64)
         self._seed, self._stop = seed, stop

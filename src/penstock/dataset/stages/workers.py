@@ -31,7 +31,7 @@ def run(stage: FunctionStage, blocks: Flow, meter: Meter, *, test: bool) -> Gene
         return
     crew = processes if stage.processes else threads
     with crew(call, stage.workers) as submit:
-        yield from _ahead(blocks, submit, stage.ahead or stage.workers + 1, meter)
+        yield from _ahead(blocks, submit, stage.workers + 1, meter)
 
 
 def _ahead(blocks: Flow, submit: Submit, most: int, meter: Meter) -> Iterator[tuple[Block, Outcome]]:
