@@ -68,6 +68,10 @@ class RecordRows:
         flat = [record for part in parts for record in (part if isinstance(part, RecordChunk) else [part])]
         return Stacked(object_array(flat, (len(flat),)))
 
+    def row(self, row: int) -> Tensor:
+        """Answer one of them as a string."""
+        return Tensor(object_array([self.records[row]], ()))
+
     def pick(self, rows: NDArray[np.intp]) -> RecordRows:
         """Answer some rows."""
         return RecordRows(self.strings().array[rows].tolist())
@@ -82,6 +86,10 @@ class EqualStrings:
     def strings(self) -> Stacked:
         """Answer them as strings."""
         return Stacked(object_array([row.tobytes() for row in self.raw], (len(self.raw),)))
+
+    def row(self, row: int) -> Tensor:
+        """Answer one of them."""
+        return Tensor(object_array([self.raw[row].tobytes()], ()))
 
     def pick(self, rows: NDArray[np.intp]) -> EqualStrings:
         """Answer some rows."""
@@ -117,6 +125,22 @@ def for_all(value: Any, count: int) -> Stacked | Rows:
         return Rows([value] * count)
     array = as_array(value)
     return Stacked(np.broadcast_to(array, (count, *array.shape)))
+
+
+def end_to_end(parts: Sequence[Batched]) -> Batched:
+    """Put the values of several blocks of rows one behind the other."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if isinstance(first, Stacked):
+        arrays = [part.array for part in parts if isinstance(part, Stacked)]
+        if len(arrays) == len(parts) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
+            return Stacked(np.concatenate(arrays))
+    if isinstance(first, EqualStrings):
+        raws = [part.raw for part in parts if isinstance(part, EqualStrings)]
+        if len(raws) == len(parts) and len({raw.shape[1:] for raw in raws}) == 1:
+            return EqualStrings(np.concatenate(raws))
+    return Rows([value for part in parts for value in readable(part).each()])
 
 
 def merged(parts: Sequence[tuple[NDArray[np.intp], Stacked | Rows]], count: int) -> Stacked | Rows:

@@ -28,13 +28,18 @@ def run_batch(trace: Trace, count: int, *inputs: Batched) -> Any:
 
     An error is that of some row. To raise it where it belongs, behind the rows before it, run the trace row by row.
     """
-    places = tuple(range(sum(1 for _ in leaves(trace.outputs))))
     while True:
         known = {symbol.number: value for symbol, value in zip(trace.inputs, inputs, strict=True)}
         try:
-            return filled(trace.outputs, _run(trace, trace.start, known, places, count))
+            return finish_batch(trace, trace.start, known, count)
         except _UnknownWayError as unknown:  # once for each way, and there are not many
             trace.explore(unknown.way)
+
+
+def finish_batch(trace: Trace, stretch: Stretch, known: dict[int, Any], count: int) -> Any:
+    """Run the rest of a trace for ``count`` rows; ``known`` are the values of symbols so far."""
+    places = range(sum(1 for _ in leaves(trace.outputs)))
+    return filled(trace.outputs, _run(trace, stretch, known, places, count))
 
 
 class _UnknownWayError(Exception):

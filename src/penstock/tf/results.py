@@ -56,6 +56,10 @@ def _split(value: Any, num_or_size_splits: Any, *place: Any, **options: Any) -> 
     raise UnknownStructureError("tf.split in a number of parts that is a tensor")
 
 
+def _of_python(func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
+    return [None] * len(Tout) if isinstance(Tout, list | tuple) else None
+
+
 _PAIR: Any = (None, None)
 
 _SEVERAL: dict[str, Callable[..., Any]] = {
@@ -65,5 +69,6 @@ _SEVERAL: dict[str, Callable[..., Any]] = {
     "io.parse_single_sequence_example": _parsed_sequence,
     "unstack": _unstacked,
     "split": _split,
+    **dict.fromkeys(("py_function", "numpy_function"), _of_python),
     "unique": lambda *args, **options: Unique(*_PAIR),
 }

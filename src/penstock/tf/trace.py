@@ -55,10 +55,10 @@ class Stretch(NamedTuple):
 class Trace:
     """The operations of a function."""
 
-    def __init__(self, function: Callable[..., Any], inputs: Any, *, draws: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], inputs: Any, *, effects: bool = False) -> None:
         """Trace a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor.
 
-        With ``draws``, one that draws random values is traced too, to see what it answers; it is not to be run then.
+        With ``effects``, random values and Python functions are traced too; it is for the caller to run them in order.
         """
         self.function = function
         self.outputs: Any = None
@@ -69,7 +69,7 @@ class Trace:
         recording = Recording(inputs)
         self.arguments, self.inputs = recording.arguments, recording.inputs
         self._given = inputs
-        self._draws = draws
+        self._effects = effects
         self._structure: str | None = None
         self._lock = threading.Lock()
         # What a condition is told that nothing is known of: most loops end on False, the others on True.
@@ -82,8 +82,12 @@ class Trace:
 
     def run(self, *inputs: Any) -> Any:
         """Do what was written down to values, one for each input."""
-        known: dict[int, Any] = {symbol.number: value for symbol, value in zip(self.inputs, inputs, strict=True)}
-        stretch = self.start
+        return self.finish(
+            self.start, {symbol.number: value for symbol, value in zip(self.inputs, inputs, strict=True)}
+        )
+
+    def finish(self, stretch: Stretch, known: dict[int, Any]) -> Any:
+        """Do the rest of what was written down; ``known`` are the values of symbols so far."""
         while True:
             for call in stretch.calls:
                 args, kwargs = call.arguments(known)
@@ -114,7 +118,7 @@ class Trace:
         ``before`` are the calls that another recording made up to the last answer, which this one has to make too.
         """
         self.ways += 1
-        recording = Recording(self._given, answers, usual=self._usual, draws=self._draws)
+        recording = Recording(self._given, answers, usual=self._usual, effects=self._effects)
         end = self._recorded(recording, answers)
         calls, questions = recording.calls, recording.questions
         if not _equal(before, calls[: len(before)]) or len(questions) < len(answers):

@@ -2,8 +2,9 @@
 
 The function runs on symbols. Every operation on a symbol is noted and answers another symbol. A condition on a symbol
 is told what to be; the function is run again to see what else it might do (see :mod:`penstock.tf.trace`). A function
-that asks for more (``.numpy()``, a loop over a tensor), or that draws random values, cannot be written down: it runs
-for each element, as it stands.
+that asks for more (``.numpy()``, a loop over a tensor) cannot be written down: it runs for each element, as it stands.
+Calls with effects (random values, Python functions) are written down only on request: they have to be made once for
+each element, in order.
 """
 
 from __future__ import annotations
@@ -117,12 +118,12 @@ class Recording:
     """One run of a function on symbols: its operations, in order."""
 
     def __init__(
-        self, inputs: Any, answers: Sequence[bool] | None = None, *, usual: bool = False, draws: bool = False
+        self, inputs: Any, answers: Sequence[bool] | None = None, *, usual: bool = False, effects: bool = False
     ) -> None:
         """Get ready; ``inputs`` are the arguments of the function, with :data:`INPUT` for each tensor.
 
         ``answers`` is what conditions are told, in order, and ``usual`` what those behind them are. None refuses them.
-        ``draws`` is whether random values are symbols: enough to tell shapes, but not to be run.
+        ``effects`` is whether calls with effects are written down too.
         """
         self.calls: list[Call] = []
         self.count = 0
@@ -132,7 +133,7 @@ class Recording:
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
         self._answers = answers
         self._usual = usual
-        self._draws = draws
+        self._effects = effects
         self._answered: dict[int, bool] = {}
 
     def run(self, function: Callable[..., Any]) -> Any:
@@ -175,14 +176,12 @@ class Recording:
         """Write a call down; or make it, where no argument is a symbol."""
         if self.refused is not None:
             raise self.refused
-        drawn = "random" in name
-        if drawn and not self._draws:
-            raise self.refuse(f"random values (tf.{name})")
-        if name in _PYTHON:
-            raise self.refuse(f"a Python function (tf.{name})")
+        effect = has_effects(name)
+        if effect and not self._effects:
+            raise self.refuse(f"{'a Python function' if name in PYTHON else 'random values'} (tf.{name})")
         given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         symbolic = frozenset(place for place, arg in given if any(isinstance(leaf, Symbol) for leaf in leaves(arg)))
-        if not symbolic and not drawn:
+        if not symbolic and not effect:
             # What it calls in turn is not recorded either.
             token = recorder.set(None)
             try:
@@ -212,7 +211,13 @@ INPUT = _Input()
 
 _MOST_QUESTIONS = 64
 
-_PYTHON = ("py_function", "numpy_function")
+PYTHON = ("py_function", "numpy_function")
+"""Operations that call a function of Python's."""
+
+
+def has_effects(name: str) -> bool:
+    """Whether an operation does not answer the same each time, or does more than answer."""
+    return name in PYTHON or "random" in name
 
 
 def _copied(structure: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.tf.data import experimental as experimental
-from penstock.tf.data.dataset import AUTOTUNE, Dataset
-from penstock.tf.data.node import INFINITE, UNKNOWN
+from penstock.tf.data.dataset import Dataset
+from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
 from penstock.tf.data.options import Options
 from penstock.tf.data.records import TFRecordDataset
 from penstock.tf.fallback import attribute_of_tensorflow

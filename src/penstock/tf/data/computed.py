@@ -52,6 +52,21 @@ class Computation:
             found = map_structure(lambda leaf: for_all(leaf, len(rows)), found)
         return map_structure(lambda leaf: for_all(leaf, len(rows)), found)
 
+    def blocks(self, rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
+        """Give rows in blocks that grow, the first being wanted at once; and errors behind the rows before them."""
+        size, most, more = 1, 1 if self.origin.in_order else _MOST_AHEAD, True
+        while more:
+            block: list[Any] = []
+            error: Exception | None = None
+            try:
+                block.extend(islice(rows, size))  # what came before an error stays
+            except Exception as raised:
+                error = raised
+            more = len(block) == size or error is not None
+            if block or error is not None:
+                yield block, error
+            size = min(2 * size, most)
+
     def checked_batch(self, rows: list[Any]) -> Any:
         """Compute many elements; an error is that of the first row that has one."""
         try:
@@ -60,10 +75,10 @@ class Computation:
             return ELEMENTS.batch([self.row(row) for row in rows])
 
 
-def trace_of(function: Callable[..., Any], structure: Any, *, draws: bool = False) -> Trace:
+def trace_of(function: Callable[..., Any], structure: Any, *, effects: bool = False) -> Trace:
     """Trace a function of elements; whatever it raises on symbols makes it :class:`Untraceable`."""
     try:
-        return Trace(lambda *arguments: as_answer(function(*arguments)), arguments_of(structure), draws=draws)
+        return Trace(lambda *arguments: as_answer(function(*arguments)), arguments_of(structure), effects=effects)
     except Untraceable:
         raise
     except Exception as error:
@@ -73,7 +88,7 @@ def trace_of(function: Callable[..., Any], structure: Any, *, draws: bool = Fals
 def spec_behind(function: Callable[..., Any], known: Any) -> Any:
     """Answer what a trace tells of a function's answers that is called for each element; None: nothing."""
     try:
-        return None if known is None else specs_of_results(trace_of(function, inputs_like(known), draws=True), known)
+        return None if known is None else specs_of_results(trace_of(function, inputs_like(known), effects=True), known)
     except Untraceable:
         return None
 
@@ -107,8 +122,8 @@ class Elements(Node):
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
         rows = self._before.rows()
-        if not self._computation.traces:
-            return map(self._computation.origin.element, rows)
+        if not self._computation.traces or self._computation.origin.in_order:
+            return map(self._computation.row, rows)
         return _InBlocks(rows, self._computation)
 
     def sample(self) -> Any:
@@ -125,7 +140,7 @@ class _InBlocks:
     behind the elements before it; and the pass can go on."""
 
     def __init__(self, rows: Iterator[Any], computation: Computation) -> None:
-        self._blocks = blocks(rows)
+        self._blocks = computation.blocks(rows)
         self._computation = computation
         self._ready: deque[Any] = deque()
         self._waiting: deque[Any] = deque()
@@ -154,22 +169,6 @@ class _InBlocks:
             self._waiting.extend(block)
         else:
             self._ready.extend(elements_of(found, len(block)))
-
-
-def blocks(rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
-    """Give rows in blocks that grow, the first ones being wanted at once; and errors behind the rows before them."""
-    size, more = 1, True
-    while more:
-        block: list[Any] = []
-        error: Exception | None = None
-        try:
-            block.extend(islice(rows, size))  # what came before an error stays
-        except Exception as raised:
-            error = raised
-        more = len(block) == size or error is not None
-        if block or error is not None:
-            yield block, error
-        size = min(2 * size, _MOST_AHEAD)
 
 
 def elements_of(found: Any, count: int) -> list[Any]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
-from penstock.tf.data.dataset import AUTOTUNE, Dataset
-from penstock.tf.data.node import INFINITE, UNKNOWN
+from penstock.tf.data.dataset import Dataset
+from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
 from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.tensor import Tensor
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.tf.data.origins import Origin
 
+AUTOTUNE = -1
 INFINITE = -1
 UNKNOWN = -2
 

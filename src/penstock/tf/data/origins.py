@@ -20,6 +20,9 @@ from penstock.tf.tensor import Tensor
 class Origin(Protocol):
     """Makes elements of rows."""
 
+    in_order: bool
+    """Whether to make a row has effects, so that none is to be made before it is wanted."""
+
     def element(self, row: Any) -> Any:
         """Make the element of a row: a structure of tensors."""
 
@@ -29,6 +32,8 @@ class Origin(Protocol):
 
 class OfRecords:
     """Rows are the bytes of records."""
+
+    in_order = False
 
     def element(self, row: bytes) -> Tensor:
         """Answer the record as a string."""
@@ -41,6 +46,8 @@ class OfRecords:
 
 class OfNumbers:
     """Rows are integers, and elements the same as scalars."""
+
+    in_order = False
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
@@ -56,6 +63,8 @@ class OfNumbers:
 
 class OfSlices:
     """Rows are numbers: places along the first dimension of tensors."""
+
+    in_order = False
 
     def __init__(self, tensors: Any) -> None:
         self._tensors = tensors
@@ -75,6 +84,8 @@ def _slices(tensor: Tensor | RaggedTensor, rows: list[int]) -> Stacked | Rows:
 
 class OfElements:
     """Rows are elements."""
+
+    in_order = False
 
     def element(self, row: Any) -> Any:
         """Answer the row."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.tf.data import creation
-from penstock.tf.data.dataset import AUTOTUNE, Dataset
+from penstock.tf.data.dataset import Dataset
 from penstock.tf.data.joined import Interleaved
-from penstock.tf.data.node import Node
+from penstock.tf.data.node import AUTOTUNE, Node
 from penstock.tf.data.origins import RECORDS
 from penstock.tf.data.sources import Listed, Records
 from penstock.tf.errors import InvalidArgumentError

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.tf.batched import run_calls
-from penstock.tf.data.computed import Computation, blocks, elements_of, spec_behind
+from penstock.tf.data.computed import Computation, elements_of, spec_behind
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS
@@ -134,7 +134,7 @@ class Replayed(Node):
 
     def _prepared(self, rows: Iterator[Any]) -> Iterator[Any]:
         """Give elements, each with the results of its beginning; where a block of them fails, its rows; and errors."""
-        for block, error in blocks(rows):
+        for block, error in self._computation.blocks(rows):
             try:
                 found = self._computation.batch(block)
                 results = self._beginning.run(len(block), found)

@@ -80,6 +80,12 @@ def _drawn(shape: Any, *args: Any, dtype: Any = float32, **options: Any) -> Any:
     return TensorSpec(given_sizes(shape), args[2] if len(args) > 2 else dtype)
 
 
+def _of_python(func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
+    if isinstance(Tout, list | tuple):
+        return [TensorSpec(None, dtype) for dtype in Tout]
+    return TensorSpec(None, Tout)
+
+
 def _alike(value: Any, *args: Any, **options: Any) -> Any:
     return value
 
@@ -132,6 +138,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "image.pad_to_bounding_box": _box,
     "image.rot90": _turned,
     "image.resize": _resized,
+    **dict.fromkeys(("py_function", "numpy_function"), _of_python),
     **dict.fromkeys(("random.uniform", "random.normal"), _drawn),
     **dict.fromkeys(("random.shuffle", "image.random_brightness", "image.random_contrast"), _alike),
     **dict.fromkeys(("image.random_flip_left_right", "image.random_flip_up_down"), _alike),

@@ -15,7 +15,7 @@ from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, Tenso
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 from penstock.tf.trace import Fork, Stretch, Trace
-from penstock.tf.tracing import Call, Symbol
+from penstock.tf.tracing import PYTHON, Call, Symbol, has_effects
 
 
 def specs_of_results(trace: Trace, inputs: Any) -> Any:
@@ -48,7 +48,7 @@ def _ways(stretch: Stretch, known: dict[int, Any]) -> Iterable[list[Any]]:
 def _infer(call: Call, known: dict[int, Any]) -> None:
     numbers = [leaf.number for leaf in leaves((call.args, call.kwargs)) if isinstance(leaf, Symbol)]
     values = [known[number] for number in numbers]
-    result = None if any(value is UNKNOWN for value in values) else _result(call, values, known)
+    result = _result(call, values, known)
     if result is None:
         result = map_structure(lambda _: UNKNOWN, call.result)
     call.keep(result, known)
@@ -57,10 +57,10 @@ def _infer(call: Call, known: dict[int, Any]) -> None:
 
 
 def _result(call: Call, values: list[Any], known: dict[int, Any]) -> Any:
-    if any(isinstance(value, RaggedTensorSpec | SparseTensorSpec) for value in values) and "sparse" not in call.name:
+    if call.name not in PYTHON and any(value is UNKNOWN or _is_composite(value, call) for value in values):
         return None
     # What follows from shapes alone, tf.size(x) say, is a constant, and so is what is computed of it.
-    constant = "random" not in call.name and all(isinstance(value, Tensor) for value in values)
+    constant = not has_effects(call.name) and all(isinstance(value, Tensor) for value in values)
     rule = OPERATIONS[call.name] if constant else RULES.get(call.name)
     if rule is None:
         return None
@@ -69,6 +69,10 @@ def _result(call: Call, values: list[Any], known: dict[int, Any]) -> Any:
         return rule(*args, **kwargs)
     except Exception:  # which the call itself raises, when there are values
         return None
+
+
+def _is_composite(value: Any, call: Call) -> bool:
+    return isinstance(value, RaggedTensorSpec | SparseTensorSpec) and "sparse" not in call.name
 
 
 def _known(output: Any, known: dict[int, Any]) -> Any:

@@ -18,8 +18,8 @@ _global_seed: int | None = None
 _operation_seeds = random.Random()
 
 
-def set_seed(seed: int) -> None:
-    """Start all random values anew."""
+def set_seed(seed: int | None) -> None:
+    """Start all random values anew; None: as if no seed had been set."""
     global _shared, _global_seed
     _global_seed = seed
     _shared = np.random.default_rng(seed)

@@ -1,0 +1,83 @@
+"""Methods of data sets that make one element of many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.tf.data import joined
+from penstock.tf.data.batched_rows import STACKED, Batches, Join
+from penstock.tf.data.computed import Computation
+from penstock.tf.data.padding import padded
+from penstock.tf.data.planned import Planned
+from penstock.tf.data.ragged_rows import ragged
+from penstock.tf.data.sources import Listed
+from penstock.tf.dtypes import int64
+from penstock.tf.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from penstock.tf.data.dataset import Dataset
+
+
+class Batching(Planned):
+    """Elements together."""
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Stack elements."""
+        return self._batches(batch_size, STACKED, f"batch({int(batch_size)})", drop_remainder=drop_remainder)
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Stack elements of different sizes, padded to one."""
+        called = f"padded_batch({int(batch_size)})"
+        return self._batches(batch_size, padded(padded_shapes, padding_values), called, drop_remainder=drop_remainder)
+
+    def ragged_batch(
+        self,
+        batch_size: Any,
+        drop_remainder: bool = False,
+        row_splits_dtype: Any = int64,
+        name: str | None = None,
+    ) -> Dataset:
+        """Stack elements; what has sizes that are not known beforehand becomes ragged."""
+        how = ragged(self._elements().spec(), row_splits_dtype)
+        return self._batches(batch_size, how, f"ragged_batch({int(batch_size)})", drop_remainder=drop_remainder)
+
+    def unbatch(self, name: str | None = None) -> Dataset:
+        """Split batches into their elements."""
+        return self._computed(joined.Unbatched(self._elements()), "unbatch: elements")
+
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
+    ) -> Dataset:
+        """Make data sets of elements that follow each other."""
+        length, step = int(size), int(stride)
+        move = length if shift is None else int(shift)
+        if min(length, step, move) < 1:
+            raise InvalidArgumentError("size, shift and stride of a window must be greater than zero")
+        node = joined.Windows(self._elements(), self._listed, length, move, step, drop_remainder=drop_remainder)
+        return self._computed(node, "window: elements", structure=None)
+
+    def _batches(self, batch_size: Any, how: Join, called: str, *, drop_remainder: bool) -> Dataset:
+        size = int(batch_size)
+        if size < 1:
+            raise InvalidArgumentError("Batch size must be greater than zero.")
+        computation = Computation(self._node.origin, self._traces)
+        node = Batches(self._node, computation, size, how, drop_remainder=bool(drop_remainder))
+        how_made = "each computed in one call" if self._waiting() else "elements stacked"
+        return self._computed(node, f"{called}: {how_made}")
+
+    def _listed(self, elements: list[Any]) -> Dataset:
+        return self._made(Listed(elements), "window: elements", None)

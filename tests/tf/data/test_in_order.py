@@ -1,0 +1,124 @@
+"""Functions with effects: Python functions and random values come once for each element, in order, traced or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock.tf as tf
+
+Dataset = tf.data.Dataset
+
+
+def as_called(ds: Any) -> Any:
+    options = tf.data.Options()
+    options.tracing = False
+    return ds.with_options(options)
+
+
+class Numbered:
+    """A Python function that tells its calls apart."""
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def __call__(self, number: Any) -> int:
+        self.given.append(int(number))
+        return 100 * len(self.given) + int(number)
+
+
+def test_a_python_function_is_called_in_the_order_of_elements_and_not_ahead():
+    numbered = Numbered()
+    ds = Dataset.range(50).map(lambda x: (x * 2, tf.py_function(numbered, [x], tf.int64)))
+    assert "traced, for many elements in one call; tf.py_function for each, in order" in ds.explain()
+    elements = iter(ds)
+    assert [tuple(map(int, next(elements))) for _ in range(4)] == [(0, 100), (2, 201), (4, 302), (6, 403)]
+    assert numbered.given == [0, 1, 2, 3]
+    numbered.given.clear()
+    (batch,) = ds.map(lambda double, made: made).shuffle(8, seed=3).batch(5).take(1)
+    assert numbered.given == list(range(len(numbered.given)))
+    assert [int(made) for made in batch] == [100 * (made % 100 + 1) + made % 100 for made in map(int, batch)]
+
+
+def drawn_once(x: Any) -> Any:
+    return tf.cast(x, tf.float32) + tf.random.uniform([])
+
+
+def drawn_twice(x: Any) -> Any:
+    low = tf.random.uniform([2])
+    return {"low": low, "between": tf.random.uniform([], tf.reduce_min(low), tf.reduce_max(low)), "x": x}
+
+
+def drawn_for_a_condition(x: Any) -> Any:
+    numbers = tf.stack([x, x + 1, x + 2])
+    return numbers[::-1] if tf.random.uniform([]) > 0.5 else numbers
+
+
+def drawn_behind_a_condition(x: Any) -> Any:
+    return tf.random.uniform([]) if x > 4 else tf.cast(x, tf.float32)
+
+
+def drawn_by_sizes(x: Any) -> Any:
+    return tf.random.shuffle(tf.range(x)), tf.numpy_function(lambda y: [y + 1, y], [x], [tf.int64, tf.int64])
+
+
+FUNCTIONS = [drawn_once, drawn_twice, drawn_for_a_condition, drawn_behind_a_condition, drawn_by_sizes]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        lambda ds, function: ds.map(function),
+        lambda ds, function: ds.map(function).shuffle(30, seed=1).take(45),
+        lambda ds, function: ds.map(lambda x: x + tf.random.uniform([], 0, 9, tf.int64)).map(function),
+        lambda ds, function: ds.map(function).shuffle(7, seed=2).padded_batch(8),
+    ],
+)
+def test_the_same_values_are_drawn_whether_traced_or_called(function: Any, pipeline: Callable[..., Any]):
+    def drawn(ds: Any) -> str:
+        tf.random.set_seed(5)
+        made = pipeline(ds, function)
+        return repr([list(made), list(made)])
+
+    ds = Dataset.range(50)
+    assert drawn(ds) == drawn(as_called(ds))
+
+
+def test_sizes_that_differ_go_through_a_shuffle():
+    ds = Dataset.range(70).map(lambda x: (tf.range(x % 3), tf.py_function(lambda y: int(y) % 2, [x], tf.int64)))
+    rows = [(row.numpy().tolist(), int(odd)) for row, odd in ds.shuffle(70, seed=4)]
+    assert sorted(rows) == sorted((list(range(x % 3)), x % 2) for x in range(70))
+
+
+def test_an_error_comes_in_its_place_and_the_pass_goes_on():
+    def checked(number: Any) -> int:
+        if int(number) == 3:
+            raise ValueError("three")
+        return int(number)
+
+    elements = iter(Dataset.range(6).map(lambda x: tf.py_function(checked, [x], tf.int64) * 10))
+    assert [int(next(elements)) for _ in range(3)] == [0, 10, 20]
+    with pytest.raises(ValueError, match="three"):
+        next(elements)
+    assert [int(rest) for rest in elements] == [40, 50]
+
+
+def test_a_bad_record_costs_no_other_its_place(tmp_path: Path):
+    path = str(tmp_path / "records")
+    with tf.io.TFRecordWriter(path) as writer:
+        for number in range(6):
+            feature = {"x": tf.train.Feature(int64_list=tf.train.Int64List(value=[number]))}
+            message = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+            writer.write(b"no example" if number == 4 else message)
+
+    def parse(record: Any) -> Any:
+        x = tf.io.parse_single_example(record, {"x": tf.io.FixedLenFeature([], tf.int64)})["x"]
+        return tf.py_function(lambda y: int(y) + 1, [x], tf.int64), record
+
+    ds = tf.data.TFRecordDataset(path).map(parse).ignore_errors()
+    assert [int(x) for x, _ in ds] == [1, 2, 3, 4, 6]
+    assert all(tf.train.Example.FromString(record.numpy()).IsInitialized() for _, record in ds)
