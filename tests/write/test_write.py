@@ -259,7 +259,9 @@ def test_values_without_a_name_are_refused(tmp_path: Path, values: object):
 
 def test_a_path_is_no_image(tmp_path: Path):
     schema = ps.Schema({"image": ps.Feature("uint8", (None, None, 3), encoding="jpeg")})
-    with pytest.raises(ps.SchemaError, match=r'expected an image.*found str: row 0, feature "image"'):
+    with pytest.raises(
+        ps.SchemaError, match=r'expected an image.*found str; the bytes of a file are .*: row 0, feature "image"'
+    ):
         ps.write(tmp_path / "x", [{"image": "picture.jpg"}], schema=schema)
 
 
