@@ -39,6 +39,13 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 }  // namespace
 
+// A record that is to be read.
+struct RecordFetcher::Read {
+  RecordPlace place;
+  std::size_t row;  // of the job
+  std::size_t at;   // in memory
+};
+
 struct RecordFetcher::Piece {
   std::vector<Chunk> chunks;
   std::vector<FetchFault> faults;
@@ -80,61 +87,33 @@ RecordFetcher::Piece RecordFetcher::fetch_rows(const FetchJob& job, std::size_t 
                                                BatchBuilder* builder) {
   Piece piece;
   while (begin < end) begin = fetch_piece(job, begin, end, builder, piece);
+  std::ranges::sort(piece.faults, {}, &FetchFault::row);
   return piece;
-}
-
-// What the frames of rows take if the index is right, but no more than a piece may.
-std::size_t RecordFetcher::piece_bytes(const FetchJob& job, std::size_t begin, std::size_t end) const {
-  std::uint64_t bytes = 0;
-  for (std::size_t row = begin; row < end; ++row) {
-    const std::uint64_t length = places_.at(job.rows[row]).length;
-    if (length >= kPieceBytes || bytes + length + kFrameOverhead >= kPieceBytes) return kPieceBytes;
-    bytes += length + kFrameOverhead;
-  }
-  return static_cast<std::size_t>(bytes);
 }
 
 // Fetches rows from `begin` on, as many as fit and at least one; answers the row behind them.
 std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder,
                                        Piece& into) {
-  SharedBuffer buffer;
+  std::vector<Read> reads;
   auto spans = std::make_shared<std::vector<Span>>();
-  std::shared_ptr<const ShardFile> file;
-  std::size_t row = begin, used = 0, opened = places_.shards();
-  while (row < end) {
+  std::size_t row = begin, size = 0;
+  for (; row < end; ++row) {
     const RecordPlace place = places_.at(job.rows[row]);
-    if (place.shard != opened) file = files_.open(opened = place.shard);
-    if (!holds(*file, place)) {
-      into.faults.push_back({row++, FetchFaultKind::kTruncatedRecord});
-      continue;
+    if (row > begin && (place.length > kPieceBytes || size + frame_bytes(place) > kPieceBytes)) break;
+    // What an index says of a large record is not believed before the file is seen.
+    if (place.length > kPieceBytes && !holds(*files_.open(place.shard), place)) {
+      into.faults.push_back({row, FetchFaultKind::kTruncatedRecord});
+      return row + 1;
     }
-    if (!buffer) buffer = acquire_buffer(std::max(frame_bytes(place), piece_bytes(job, row, end)));
-    if (frame_bytes(place) > buffer->capacity() - used) break;
-
-    // Rows that follow one another in the file are read together.
-    const std::size_t first = spans->size();
-    std::size_t size = 0;
-    for (RecordPlace next = place;;) {
-      spans->push_back({used + size + kHeaderBytes, next.length});
-      size += frame_bytes(next);
-      if (row + (spans->size() - first) == end) break;
-      next = places_.at(job.rows[row + (spans->size() - first)]);
-      if (next.shard != place.shard || next.offset != place.offset + size || !holds(*file, next) ||
-          frame_bytes(next) > buffer->capacity() - used - size)
-        break;
-    }
-
-    const std::byte* frames = buffer->data() + used;
-    const std::size_t there = read(*file, buffer->data() + used, size, place.offset);
-    for (std::size_t i = first; i < spans->size(); ++i, ++row) {
-      const Span span = (*spans)[i];
-      const std::size_t at = static_cast<std::size_t>(span.offset) - kHeaderBytes - used;
-      const FetchFaultKind kind = check(frames + at, there - std::min(at, there), span.length);
-      if (kind != FetchFaultKind::kNone) into.faults.push_back({row, kind});
-    }
-    used += size;
+    reads.push_back({place, row, size});
+    spans->push_back({size + kHeaderBytes, place.length});
+    size += frame_bytes(place);
   }
-  if (!into.faults.empty() || spans->empty()) return row;
+  // In the order of the files: what the kernel looks up for one record is at hand for the next.
+  std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.place.shard, read.place.offset); });
+  SharedBuffer buffer = acquire_buffer(size);
+  read_all(reads, buffer->data(), into.faults);
+  if (!into.faults.empty()) return row;
   const std::size_t count = spans->size();
   const Chunk chunk{std::move(buffer), std::move(spans), 0, count, 0, 0, nullptr};
   if (builder != nullptr)
@@ -142,6 +121,32 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
   else
     into.chunks.push_back(chunk);
   return row;
+}
+
+void RecordFetcher::read_all(std::span<const Read> reads, std::byte* out, std::vector<FetchFault>& faults) {
+  std::shared_ptr<const ShardFile> file;
+  std::size_t opened = places_.shards();
+  while (!reads.empty()) {
+    const Read& first = reads.front();
+    if (first.place.shard != opened) file = files_.open(opened = first.place.shard);
+    // Those that follow one another in the file and in memory are read together.
+    std::size_t size = 0, count = 0;
+    for (; count < reads.size(); ++count) {
+      const auto& [place, row, at] = reads[count];
+      if (place.shard != opened || place.offset != first.place.offset + size || at != first.at + size ||
+          !holds(*file, place))
+        break;
+      size += frame_bytes(place);
+    }
+    const std::size_t there = read(*file, out + first.at, size, first.place.offset);
+    for (const auto& [place, row, at] : reads.first(count)) {
+      const std::size_t before = at - first.at;
+      const FetchFaultKind kind = check(out + at, there - std::min(before, there), place.length);
+      if (kind != FetchFaultKind::kNone) faults.push_back({row, kind});
+    }
+    if (count == 0) faults.push_back({first.row, FetchFaultKind::kTruncatedRecord});
+    reads = reads.subspan(std::max<std::size_t>(1, count));
+  }
 }
 
 FetchFaultKind RecordFetcher::check(const std::byte* frame, std::size_t there, std::uint64_t length) const {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/chunk.h"
@@ -71,12 +72,13 @@ class RecordFetcher {
   FetchedRecord read_one(std::uint64_t row);
 
  private:
+  struct Read;
   struct Piece;  // what came of some rows of a job
 
   void fetch(FetchJob& job, std::size_t parts, const Runner& run);
   Piece fetch_rows(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder);
   std::size_t fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder, Piece& into);
-  std::size_t piece_bytes(const FetchJob& job, std::size_t begin, std::size_t end) const;
+  void read_all(std::span<const Read> reads, std::byte* out, std::vector<FetchFault>& faults);
   FetchFaultKind check(const std::byte* frame, std::size_t there, std::uint64_t length) const;
 
   const RecordPlaces& places_;

@@ -11,20 +11,39 @@ ShardFiles::ShardFiles(std::vector<std::filesystem::path> paths, std::size_t mos
 
 std::shared_ptr<const ShardFile> ShardFiles::open(std::size_t shard) {
   const std::lock_guard lock(mutex_);
-  Slot& slot = slots_[shard];
-  slot.last_use = ++uses_;
-  if (slot.file) return slot.file;
+  const Slot& slot = slots_[shard];
+  if (slot.copies.empty()) {
+    while (open_ >= most_open_) close_oldest();
+    return open_copy(shard);
+  }
+  uses_.splice(uses_.end(), uses_, slot.use);
+  const auto idle = std::ranges::find_if(slot.copies, [](const auto& file) { return file.use_count() == 1; });
+  if (idle != slot.copies.end()) return *idle;
+  if (open_ >= most_open_) return slot.copies.front();
   try {
-    slot.file = std::make_shared<const ShardFile>(paths_[shard]);
+    return open_copy(shard);
+  } catch (const FileError&) {  // the process may open no more, or the file was removed: one is open
+    return slot.copies.front();
+  }
+}
+
+std::shared_ptr<const ShardFile> ShardFiles::open_copy(std::size_t shard) {
+  Slot& slot = slots_[shard];
+  try {
+    slot.copies.push_back(std::make_shared<const ShardFile>(paths_[shard]));
   } catch (const std::system_error& error) {
     throw FileError(error, text_of(paths_[shard]));
   }
-  if (++open_ > most_open_) {
-    const auto age = [](const Slot& other) { return other.file ? other.last_use : ~std::uint64_t{0}; };
-    std::ranges::min_element(slots_, {}, age)->file.reset();
-    --open_;
-  }
-  return slot.file;
+  if (slot.copies.size() == 1) slot.use = uses_.insert(uses_.end(), shard);
+  ++open_;
+  return slot.copies.back();
+}
+
+void ShardFiles::close_oldest() {
+  Slot& oldest = slots_[uses_.front()];
+  oldest.copies.pop_back();
+  --open_;
+  if (oldest.copies.empty()) uses_.pop_front();
 }
 
 }  // namespace penstock
