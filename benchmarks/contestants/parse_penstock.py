@@ -16,7 +16,7 @@ def parse(path: str, workload: str) -> Iterator[ps.Batch]:
 
 
 def parse_label(path: str, workload: str, verify: bool) -> Iterator[ps.Batch]:
-    decoder = ps.Decoder(schema_of(workload), features=["label"])
+    decoder = ps.Decoder(schema_of(workload), columns=["label"])
     return decoder.decode_files([path], BATCH[workload], verify=verify)
 
 

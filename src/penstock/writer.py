@@ -96,6 +96,7 @@ class RecordWriter:
 
     @property
     def closed(self) -> bool:
+        """Whether the writer takes no more records, by :meth:`close` or after an error."""
         return self._closed
 
     @property

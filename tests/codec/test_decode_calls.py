@@ -158,20 +158,20 @@ MALFORMED_TAGS = field(1, field(1, field(1, b"tags") + field(2, b"\x0a\xff"))) +
 
 
 def test_only_the_features_that_were_asked_for_are_decoded():
-    decoder = Decoder(SCHEMA, features=["tags", "id"])
+    decoder = Decoder(SCHEMA, columns=["tags", "id"])
     assert list(decoder.decode(RECORDS)) == ["tags", "id"]
     assert list(decoder.schema) == ["tags", "id"]
-    assert Decoder(SCHEMA, features=[]).decode(RECORDS).num_rows == 101
+    assert Decoder(SCHEMA, columns=[]).decode(RECORDS).num_rows == 101
 
 
 def test_an_unknown_feature_is_refused_by_name():
     with pytest.raises(SchemaError, match="no feature 'labels'; it has 'id', 'score', 'tags', 'maybe'"):
-        Decoder(SCHEMA, features=["labels"])
+        Decoder(SCHEMA, columns=["labels"])
 
 
 def test_features_that_were_not_asked_for_are_checked_where_all_are():
-    assert Decoder(SCHEMA, features=["id"]).decode([MALFORMED_TAGS])["id"].tolist() == [5]
-    for decoder in (Decoder(SCHEMA, features=["id"], validate="all"), Decoder(SCHEMA, features=["tags"])):
+    assert Decoder(SCHEMA, columns=["id"]).decode([MALFORMED_TAGS])["id"].tolist() == [5]
+    for decoder in (Decoder(SCHEMA, columns=["id"], validate="all"), Decoder(SCHEMA, columns=["tags"])):
         with pytest.raises(MalformedExampleError):
             decoder.decode([MALFORMED_TAGS])
 
@@ -181,9 +181,9 @@ def test_steps_that_were_not_asked_for_are_checked_where_all_are():
     good = sequence_example({"id": 1}, {"steps": [1], "other": [b"x", 2.0, None]})
     bad = good + field(2, field(1, field(1, b"other") + field(2, field(1, b"\x12\x03\x0a\x01x"))))
     for validate in ("requested", "all"):
-        decoder = Decoder(schema, features=["id"], validate=validate)
+        decoder = Decoder(schema, columns=["id"], validate=validate)
         assert decoder.decode([good])["id"].tolist() == [1]
-    assert Decoder(schema, features=["id"]).decode([bad])["id"].tolist() == [1]
+    assert Decoder(schema, columns=["id"]).decode([bad])["id"].tolist() == [1]
     with pytest.raises(MalformedExampleError, match="expected a SequenceExample, found malformed bytes"):
         decoder.decode([bad])
 
@@ -203,7 +203,7 @@ def test_there_are_two_ways_to_validate(validate: Any):
 
 
 def test_a_decoder_pickles():
-    decoder = pickle.loads(pickle.dumps(Decoder(SCHEMA, features=["id"], validate="all", threads=2)))
+    decoder = pickle.loads(pickle.dumps(Decoder(SCHEMA, columns=["id"], validate="all", threads=2)))
     assert decoder.decode(RECORDS).to_list() == [{"id": i} for i in range(101)]
     with pytest.raises(MalformedExampleError):
         decoder.decode([MALFORMED_TAGS])

@@ -36,7 +36,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_long_strings_are_views_of_what_was_read(file: Path):
     for chunk in ps.RecordReader(file).chunks():
-        column: Any = Decoder(SCHEMA, features=["s"]).decode(chunk)["s"]
+        column: Any = Decoder(SCHEMA, columns=["s"]).decode(chunk)["s"]
         assert [np.shares_memory(buffer, chunk.buffer) for buffer in column.buffers] == [True]
 
 

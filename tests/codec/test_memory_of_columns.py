@@ -59,7 +59,7 @@ def test_an_allocator_serves_batches_that_are_decoded_ahead(records: list[bytes]
         return made[-1]
 
     chunk = _core.chunk_from_records(records)
-    decoder = ps.Decoder(SCHEMA, features=["n"])
+    decoder = ps.Decoder(SCHEMA, columns=["n"])
     batches = list(decoder.decode_batches([chunk], 64, allocate=allocate))
     assert all(batch["n"] is array for batch, array in zip(batches, made, strict=True))
     assert np.array_equal(np.concatenate(made), np.arange(ROWS))

@@ -159,7 +159,7 @@ def test_what_protobuf_refuses_is_refused(case: str):
     for wanted in (Feature("int64", (None,)), Feature("float32", (None,)), Feature("bytes", (None,)), Feature("int64")):
         for features in (["a"], []):
             with pytest.raises(MalformedExampleError):
-                Decoder(Schema({"a": wanted}), features=features, validate="all").decode([message])
+                Decoder(Schema({"a": wanted}), columns=features, validate="all").decode([message])
 
 
 @pytest.mark.parametrize("cut", range(1, len(record(ONE) + record(field(2, field(1, bytes(8)))))))

@@ -24,7 +24,7 @@ def test_rows_of_changing_size_are_all_written_once(tmp_path: Path, sizes: str, 
         else:
             for row in rows:
                 writer.write(row)
-    decoder = ps.Decoder(writer.manifest.schema, features=["number"])
+    decoder = ps.Decoder(writer.manifest.schema, columns=["number"])
     numbers: list[int] = []
     for shard in writer.manifest.shards:
         for batch in decoder.decode_batches(ps.RecordReader(tmp_path / shard.name).chunks(), 1024):

@@ -14,7 +14,7 @@ CODE = """
 os.dup2(int(sys.argv[2]), 2)
 from penstock.index import open_index, progress
 progress._SHOWN_AFTER_SECONDS = -1.0  # everything takes long
-open_index(sys.argv[1], progress=False if sys.argv[3] == "False" else None)
+open_index(sys.argv[1], progress=sys.argv[3] != "False")
 """
 
 

@@ -15,6 +15,7 @@ from penstock.cpus import available_cpus
 from penstock.errors import MissingExtraError, PenstockError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
+from penstock.schema.feature import fits_shape
 
 # Below this many rows starting threads costs more than it saves.
 _WORTH_THREADS = 8
@@ -86,9 +87,6 @@ def _array_dtype(feature: Feature) -> np.dtype[Any]:
 
 
 def _fitting(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
-    fits = len(array.shape) == len(feature.shape) and all(
-        size in (None, found) for size, found in zip(feature.shape, array.shape, strict=True)
-    )
-    if not fits:
+    if not fits_shape(array.shape, feature.shape):
         raise ValueError(f"expected shape {feature.shape}, found {array.shape}")
     return array

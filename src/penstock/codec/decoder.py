@@ -39,7 +39,7 @@ class Decoder:
 
     Args:
         schema: What the records hold.
-        features: Names to decode; the others are skipped, at the cost of skipping. None: all.
+        columns: The features to decode; the others are skipped, at the cost of skipping. None: all.
         validate: ``"requested"`` checks the features that are decoded; ``"all"`` the whole record.
         threads: Native threads for a call; by default up to 4.
     """
@@ -48,7 +48,7 @@ class Decoder:
         self,
         schema: Schema,
         *,
-        features: Iterable[str] | None = None,
+        columns: Iterable[str] | None = None,
         validate: Literal["requested", "all"] = "requested",
         threads: int | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class Decoder:
         if validate not in ("requested", "all"):
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
         self._schema = check_schema(schema)
-        self._plan = compile_plan(schema, features)
+        self._plan = compile_plan(schema, columns)
         self._threads = threads or min(4, available_cpus())
         self._validate = validate
         self._native = _core.NativeDecoder(
@@ -319,4 +319,4 @@ def _error_at(place: tuple[str | None, int], name: str | None, message: str) -> 
 
 
 def _rebuild(schema: Schema, names: list[str], validate: Literal["requested", "all"], threads: int) -> Decoder:
-    return Decoder(schema, features=names, validate=validate, threads=threads)
+    return Decoder(schema, columns=names, validate=validate, threads=threads)

@@ -18,6 +18,7 @@ from penstock.cpus import available_cpus
 from penstock.errors import SchemaError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
+from penstock.schema.feature import fits_shape
 
 # How the bytes of an encoded image begin, where the encoding names one format.
 _SIGNATURES = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
@@ -70,10 +71,7 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
     array = np.asarray(value, object) if text else as_array(value)
     if type(value) is float or isinstance(value, list | tuple):
         array = array.astype(np.float32) if array.dtype == np.float64 and feature.dtype == "float32" else array
-    fits = array.ndim == len(feature.shape) and all(
-        size in (None, found) for size, found in zip(feature.shape, array.shape, strict=True)
-    )
-    if not fits:
+    if not fits_shape(array.shape, feature.shape):
         raise RowFault(0, f"expected shape {shape_text(feature.shape)}, found {shape_text(array.shape)}")
     if not text:
         array = convert_array(array, feature.dtype, float64)

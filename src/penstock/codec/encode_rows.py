@@ -16,6 +16,7 @@ from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
 from penstock.schema import Feature, Schema
 from penstock.schema.dtype import FLOATS, TEXT
+from penstock.schema.feature import fits_shape
 
 _Build: TypeAlias = Callable[[Any], Any]
 """Makes a column of what the native gatherer has."""
@@ -144,13 +145,10 @@ class _NumberConverter:
             return array.tolist()  # the gatherer looks into it
         if shape[:1] == (None,) and array.ndim == 1 and is_untyped(array):
             array = array.reshape(0, *(size or 0 for size in shape[1:]))
-        fits = array.ndim == len(shape) and all(
-            size in (None, found) for size, found in zip(shape, array.shape, strict=True)
-        )
         number = array.dtype.kind in "biufV" and not isinstance(value, str | bytes)
         if not number or (type(value) is float and dtype not in FLOATS):
             raise RowFault(row, f"expected {dtype}, found {found_type(value)}", self._name)
-        if not fits:
+        if not fits_shape(array.shape, shape):
             found = f"an item of shape {shape_text(array.shape)} at depth {level}" if level else shape_text(array.shape)
             raise RowFault(row, f"expected {dtype} of shape {shape_text(self._shape)}, found {found}", self._name)
         try:

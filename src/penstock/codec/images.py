@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from penstock.errors import MalformedExampleError, SchemaError, import_extra
+from penstock.schema.feature import fits_shape
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -105,7 +106,7 @@ def _formats() -> tuple[str, ...]:
 
 
 def _check_size(found: tuple[int, ...], shape: ImageShape) -> None:
-    if any(wanted not in (None, size) for wanted, size in zip(shape[:2], found, strict=True)):
+    if not fits_shape(found, shape[:2]):
         raise MalformedExampleError(f"expected an image of shape {shape}, found height and width {found}")
 
 

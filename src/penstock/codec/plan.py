@@ -51,7 +51,7 @@ class Plan:
 def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
     """Plan the decoding of ``names``, or of the whole schema."""
     if isinstance(names, str):
-        raise TypeError(f"features are a list of names: [{names!r}]")
+        raise TypeError(f"columns are a list of names: [{names!r}]")
     wanted = list(schema) if names is None else list(names)
     for name in wanted:
         if name not in schema:

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock import _core
 from penstock.columns.batch import Batch
 from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.column import AnyColumn
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
 from penstock.errors import import_extra
-
-_MAX_VIEW_BUFFER = 2**31 - 1
 
 
 def from_arrow(data: Any) -> Batch:
@@ -89,9 +86,8 @@ def _values(array: Any) -> AnyColumn:
     if kinds.is_string_view(kind) or kinds.is_binary_view(kind):
         return _from_views(array, kinds.is_string_view(kind))
     if kinds.is_fixed_size_binary(kind):
-        return _windowed(
-            np.arange(array.offset, array.offset + len(array) + 1) * kind.byte_width, array.buffers()[1], False
-        )
+        ends = np.arange(array.offset, array.offset + len(array) + 1) * kind.byte_width
+        return BytesColumn.from_offsets(ends, _typed(array.buffers()[1], np.uint8))
     if kinds.is_list(kind) or kinds.is_large_list(kind):
         offsets = _part(_typed(array.buffers()[1], np.int32 if kinds.is_list(kind) else np.int64), array, 1)
         return Ragged(_column(array.values), offsets if len(offsets) else [0])
@@ -112,13 +108,7 @@ def _from_fixed_size_list(array: Any) -> AnyColumn:
 
 def _from_offsets(array: Any, dtype: type[np.integer[Any]], text: bool) -> BytesColumn:
     _, offsets, data = array.buffers()
-    return _windowed(_part(_typed(offsets, dtype), array, 1), data, text)
-
-
-def _windowed(offsets: NDArray[Any], buffer: Any, text: bool) -> BytesColumn:
-    data = _typed(buffer, np.uint8)
-    views, windows = _core.offsets_to_views(offsets, data)
-    return BytesColumn(views, [data[start : start + _MAX_VIEW_BUFFER] for start in windows], text=text)
+    return BytesColumn.from_offsets(_part(_typed(offsets, dtype), array, 1), _typed(data, np.uint8), text=text)
 
 
 def _from_views(array: Any, text: bool) -> BytesColumn:

@@ -16,6 +16,7 @@ from penstock.columns.column import Column
 INLINE_BYTES = 12
 """Strings of up to so many bytes lie in their view."""
 
+_MOST_IN_BUFFER = 2**31 - 1  # offsets in a view are int32
 _VIEW_ALIGNMENT = 16  # some consumers read a view as one 128-bit number
 
 
@@ -53,6 +54,12 @@ class BytesColumn(Column):
         self._views = np.ascontiguousarray(views)
         self._buffers = tuple(buffers)
         self._text = text
+
+    @classmethod
+    def from_offsets(cls, offsets: NDArray[Any], data: NDArray[np.uint8], *, text: bool = False) -> Self:
+        """Build from strings that lie one behind another: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``."""
+        views, windows = _core.offsets_to_views(offsets, data)
+        return cls(views, [data[start : start + _MOST_IN_BUFFER] for start in windows], text=text)
 
     @property
     def views(self) -> NDArray[np.int32]:

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock import _core
 from penstock.columns.batch import Batch
 from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.column import AnyColumn, Column
@@ -21,8 +20,6 @@ from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
 
 Collated: TypeAlias = "Batch | tuple[Collated, ...] | AnyColumn"
-
-_VIEW_WINDOW = 2**31 - 1
 
 
 def collate(rows: Sequence[Any]) -> Collated:
@@ -141,8 +138,7 @@ def _strings(values: Sequence[Any], kind: type[str] | type[bytes]) -> BytesColum
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(value) for value in encoded], out=offsets[1:])
     data = np.frombuffer(b"".join(encoded), np.uint8)
-    views, windows = _core.offsets_to_views(offsets, data)
-    return BytesColumn(views, [data[start : start + _VIEW_WINDOW] for start in windows], text=text)
+    return BytesColumn.from_offsets(offsets, data, text=text)
 
 
 def _with_absent(values: Sequence[Any]) -> Nullable:

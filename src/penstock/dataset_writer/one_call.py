@@ -40,7 +40,7 @@ def write(
     map: Callable[[dict[str, Any]], Row] | None = None,
     replace: bool = False,
     float64: Float64 | None = None,
-    progress: bool | None = None,
+    progress: bool = True,
     sync: bool = False,
 ) -> Manifest:
     """Write a data set: shards, and the manifest that says what is in them.
@@ -62,7 +62,7 @@ def write(
         map: A function from row to row, called before writing, such as one that resizes an image.
         replace: Replace a data set of the same name; without, one that is there is an error.
         float64: What becomes of arrays of float64: ``"float32"`` rounds them, ``"raw"`` keeps them. None refuses them.
-        progress: False shows no progress bar; None and True do where standard error is a terminal.
+        progress: Show a progress bar where standard error is a terminal.
         sync: Wait until the shards are on the disk.
 
     Returns:

@@ -11,14 +11,14 @@ class ProgressBar:
     """Counts the rows that were written. Thread-safe.
 
     Args:
-        show: False never shows it; None and True do where standard error is a terminal.
+        show: Whether to show it where standard error is a terminal.
         total: How many rows there will be, where that is known.
     """
 
-    def __init__(self, show: bool | None, total: int | None) -> None:
+    def __init__(self, show: bool, total: int | None) -> None:
         self._bar: Any = None
         self._total = total
-        if show is not False and sys.stderr is not None and sys.stderr.isatty():
+        if show and sys.stderr is not None and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -55,7 +55,7 @@ class Writer:
         shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself.
         replace: Replace a data set of the same name; without, one that is there is an error.
         float64: What becomes of arrays of float64: ``"float32"`` rounds them, ``"raw"`` keeps them. None refuses them.
-        progress: False shows no progress bar; None and True do where standard error is a terminal.
+        progress: Show a progress bar where standard error is a terminal.
         sync: Closing waits until the shards are on the disk.
     """
 
@@ -72,7 +72,7 @@ class Writer:
         shuffle: int | None = None,
         replace: bool = False,
         float64: Float64 | None = None,
-        progress: bool | None = None,
+        progress: bool = True,
         sync: bool = False,
     ) -> None:
         self._path = path

@@ -29,7 +29,7 @@ def open_index(
     stale: Literal["rebuild", "error"] = "rebuild",
     max_record_bytes: int = 1 << 30,
     threads: int | None = None,
-    progress: Progress | bool | None = None,
+    progress: Progress | bool = True,
 ) -> ShardIndex:
     """Answer the index of a file: one that is kept, where it fits the file, or one that is built and then kept.
 
@@ -43,8 +43,8 @@ def open_index(
             (``"rebuild"``), or a :class:`penstock.StaleIndexError` (``"error"``).
         max_record_bytes: A longer record is an error, whatever its header says.
         threads: Native threads that walk a local file; by default up to 4.
-        progress: False shows no progress bar; None and True show one where it takes long and standard error is a
-            terminal; a function is called with the bytes that are done and those that there are.
+        progress: Show a progress bar where it takes long and standard error is a terminal; or a function, which is
+            called with the bytes that are done and those that there are.
     """
     if where not in get_args(Where):
         raise ValueError(f"where must be one of {', '.join(map(repr, get_args(Where)))}, not {where!r}")

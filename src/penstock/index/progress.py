@@ -57,14 +57,14 @@ _BARS = _Bars()
 
 
 @contextmanager
-def reporting(path: str, size: int, progress: Progress | bool | None) -> Iterator[Callable[[int], None]]:
+def reporting(path: str, size: int, progress: Progress | bool) -> Iterator[Callable[[int], None]]:
     """Answer what is to be called with the bytes that are done; ``progress`` is as :func:`open_index` says."""
     _LOG.info("building the index of %s (%.2f GB)", path, size / 1e9)
     if callable(progress):
         tell = progress
         yield lambda done: tell(done, size)
         return
-    terminal = progress is not False and sys.stderr is not None and sys.stderr.isatty()
+    terminal = progress and sys.stderr is not None and sys.stderr.isatty()
     begin = time.monotonic()
     bar: int | None = None
 

@@ -21,7 +21,7 @@ class PayloadCheck:
         self._has_schema = schema is not None
         schema = Schema({}) if schema is None else schema
         names = [name for name, feature in schema.items() if feature.encoding in _CHECKED_NATIVELY]
-        self._decoder = Decoder(schema, features=names, validate="all", threads=threads)
+        self._decoder = Decoder(schema, columns=names, validate="all", threads=threads)
         self._good = 0
         self._told: list[MalformedExampleError] = []
 

@@ -194,6 +194,11 @@ def _build(arguments: dict[str, Any]) -> Feature:
     return Feature(**arguments)
 
 
+def fits_shape(found: tuple[int, ...], shape: Shape) -> bool:
+    """Whether an array of the shape ``found`` is one of ``shape``, in which None stands for any size."""
+    return len(found) == len(shape) and all(wanted in (None, size) for wanted, size in zip(shape, found, strict=True))
+
+
 def _check_shape(shape: int | Iterable[int | None]) -> Shape:
     sizes = (shape,) if isinstance(shape, int | np.integer) else shape
     if isinstance(sizes, str | bytes) or not isinstance(sizes, Iterable):

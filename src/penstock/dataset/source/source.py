@@ -93,7 +93,7 @@ class Source:
 
     def new_decoder(self, threads: int) -> Decoder:
         """Compile the schema."""
-        return Decoder(self._whole_schema, features=self._columns, threads=threads)
+        return Decoder(self._whole_schema, columns=self._columns, threads=threads)
 
     @cached_property
     def random_access(self) -> RowFetcher:
