@@ -74,6 +74,36 @@ def test_the_schema_beside_the_files_is_taken_and_else_inferred(tmp_path):
     assert ids(inferred) == list(range(TOTAL))
 
 
+def test_data_sets_that_are_alike_are_one_by_a_pattern_or_a_list(written):
+    more = [row_of(number) for number in range(20, 25)]
+    ps.write(written / "valid", more, schema=SCHEMA, shards=2)
+    for names in (written / "*.tfrecord", [written / "train", written / "valid-*.tfrecord"]):
+        ds = ps.Dataset(names)
+        assert ds.schema == SCHEMA
+        assert ids(ds) == list(range(25))
+
+
+def test_data_sets_that_differ_are_not_united_in_silence(written):
+    ps.write(written / "test", [{"id": 1.5}])
+    for names in (written / "*.tfrecord", [written / "train", written / "test"]):
+        with pytest.raises(
+            ps.SchemaError, match=r"different records \(\"id\" is Feature\('\w+'\) and Feature\('\w+'\)"
+        ):
+            ps.Dataset(names)
+    with pytest.raises(ps.SchemaError, match=r'"items" is .* and not there|"items" is not there and'):
+        ps.write(written / "part", [{"id": 1}])
+        ps.Dataset([written / "train", written / "part"])
+    ds = ps.Dataset([written / "train", written / "part"], schema=ps.Schema({"id": int}))
+    assert ids(ds) == [*range(20), 1]
+
+
+def test_what_describes_some_of_the_files_holds_for_the_others(written):
+    (written / "more.tfrecord").write_bytes((written / "train-00000-of-00003.tfrecord").read_bytes())
+    ds = ps.Dataset(written / "*.tfrecord")
+    assert ds.schema == SCHEMA
+    assert sorted(set(ids(ds))) == list(range(20))
+
+
 def test_what_does_not_exist_is_an_error(tmp_path):
     for name in ("nothing", "nothing-*.tfrecord", "nothing/"):
         with pytest.raises(FileNotFoundError):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from penstock.beside import find_beside, is_file, load_schema
+from penstock.beside import data_set_of, find_beside, is_file, load_schema
 from penstock.dataset.arguments import names_in
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
-from penstock.errors import ManifestError
+from penstock.errors import ManifestError, SchemaError
 from penstock.files import StrPath, find_files, locate
 from penstock.infer import infer_schema
-from penstock.manifest import SUFFIX, Manifest
+from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema, check_schema
 
 
@@ -26,7 +26,7 @@ def open_source(
 ) -> Source:
     """Open the rows of what ``paths`` name; files are read when rows are."""
     found = find_data(paths)
-    shards = Shards(found.files, reading, found.counts)
+    shards = Shards(found.files, reading, found.known_counts)
     whole = found.describe(on_error) if schema is None else check_schema(schema)
     source = Source(shards, whole, None, on_error)
     return source if columns is None else source.with_columns(names_in(columns))
@@ -37,43 +37,74 @@ class Found:
     """The files of a data set, in order."""
 
     files: tuple[str, ...]
-    counts: tuple[int, ...] | None
+    counts: tuple[int | None, ...]
     """The records of each, where a manifest tells."""
-    schema: Schema | None
-    """What a manifest says that they hold."""
+    manifests: Mapping[str, Manifest]
+    """What describes them, by its path."""
+    schemas: tuple[str, ...]
+    """Files with a schema and no more that do."""
+
+    @property
+    def known_counts(self) -> tuple[int, ...] | None:
+        """The records of each file, where all are known."""
+        known = tuple(count for count in self.counts if count is not None)
+        return known if len(known) == len(self.files) else None
 
     def describe(self, on_error: OnError = "raise") -> Schema:
-        """Answer the schema: the manifest's, else one that lies beside all files, else what the records show.
+        """Answer the schema: of what describes the files, which must agree, else what the records show.
 
         Damage that a pass is to go over does not stand in the way of a schema either.
         """
-        if self.schema is not None:
-            return self.schema
-        beside = {find_beside(file) for file in self.files}
-        if len(beside) == 1 and (path := beside.pop()) is not None:
-            return load_schema(path)
-        return infer_schema(self.files, on_error="raise" if on_error == "raise" else "skip").schema
+        described = {path: manifest.schema for path, manifest in self.manifests.items()}
+        described |= {path: load_schema(path) for path in self.schemas}
+        if not described:
+            return infer_schema(self.files, on_error="raise" if on_error == "raise" else "skip").schema
+        (first, schema), *others = described.items()
+        for path, other in others:
+            if other != schema:
+                raise SchemaError(
+                    f"{path} and {first} describe different records ({_difference(other, schema)}): "
+                    "open one of the data sets, or say by schema= what to read of both"
+                )
+        return schema
+
+
+def _difference(one: Schema, other: Schema) -> str:
+    """Say in which feature two schemas differ."""
+    for name in (*one, *other):
+        if one.get(name) != other.get(name):
+            found = " and ".join(repr(schema[name]) if name in schema else "not there" for schema in (one, other))
+            return f'"{name}" is {found}'
+    return "not the same features are of the sequence"
 
 
 def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
     """Find what ``paths`` name: files, patterns, URLs, or data sets by their folder, their name or their manifest."""
     names = [paths] if isinstance(paths, str | os.PathLike) or hasattr(paths, "protocol") else list(paths)
-    parts = [_find(os.fspath(name) if isinstance(name, os.PathLike) else str(name)) for name in names]
-    if not parts:
+    if not names:
         raise ValueError("a data set has at least one file")
-    files = tuple(file for part in parts for file in part.files)
-    counts = tuple(count for part in parts for count in part.counts or ())
-    schemas = [part.schema for part in parts]
-    same = schemas[0] if all(schema == schemas[0] for schema in schemas) else None
-    return Found(files, counts if len(counts) == len(files) else None, same)
-
-
-def _find(path: str) -> Found:
-    manifest = _manifest_of(path)
-    if manifest is not None:
-        return _from_manifest(manifest)
-    files = tuple(find_files([path]))
-    return _with_manifest(files) or Found(files, None, None)
+    files: list[str] = []
+    manifests: dict[str, Manifest] = {}
+    counts: dict[str, int | None] = {}
+    for name in names:
+        path = os.fspath(name) if isinstance(name, os.PathLike) else str(name)
+        manifest = _manifest_of(path)
+        if manifest is None:
+            files += find_files([path])
+        else:
+            manifests[manifest] = Manifest.load(manifest)
+            told = _check_shards(manifest, manifests[manifest])
+            files += told
+            counts |= told
+    # Of each data set, one file is asked what lies beside it.
+    others = {data_set_of(file): file for file in files if file not in counts}
+    beside = dict.fromkeys(found for file in others.values() if (found := find_beside(file)) is not None)
+    for found in beside:
+        if found.endswith(SUFFIX):
+            manifests[found] = Manifest.load(found)
+            counts |= _known_shards(found, manifests[found], others=set(files) - counts.keys())
+    schemas = tuple(found for found in beside if found not in manifests)
+    return Found(tuple(files), tuple(counts.get(file) for file in files), manifests, schemas)
 
 
 def _manifest_of(path: str) -> str | None:
@@ -99,37 +130,34 @@ def _manifest_of(path: str) -> str | None:
     return found[0] if found else None
 
 
-def _from_manifest(path: str) -> Found:
-    manifest = Manifest.load(path)
-    store, name = locate(path)
-    folder = os.path.dirname(name)
-    files = tuple(os.path.join(folder, shard.name) for shard in manifest.shards)
-    for file, shard in zip(files, manifest.shards, strict=True):
+def _check_shards(path: str, manifest: Manifest) -> dict[str, int | None]:
+    """Answer the shards of a data set, which must all be there, and how many records each is known to have."""
+    counts: dict[str, int | None] = {}
+    for file, shard in _shards(path, manifest).items():
+        store, name = locate(file)
         try:
-            size = store.stat(file).size
+            size = store.stat(name).size
         except FileNotFoundError:
             raise ManifestError(
-                f"{file} is missing; the manifest {path} names {len(files)} shards: copy the whole data set"
+                f"{file} is missing; the manifest {path} names {len(manifest.shards)} shards: copy the whole data set"
             ) from None
         if size != shard.bytes and not shard.is_appended:
             raise ManifestError(f"{file}: expected {shard.bytes} bytes, found {size}: copy the data set again")
-    is_known = not any(shard.is_appended for shard in manifest.shards)
-    return Found(files, tuple(shard.records for shard in manifest.shards) if is_known else None, manifest.schema)
+        counts[file] = None if shard.is_appended else shard.records
+    return counts
 
 
-def _with_manifest(files: tuple[str, ...]) -> Found | None:
-    """Answer what a manifest beside the files says of them, where it knows them all."""
-    beside = {find_beside(file) for file in files}
-    path = beside.pop() if len(beside) == 1 else None
-    if path is None or not path.endswith(SUFFIX):
-        return None
-    manifest = Manifest.load(path)
-    known = {shard.name: shard for shard in manifest.shards}
-    counts = []
-    for file in files:
-        shard = known.get(os.path.basename(file))
-        store, name = locate(file)
-        if shard is None or shard.is_appended or store.stat(name).size != shard.bytes:
-            return Found(files, None, manifest.schema)
-        counts.append(shard.records)
-    return Found(files, tuple(counts), manifest.schema)
+def _known_shards(path: str, manifest: Manifest, others: set[str]) -> dict[str, int | None]:
+    """Answer which of other files a manifest beside them knows as they are, and how many records each has."""
+    counts: dict[str, int | None] = {}
+    for file, shard in _shards(path, manifest).items():
+        if file in others and not shard.is_appended:
+            store, name = locate(file)
+            if store.stat(name).size == shard.bytes:
+                counts[file] = shard.records
+    return counts
+
+
+def _shards(path: str, manifest: Manifest) -> dict[str, Shard]:
+    folder = os.path.dirname(locate(path)[1])
+    return {os.path.join(folder, shard.name): shard for shard in manifest.shards}
