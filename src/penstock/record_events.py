@@ -37,14 +37,14 @@ _STRIDE = 64 << 20
 class ReadOptions:
     """How to read a file; :class:`penstock.RecordReader` says what each means."""
 
-    compression: Compression | None
+    compression: Compression | None = None
     """None: tell by content."""
-    verify: bool
-    max_record_bytes: int
-    trailing: Trailing
-    multistream: bool
-    require_nonempty: bool
-    threads: int
+    verify: bool = True
+    max_record_bytes: int = 1 << 30
+    trailing: Trailing = "error"
+    multistream: bool = False
+    require_nonempty: bool = False
+    threads: int = 1
     skip: bool = False
     """Go on behind damage, with every record that is outside it."""
     nested: bool | None = None
@@ -109,6 +109,15 @@ class RecordEvents:
         finally:
             if self._stream is not None:
                 self._stream.close()
+
+    def chunks(self) -> Generator[RecordChunk, None, None]:
+        """Chunks alone; damage raises."""
+        with closing(iter(self)) as events:
+            for event in events:
+                if isinstance(event, CorruptDataError):
+                    raise event
+                if isinstance(event, RecordChunk):
+                    yield event
 
     def _lacks_content(self) -> bool:
         return self._options.require_nonempty and not self._head

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "src" / "penstock"
 # From the ground up. A module may import those in lines above its own, and its own package.
 LAYERS = [
     ["_core", "cpus", "errors", "image"],
-    ["compression"],
+    ["compression", "protobuf"],
     ["files"],
     ["damage"],
     ["schema", "columns", "codec"],
@@ -27,15 +27,14 @@ LAYERS = [
     ["integrity"],
     ["beside", "dataset_writer"],
     ["dataset"],
-    ["frameworks", "convert", "tf"],
-    ["engines"],
-    ["viewer", "cli"],
+    ["frameworks", "tf"],
+    ["cli"],
     ["__main__"],
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 # Neighbours on one level that may know each other, in this direction alone.
-NEIGHBOURS = {("codec", "columns"), ("codec", "schema"), ("columns", "schema")}
+NEIGHBOURS = {("codec", "columns"), ("codec", "schema")}
 
 
 def modules() -> list[Path]:

@@ -10,7 +10,7 @@ from penstock.cli.output import plural, printable
 from penstock.errors import PenstockError
 from penstock.reader import RecordReader
 from penstock.schema import Schema
-from penstock.schema.inference.wire import read_features
+from penstock.schema.inference.record_features import read_features
 
 Keys: TypeAlias = frozenset[tuple[str, str]]
 """The features of a record: whether in its context or its sequence, and by which name."""

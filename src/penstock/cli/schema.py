@@ -17,7 +17,7 @@ from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.reader import RecordReader
 from penstock.schema import Feature, Schema
 from penstock.schema.inference import Evidence, Inferred
-from penstock.schema.inference.wire import Section
+from penstock.schema.inference.record_features import Section
 
 _EXAMPLES = """\b
 Examples:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from penstock.errors import MalformedExampleError
+from penstock.protobuf import BYTES, VARINT, read_fields, write_field, write_varint
 from penstock.schema.dtype import numpy_dtype
-from penstock.schema.inference.wire import BYTES, VARINT, read_fields, write_field, write_varint
 
 # NumPy 1 knows no more.
 MAX_RANK = 32

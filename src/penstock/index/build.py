@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock import _core
-from penstock._core import RecordChunk
 from penstock.compression import Compression, check, detect
 from penstock.compression.detect import HEAD_BYTES
 from penstock.damage import error_of, lookalike
@@ -111,20 +109,5 @@ def _read_through(
 
 def measure(store: FileStore, path: str, kind: Compression, building: Building) -> Lengths:
     """Read all of a file, and note how long its records are."""
-    options = ReadOptions(
-        compression=kind,
-        verify=False,
-        max_record_bytes=building.max_record_bytes,
-        trailing="error",
-        multistream=False,
-        require_nonempty=False,
-        threads=building.threads,
-    )
-    parts = []
-    with closing(iter(RecordEvents(store, path, options))) as events:
-        for event in events:
-            if isinstance(event, CorruptDataError):
-                raise event
-            if isinstance(event, RecordChunk):
-                parts.append(narrowed(event.spans[:, 1]))
-    return Lengths.of(parts)
+    options = ReadOptions(kind, verify=False, max_record_bytes=building.max_record_bytes, threads=building.threads)
+    return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in RecordEvents(store, path, options).chunks()])

@@ -84,11 +84,8 @@ def save_records(source: StrPath, target: str | None, apart: str | None, how: Sa
     store, name = locate(source)
     options = ReadOptions(
         compression=how.compression,
-        verify=True,
         max_record_bytes=how.max_record_bytes,
-        trailing="error",
         multistream=True,
-        require_nonempty=False,
         threads=how.threads,
         skip=True,
         nested=how.nested,

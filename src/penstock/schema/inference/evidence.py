@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from penstock.errors import SchemaError
 from penstock.schema.feature import Kind, Shape
 from penstock.schema.inference.recognise import Form, recognise
-from penstock.schema.inference.wire import Found, Section, Values
+from penstock.schema.inference.record_features import Found, Section, Values
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.errors import MalformedExampleError, PenstockError, SchemaError
 from penstock.schema.inference.evidence import Observations, Place
 from penstock.schema.inference.inferred import Inferred, conclude
-from penstock.schema.inference.wire import Section, read_features
+from penstock.schema.inference.record_features import Section, read_features
 
 
 class Inference:

@@ -10,7 +10,7 @@ from penstock.errors import PenstockError, SchemaError
 from penstock.schema.feature import Encoding, Feature, Kind
 from penstock.schema.inference.evidence import Observations
 from penstock.schema.inference.recognise import Form
-from penstock.schema.inference.wire import Section
+from penstock.schema.inference.record_features import Section
 from penstock.schema.schema import Schema
 
 Certainty: TypeAlias = Literal["certain", "likely", "guess"]

@@ -8,8 +8,8 @@ import struct
 from typing import Literal, NamedTuple, TypeAlias
 
 from penstock.errors import MalformedExampleError
+from penstock.protobuf import BYTES, VARINT, read_fields
 from penstock.schema.feature import Shape
-from penstock.schema.inference.wire import BYTES, VARINT, read_fields
 
 Form: TypeAlias = Literal["empty", "text", "jpeg", "png", "gif", "tensor", "binary"]
 

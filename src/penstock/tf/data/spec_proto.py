@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from penstock.errors import MalformedExampleError
-from penstock.schema.inference.wire import BYTES, VARINT, read_fields, write_field, write_varint
+from penstock.protobuf import BYTES, VARINT, read_fields, write_field, write_varint
 from penstock.tf.dtypes import as_dtype
 from penstock.tf.errors import DataLossError, UnimplementedError
 from penstock.tf.shape import TensorShape

@@ -1,40 +1,17 @@
-"""Reads what an Example or a SequenceExample holds, without a schema; and the fields of other messages.
+"""The fields of protobuf messages, read and written without their descriptions.
 
-Both accept and refuse as protobuf does (groups are refused). Every length is compared with the bytes that are there
-before it is used; whatever does not fit is a MalformedExampleError.
+They are accepted and refused as protobuf does (groups are refused). Every length is compared with the bytes that are
+there before it is used; whatever does not fit is a MalformedExampleError.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple
 
-from penstock import _core
 from penstock.errors import MalformedExampleError
-from penstock.schema.feature import Kind
-
-Section: TypeAlias = Literal["context", "sequence"]
-
-# Numbers are counted; so many of them are kept, to be shown.
-SHOWN = 4
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
-
-
-class Values(NamedTuple):
-    """The list of one Feature: its kind (None where it is unset), its length, and values (of numbers, the first)."""
-
-    kind: Kind | None
-    length: int
-    values: tuple[Any, ...]
-
-
-class Found(NamedTuple):
-    """One key of a record: in the context with one list, in the sequence with a list for each step."""
-
-    section: Section
-    key: str
-    steps: tuple[Values, ...]
 
 
 class Field(NamedTuple):
@@ -43,28 +20,6 @@ class Field(NamedTuple):
     number: int
     wire: int
     value: Any
-
-
-def read_features(payload: bytes) -> list[Found]:
-    """Read the features of a serialized Example or SequenceExample; of equal keys, the last."""
-    # An Example is a SequenceExample without feature lists: the context has the number of its features.
-    native = _core.read_example(payload, True)
-    if native is None:
-        raise MalformedExampleError("its bytes are malformed")
-    context, sequence = native
-    return [
-        *(Found("context", _name(key), (_values(*feature),)) for key, feature in context.items()),
-        *(Found("sequence", _name(key), tuple(_values(*step) for step in steps)) for key, steps in sequence.items()),
-    ]
-
-
-def _name(key: bytes) -> str:
-    return key.decode("utf-8", "surrogateescape")
-
-
-def _values(kind: str, values: list[Any]) -> Values:
-    shown = tuple(values if kind == "bytes" else values[:SHOWN])
-    return Values(None if kind == "unset" else cast(Kind, kind), len(values), shown)
 
 
 def read_fields(data: memoryview) -> Iterator[Field]:

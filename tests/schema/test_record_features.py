@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import MalformedExampleError
-from penstock.schema.inference.wire import Found, Values, read_features
+from penstock.schema.inference.record_features import Found, Values, read_features
 from schema_examples import example, feature, field, sequence_example, varint
 
 
