@@ -40,6 +40,26 @@ def test_long_strings_are_views_of_what_was_read(file: Path):
         assert [np.shares_memory(buffer, chunk.buffer) for buffer in column.buffers] == [True]
 
 
+def test_strings_beside_much_else_do_not_keep_it(tmp_path: Path):
+    path = tmp_path / "data.tfrecord"
+    names = [f"{LONG}{i}" if i % 3 else f"n{i}" for i in range(200)]
+    with ps.RecordWriter(path) as writer:
+        for i, name in enumerate(names):
+            writer.write(example(name=name, tags=[name.encode(), b"short"], picture=bytes(5000), n=i))
+    schema = Schema({"name": Feature("str"), "tags": Feature("bytes", (None,)), "picture": Feature("bytes")})
+    for batch in Decoder(schema, features=["name", "tags"]).decode_files([path], 64):
+        assert batch["name"].nbytes < 64 * 300
+    (whole,) = Decoder(schema).decode_files([path], 300)
+    assert whole["name"].to_list() == names
+    assert whole["tags"].to_list() == [[name.encode(), b"short"] for name in names]
+    assert whole["picture"].nbytes > 200 * 5000
+
+
+def test_strings_in_their_views_keep_nothing(file: Path):
+    for batch in Decoder(SCHEMA, features=["b"]).decode_files([file], 1000):
+        assert batch["b"].values.buffers == ()
+
+
 def test_strings_outlive_the_reader_the_chunks_and_the_decoder(file: Path):
     reader = ps.RecordReader(file)
     decoder = Decoder(SCHEMA)

@@ -157,14 +157,14 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
 
   worker->records.clear();
   std::size_t held = 0;
-  for (const Chunk& chunk : chunks) {
+  const bool views = decoder_.has_views_;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    const Chunk& chunk = chunks[c];
     const std::byte* base = chunk.buffer->data();
-    const bool views = decoder_.has_views_ && chunk.size() != 0;
-    const ViewSource source{base, views ? buffers_.number_of(chunk.buffer) : 0};
+    const ViewSource source{base, number_of_chunk(c)};
     for (std::size_t i = 0; i < chunk.size(); ++i) {
       const Span span = chunk.span(i);
       const wire::Bytes payload{base + span.offset, static_cast<std::size_t>(span.length)};
-      if (views) held += payload.size;
       if (views && span.offset + span.length > kLargestViewed && payload.size - 1 < kLargestExample)
         worker->records.push_back(copied(payload, buffers_));
       else
@@ -188,6 +188,7 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
   }
   part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
   if (part->fault.fault == ExampleFault::kNone) {
+    if (views) held += settle_views(views_of(worker->columns, first_row, part->rows), chunks, buffers_);
     for (std::size_t f = 0; f < columns_.size(); ++f) {
       if (is_dense(decoder_.plan_.features[f])) continue;
       ColumnPart& column = worker->columns[f];
@@ -208,6 +209,22 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
   }
   place(std::move(part), *worker, held);
   decoder_.return_worker(std::move(worker));
+}
+
+// The views among the values of a run.
+std::vector<std::span<std::byte>> BatchBuilder::views_of(std::span<ColumnPart> columns, std::size_t first_row,
+                                                         std::size_t rows) const {
+  std::vector<std::span<std::byte>> arrays;
+  for (std::size_t f = 0; f < columns.size(); ++f) {
+    const FeaturePlan& plan = decoder_.plan_.features[f];
+    if (plan.element != Element::kView) continue;
+    const auto row = static_cast<std::size_t>(plan.item_bytes());
+    if (is_dense(plan))
+      arrays.emplace_back(columns[f].dense + first_row * row, rows * row);
+    else
+      arrays.emplace_back(columns[f].values.data(), columns[f].values.size());
+  }
+  return arrays;
 }
 
 // Copies ragged values to their place, where it is known: those of `part`, and of the parts that waited for it.

@@ -96,6 +96,8 @@ class BatchBuilder {
   struct Part;  // the ragged values of a run of rows, or what is wrong with it
 
   void foresee_places();
+  std::vector<std::span<std::byte>> views_of(std::span<ColumnPart> columns, std::size_t first_row,
+                                             std::size_t rows) const;
   void place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held);
   bool reserve(Part& part);
   bool gathers(std::size_t feature) const;

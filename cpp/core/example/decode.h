@@ -6,7 +6,6 @@
 // Features that nobody asked for cost their skipping.
 #pragma once
 
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "core/example/key_index.h"
 #include "core/example/plan.h"
 #include "core/example/row_values.h"
+#include "core/example/run_views.h"
 #include "core/example/scalar_heads.h"
 
 namespace penstock {
@@ -25,35 +25,6 @@ inline constexpr std::size_t kLargestExample = 0x7FFFFFFF;
 struct RecordRef {
   wire::Bytes payload;
   ViewSource source;  // the buffer of the batch that the payload lies in
-};
-
-// The buffers that the views of a batch point into, by number. Thread-safe.
-class ViewBuffers {
- public:
-  std::int32_t add(SharedBuffer buffer) {
-    const std::lock_guard lock(mutex_);
-    return append(std::move(buffer));
-  }
-  // For a buffer that may be there already.
-  std::int32_t number_of(const SharedBuffer& buffer) {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = buffers_.size(); i-- > 0;)
-      if (buffers_[i] == buffer) return static_cast<std::int32_t>(i);
-    return append(buffer);
-  }
-  std::vector<SharedBuffer> all() {
-    const std::lock_guard lock(mutex_);
-    return buffers_;
-  }
-
- private:
-  std::int32_t append(SharedBuffer buffer) {
-    buffers_.push_back(std::move(buffer));
-    return static_cast<std::int32_t>(buffers_.size()) - 1;
-  }
-
-  std::mutex mutex_;
-  std::vector<SharedBuffer> buffers_;
 };
 
 class PartDecoder {
