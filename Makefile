@@ -7,6 +7,7 @@
 # make fuzz     libFuzzer on frames, records, repairs and walks, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
+# make engines  the recipes of docs/clusters.md on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
 # Every target makes the virtual environment that it needs; there is no step before.
@@ -21,7 +22,7 @@ CLANG ?= clang++
 FUZZERS := frames records repairs walks
 SECONDS_EACH ?= 60
 
-.PHONY: demo test check format stubs sanitize fuzz reliability interop bench clean
+.PHONY: demo test check format stubs sanitize fuzz reliability interop engines bench clean
 
 demo: $(VENV)/.native $(VENV)/.with-demo
 	@$(BIN)/python examples/digits.py
@@ -95,11 +96,14 @@ build/fuzz/objects/%.o: cpp/%.cc $(HEADERS)
 .PRECIOUS: build/fuzz/objects/%.o build/sanitize/address/%.o  # they serve several programs
 
 interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/columns/.penstock
-	$(BIN)/python -m pytest interop --ignore interop/columns --ignore interop/training
+	$(BIN)/python -m pytest interop --ignore interop/columns --ignore interop/training --ignore interop/engines
 	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
 	.venvs/columns/bin/python -m pytest interop/training/with_torch --confcutdir interop/training
 	.venvs/columns/bin/python -m pytest interop/training/with_jax --confcutdir interop/training
 	.venvs/tensorflow/bin/python -m pytest interop/training/with_tensorflow --confcutdir interop/training
+
+engines: .venvs/engines/.penstock
+	.venvs/engines/bin/python -m pytest interop/engines --confcutdir interop/engines
 
 # The small form takes about two minutes; LONG=1 has forty times as many trials.
 reliability: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed build/sanitize/mutate

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset as Dataset
     from penstock.dataset.stages.padding import Pad as Pad
     from penstock.dataset_writer import Writer as Writer
+    from penstock.dataset_writer import commit as commit
     from penstock.dataset_writer import write as write
     from penstock.errors import ChecksumError as ChecksumError
     from penstock.errors import CompressionError as CompressionError
@@ -91,6 +92,7 @@ _HOMES = {
     "TruncatedError": "errors",
     "WorkerError": "errors",
     "Writer": "dataset_writer",
+    "commit": "dataset_writer",
     "image": "",
     "infer_schema": "infer",
     "repair": "integrity",

@@ -34,6 +34,7 @@ def write(
     *,
     schema: Schema | None = None,
     shards: int = 1,
+    shard: int | None = None,
     compression: str | None = None,
     level: int = 2,
     shuffle: int | None = None,
@@ -55,6 +56,8 @@ def write(
             ``tf.data.Dataset``, a torch ``Dataset`` or ``DataLoader``, one of Hugging Face.
         schema: What the records hold; None infers it: from the columns, or from the first rows.
         shards: How many files.
+        shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
+            set.
         compression: ``"GZIP"``, ``"ZLIB"`` or ``"SNAPPY"``; None for none.
         level: 0 to 9, for GZIP and ZLIB.
         shuffle: A seed. What is in memory is shuffled whole; a stream in windows of about 64 MB and at most 65,536
@@ -66,9 +69,15 @@ def write(
         sync: Wait until the shards are on the disk.
 
     Returns:
-        The manifest.
+        The manifest; of a ``shard``, its part of it, for :func:`commit`.
     """
-    options: dict[str, Any] = {"shards": shards, "compression": compression, "level": level, "replace": replace}
+    options: dict[str, Any] = {
+        "shards": shards,
+        "shard": shard,
+        "compression": compression,
+        "level": level,
+        "replace": replace,
+    }
     check_seed(shuffle)
     if schema is None and map is None and (stored := stored_form(data)) is not None:
         data, schema = stored

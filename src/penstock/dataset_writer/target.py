@@ -9,7 +9,7 @@ from contextlib import suppress
 from penstock.compression import check
 from penstock.dataset_writer.old_files import OldFiles, old_files
 from penstock.dataset_writer.shard import ShardWriter
-from penstock.files import StrPath, locate
+from penstock.files import FileStore, StrPath, locate
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
@@ -22,10 +22,21 @@ class Target:
 
     Shards stand under temporary names until :meth:`commit`; so a data set that is there already, and is to be replaced,
     stays whole until the new one is. Where a store can rename, it is whole again after a failure of that, too.
+
+    With ``shard``, one of several processes writes that shard alone, over what an earlier attempt may have left of it;
+    the manifest is left to :func:`penstock.dataset_writer.joined.commit`.
     """
 
     def __init__(
-        self, path: StrPath, *, shards: int, compression: str | None, level: int, replace: bool, sync: bool
+        self,
+        path: StrPath,
+        *,
+        shards: int,
+        shard: int | None = None,
+        compression: str | None,
+        level: int,
+        replace: bool,
+        sync: bool,
     ) -> None:
         self._store, self._base = locate(path)
         kind = check(compression or "")
@@ -34,14 +45,16 @@ class Target:
             raise ValueError(f"a data set has at least one shard, not {shards!r}")
         if not 0 <= level <= 9:
             raise ValueError(f"level must be from 0 to 9, not {level}")
-        self._replace = replace
+        self._is_whole = shard is None
         self._sync = sync
-        self._old = self._existing()
+        numbers = range(shards) if shard is None else [_check_shard(shard, shards, replace)]
+        self._old = existing(self._store, self._base, shards_too=self._is_whole)
         if self._old and not replace:
-            raise FileExistsError(17, "The data set, or a part of one, exists; replace=True replaces it", self._old[0])
+            way_out = "replace=True replaces it" if self._is_whole else "remove it, or choose another name"
+            raise FileExistsError(17, f"The data set, or a part of one, exists; {way_out}", self._old[0])
         if "://" not in self._base:
             os.makedirs(os.path.dirname(self._base) or ".", exist_ok=True)
-        names = [f"{self._base}-{i:05d}-of-{shards:05d}.tfrecord{_EXTENSIONS[kind]}" for i in range(shards)]
+        names = [f"{self._base}-{i:05d}-of-{shards:05d}.tfrecord{_EXTENSIONS[kind]}" for i in numbers]
         self.shards: list[ShardWriter] = []
         try:
             for name in names:
@@ -51,7 +64,7 @@ class Target:
             raise
 
     def commit(self, schema: Schema) -> Manifest:
-        """Give all shards their names, and write the manifest."""
+        """Give all shards their names, and write the manifest, unless there are shards of others."""
         shards = tuple(shard.finish(sync=self._sync) for shard in self.shards)
         manifest = Manifest(schema, shards)
         old = old_files(self._store, self._old)
@@ -59,7 +72,8 @@ class Target:
             old.step_aside()  # the manifest first: from here on, a reader knows that the data set is not whole
             for shard in self.shards:
                 shard.commit(sync=self._sync)
-            self._save(manifest)
+            if self._is_whole:
+                self._save(manifest)
         except BaseException as error:
             self._undo(old, error)
             raise
@@ -98,20 +112,29 @@ class Target:
     def _manifest_path(self) -> str:
         return self._base + SUFFIX
 
-    def _existing(self) -> list[str]:
-        """Answer the manifest and the shards of this name that are there."""
-        found = [path for path in self._store.list(f"{self._base}-*") if self._is_shard(path)]
-        try:
-            self._store.stat(self._manifest_path)
-        except FileNotFoundError:
-            return found
-        return [self._manifest_path, *found]
 
-    def _is_shard(self, path: str) -> bool:
-        # A store may spell the way to a file in its own manner; the name is the same.
-        name = os.path.basename(path)
-        base = os.path.basename(self._base)
-        return name.startswith(base) and _ENDING.fullmatch(name[len(base) :]) is not None
+def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[str]:
+    """Answer the manifest and the shards of a data set that are there."""
+    # A store may spell the way to a file in its own manner; the name is the same.
+    name = os.path.basename(base)
+    found = [
+        path
+        for path in (store.list(f"{base}-*") if shards_too else [])
+        if os.path.basename(path).startswith(name) and _ENDING.fullmatch(os.path.basename(path)[len(name) :])
+    ]
+    try:
+        store.stat(base + SUFFIX)
+    except FileNotFoundError:
+        return found
+    return [base + SUFFIX, *found]
+
+
+def _check_shard(shard: int, shards: int, replace: bool) -> int:
+    if not isinstance(shard, int) or not 0 <= shard < shards:
+        raise ValueError(f"a shard is one of 0 ... {shards - 1}, not {shard!r}")
+    if replace:
+        raise ValueError("replace=True is for whole data sets: remove the old one before its first shard is written")
+    return shard
 
 
 def _check_base(base: str) -> None:

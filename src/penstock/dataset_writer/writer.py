@@ -50,6 +50,8 @@ class Writer:
             the manifest ``data/train.penstock.json``. Also a URL.
         schema: What the records hold; None infers it from the first batch, or from up to 256 rows.
         shards: How many files.
+        shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
+            set.
         compression: ``"GZIP"``, ``"ZLIB"`` or ``"SNAPPY"``; None for none.
         level: 0 to 9, for GZIP and ZLIB.
         shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself.
@@ -67,6 +69,7 @@ class Writer:
         *,
         schema: Schema | None = None,
         shards: int = 1,
+        shard: int | None = None,
         compression: str | None = None,
         level: int = 2,
         shuffle: int | None = None,
@@ -94,8 +97,11 @@ class Writer:
         if schema is not None:
             self._start(schema)
         self._running: list[Future[None]] = []
-        self._target = Target(path, shards=shards, compression=compression, level=level, replace=replace, sync=sync)
-        self._pool = ThreadPoolExecutor(min(shards, available_cpus()), thread_name_prefix="penstock-write")
+        self._target = Target(
+            path, shards=shards, shard=shard, compression=compression, level=level, replace=replace, sync=sync
+        )
+        threads = min(len(self._target.shards), available_cpus())
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="penstock-write")
         self._progress = ProgressBar(progress, None)
         self._progress.__enter__()
         self._closed = False

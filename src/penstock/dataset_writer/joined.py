@@ -1,0 +1,66 @@
+"""Makes one data set of shards that several processes, on any machines, have written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from penstock.dataset_writer.target import existing
+from penstock.errors import ManifestError, SchemaError
+from penstock.files import StrPath, locate
+from penstock.manifest import SUFFIX, Manifest, Shard
+
+_ENDING = re.compile(r"-\d{5,}-of-(?P<count>\d{5,})(?P<suffix>\.tfrecord.*)")
+
+
+def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> Manifest:
+    """Make a data set of shards that were written apart, each by a ``write(path, ..., shard=i, shards=n)``.
+
+    >>> parts = [ps.write("data/train", rows(i), schema=schema, shard=i, shards=8) for i in range(8)]  # doctest: +SKIP
+    >>> ps.commit("data/train", parts)  # doctest: +SKIP
+
+    The manifest is written when all shards are there, in the size that their writers told; before, there is no data
+    set.
+
+    Args:
+        path: What the data set is called, as for :func:`write`.
+        parts: What the calls of :func:`write` answered, in any order.
+        sync: Wait until the manifest is on the disk.
+
+    Returns:
+        The manifest of the whole.
+    """
+    store, base = locate(path)
+    parts = list(parts)
+    if not parts:
+        raise ManifestError("a data set has at least one shard; there are no parts")
+    for part in parts:
+        if part.schema != parts[0].schema:
+            one, other = parts[0].shards[0].name, part.shards[0].name
+            raise SchemaError(f"{one} and {other} have different schemas: pass the same schema=... to each write()")
+    shards = {shard.name: shard for part in parts for shard in part.shards}
+    manifest = Manifest(parts[0].schema, tuple(shards[name] for name in sorted(shards)))
+    name = os.path.basename(base)
+    _check_names(manifest.shards, name)
+    for shard in manifest.shards:
+        size = store.stat(base.removesuffix(name) + shard.name).size
+        if size not in (shard.bytes, None):
+            raise ManifestError(f"{shard.name} has {size} bytes, its writer told {shard.bytes}: it was written again")
+    for file in existing(store, base):
+        if os.path.basename(file) not in shards:
+            raise FileExistsError(17, "It is no part of this data set, and has its name: remove it", file)
+    manifest.save(base + SUFFIX, sync=sync)
+    return manifest
+
+
+def _check_names(shards: tuple[Shard, ...], name: str) -> None:
+    """Refuse shards of another data set, and fewer than there should be."""
+    ending = _ENDING.fullmatch(shards[0].name.removeprefix(name))
+    count, suffix = (int(ending["count"]), ending["suffix"]) if ending else (len(shards), "")
+    wanted = {f"{name}-{i:05d}-of-{count:05d}{suffix}" for i in range(count)}
+    found = {shard.name for shard in shards}
+    if odd := sorted(found - wanted):
+        raise ManifestError(f"{odd[0]} does not belong to the {count} shards of {name}")
+    if missing := sorted(wanted - found):
+        raise ManifestError(f"{len(missing)} of {count} shards are missing, the first is {missing[0]}")
