@@ -204,7 +204,7 @@ def test_values_of_different_shapes_stay_one_by_one():
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (lambda x: [y for y in x], "a loop"),  # noqa: C416
+        (lambda x: [y for y in x], "different structures"),  # noqa: C416
         (lambda x: x.numpy(), r"the attribute \.numpy"),
         (lambda x: np.asarray(x), "an array of NumPy"),
         (lambda x: np.sin(x), "NumPy"),

@@ -218,6 +218,21 @@ def _reduce(operation: Any, *args: Any, **options: Any) -> Any:
     return _result(operation(Tensor(array), _behind_rows(axis), **options))
 
 
+@_rule("length")
+def _length(operation: Any, input: Any) -> Any:
+    if input.array.ndim < 2:
+        return NotImplemented
+    return Stacked(np.full(len(input.array), input.array.shape[1], np.int32))
+
+
+@_rule("shape")
+def _shape(operation: Any, input: Any, *args: Any, **options: Any) -> Any:
+    if not _only_first(input, *args, **options):
+        return NotImplemented
+    sizes = operation(Tensor(input.array), *args, **options)._array[1:]
+    return Stacked(np.broadcast_to(sizes, (len(input.array), len(sizes))))
+
+
 @_rule("one_hot")
 def _one_hot(operation: Any, *args: Any, **options: Any) -> Any:
     if not args or not _only_first(*args, **options) or len(args) > 4 or options.get("axis", -1) not in (None, -1):

@@ -51,9 +51,9 @@ class Rows:
         """Answer the value of one row."""
         return self.values[row]
 
-    def pick(self, rows: NDArray[np.intp]) -> Rows:
-        """Answer some rows."""
-        return Rows([self.values[row] for row in rows.tolist()])
+    def pick(self, rows: NDArray[np.intp]) -> Stacked | Rows:
+        """Answer some rows, which may be alike where all of them are not."""
+        return stack_rows([self.values[row] for row in rows.tolist()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import INPUT, Call, Question, Recording, Symbol, TooDeep, Untraceable, substituted
+from penstock.tf.tracing import INPUT, Call, Infer, Question, Recording, Symbol, TooDeep, Untraceable, substituted
 
 _WAYS_AT_FIRST = 16
 _MOST_WAYS = 64
@@ -55,10 +55,13 @@ class Stretch(NamedTuple):
 class Trace:
     """The operations of a function."""
 
-    def __init__(self, function: Callable[..., Any], inputs: Any, *, effects: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inputs: Any, *, effects: bool = False, infer: Infer | None = None
+    ) -> None:
         """Trace a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor.
 
         With ``effects``, random values and Python functions are traced too; it is for the caller to run them in order.
+        ``infer`` tells what is known of a symbol before there are values.
         """
         self.function = function
         self.outputs: Any = None
@@ -70,6 +73,7 @@ class Trace:
         self.arguments, self.inputs = recording.arguments, recording.inputs
         self._given = inputs
         self._effects = effects
+        self._infer = infer
         self._structure: str | None = None
         self._lock = threading.Lock()
         # What a condition is told that nothing is known of: most loops end on False, the others on True.
@@ -118,7 +122,7 @@ class Trace:
         ``before`` are the calls that another recording made up to the last answer, which this one has to make too.
         """
         self.ways += 1
-        recording = Recording(self._given, answers, usual=self._usual, effects=self._effects)
+        recording = Recording(self._given, answers, usual=self._usual, effects=self._effects, infer=self._infer)
         end = self._recorded(recording, answers)
         calls, questions = recording.calls, recording.questions
         if not _equal(before, calls[: len(before)]) or len(questions) < len(answers):

@@ -2,19 +2,22 @@
 
 The function runs on symbols. Every operation on a symbol is noted and answers another symbol. A condition on a symbol
 is told what to be; the function is run again to see what else it might do (see :mod:`penstock.tf.trace`). A function
-that asks for more (``.numpy()``, a loop over a tensor) cannot be written down: it runs for each element, as it stands.
+that asks for more (``.numpy()``, ``int()``) cannot be written down: it runs for each element, as it stands.
 Calls with effects (random values, Python functions) are written down only on request: they have to be made once for
 each element, in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from penstock.tf.operation import OPERATIONS, recorder
+from penstock.tf.dtypes import DType
+from penstock.tf.operation import OPERATIONS, invoke, recorder
 from penstock.tf.operators import Operators
 from penstock.tf.results import UnknownStructureError, structure_of_result
+from penstock.tf.shape import TensorShape
+from penstock.tf.specs import TensorSpec
 from penstock.tf.structure import leaves, map_structure
 
 
@@ -77,11 +80,20 @@ class Symbol(Operators):
     def __bool__(self) -> bool:
         return self._recording.answer(self)
 
-    def __iter__(self) -> NoReturn:
-        self._refuse("a loop over a tensor")
+    def __iter__(self) -> Iterator[Any]:
+        shape = self._recording.known_shape(self)
+        if shape is not None and shape.rank:
+            if len(self) > _MOST_TURNS:
+                self._refuse(f"a loop over a tensor of {len(self)} rows")
+            yield from (self[place] for place in range(len(self)))
+            return
+        length, place = invoke("length", self), 0
+        while length > place:
+            yield self[place]
+            place += 1
 
-    def __len__(self) -> NoReturn:
-        self._refuse("the length of a tensor")
+    def __len__(self) -> int:
+        return int(self.shape[0])
 
     def __int__(self) -> NoReturn:
         self._refuse("int() of a tensor")
@@ -106,6 +118,24 @@ class Symbol(Operators):
             raise AttributeError(name)
         self._refuse(f"the attribute .{name} of a tensor")
 
+    @property
+    def shape(self) -> TensorShape:
+        """The sizes, where all of them are known before there are values."""
+        return self._recording.known_shape(self) or self._refuse("the attribute .shape of a tensor")
+
+    def get_shape(self) -> TensorShape:
+        """Answer the sizes, likewise."""
+        return self.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, likewise."""
+        spec = self._recording.spec(self)
+        if spec is None:
+            self._refuse("the attribute .dtype of a tensor")
+        dtype: DType = spec.dtype
+        return dtype
+
     def __repr__(self) -> str:
         return f"<symbol {self.number}>"
 
@@ -118,12 +148,18 @@ class Recording:
     """One run of a function on symbols: its operations, in order."""
 
     def __init__(
-        self, inputs: Any, answers: Sequence[bool] | None = None, *, usual: bool = False, effects: bool = False
+        self,
+        inputs: Any,
+        answers: Sequence[bool] | None = None,
+        *,
+        usual: bool = False,
+        effects: bool = False,
+        infer: Infer | None = None,
     ) -> None:
         """Get ready; ``inputs`` are the arguments of the function, with :data:`INPUT` for each tensor.
 
         ``answers`` is what conditions are told, in order, and ``usual`` what those behind them are. None refuses them.
-        ``effects`` is whether calls with effects are written down too.
+        ``effects`` is whether calls with effects are written down too. ``infer`` tells what is known of a symbol.
         """
         self.calls: list[Call] = []
         self.count = 0
@@ -134,6 +170,7 @@ class Recording:
         self._answers = answers
         self._usual = usual
         self._effects = effects
+        self._infer = infer
         self._answered: dict[int, bool] = {}
 
     def run(self, function: Callable[..., Any]) -> Any:
@@ -148,6 +185,15 @@ class Recording:
         """Make a new symbol."""
         self.count += 1
         return Symbol(self, self.count - 1)
+
+    def spec(self, symbol: Symbol) -> Any:
+        """Answer what is known of a symbol; None: nothing."""
+        return None if self._infer is None else self._infer(self, symbol)
+
+    def known_shape(self, symbol: Symbol) -> TensorShape | None:
+        """Answer the shape of a symbol that is a dense tensor, where all sizes are known."""
+        spec = self.spec(symbol)
+        return spec.shape if isinstance(spec, TensorSpec) and spec.shape.is_fully_defined() else None
 
     def refuse(self, what: str) -> Untraceable:
         """Give up."""
@@ -201,6 +247,10 @@ class Recording:
         return _copied(result)
 
 
+Infer: TypeAlias = Callable[[Recording, Symbol], Any]
+"""Tells what is known of a symbol of a recording: its spec, or None."""
+
+
 class _Input:
     def __repr__(self) -> str:
         return "INPUT"
@@ -210,6 +260,7 @@ INPUT = _Input()
 """Stands for a tensor that a traced function is given."""
 
 _MOST_QUESTIONS = 64
+_MOST_TURNS = 1024
 
 PYTHON = ("py_function", "numpy_function")
 """Operations that call a function of Python's."""

@@ -61,11 +61,27 @@ def drawn_behind_a_condition(x: Any) -> Any:
     return tf.random.uniform([]) if x > 4 else tf.cast(x, tf.float32)
 
 
+def drawn_on_all_ways(x: Any) -> Any:
+    noise = tf.random.normal([2])
+    if x % 3 == 0:
+        noise = noise + tf.random.uniform([2])
+    elif noise[0] > 0.0:
+        noise = noise * tf.random.uniform([]) + tf.cast(x, tf.float32)
+    return tf.stack([noise, noise * 2]), x + 1
+
+
 def drawn_by_sizes(x: Any) -> Any:
     return tf.random.shuffle(tf.range(x)), tf.numpy_function(lambda y: [y + 1, y], [x], [tf.int64, tf.int64])
 
 
-FUNCTIONS = [drawn_once, drawn_twice, drawn_for_a_condition, drawn_behind_a_condition, drawn_by_sizes]
+FUNCTIONS = [
+    drawn_once,
+    drawn_twice,
+    drawn_for_a_condition,
+    drawn_behind_a_condition,
+    drawn_on_all_ways,
+    drawn_by_sizes,
+]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -85,6 +101,7 @@ def test_the_same_values_are_drawn_whether_traced_or_called(function: Any, pipel
         return repr([list(made), list(made)])
 
     ds = Dataset.range(50)
+    assert "for each, in order" in pipeline(ds, function).explain()
     assert drawn(ds) == drawn(as_called(ds))
 
 

@@ -13,12 +13,12 @@ from penstock.tf.batched import run_batch
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS, Origin
-from penstock.tf.inference.traced import specs_of_results
+from penstock.tf.inference.traced import spec_in, specs_of_results
 from penstock.tf.shape import TensorShape
 from penstock.tf.specs import UNKNOWN, TensorSpec, spec_of
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.trace import Trace
-from penstock.tf.tracing import INPUT, Untraceable
+from penstock.tf.tracing import INPUT, Recording, Symbol, Untraceable
 
 # Elements that are asked for one by one are computed in blocks, which grow: the first ones come at once.
 _MOST_AHEAD = 32
@@ -75,10 +75,21 @@ class Computation:
             return ELEMENTS.batch([self.row(row) for row in rows])
 
 
-def trace_of(function: Callable[..., Any], structure: Any, *, effects: bool = False) -> Trace:
-    """Trace a function of elements; whatever it raises on symbols makes it :class:`Untraceable`."""
+def trace_of(function: Callable[..., Any], structure: Any, known: Callable[[], Any], *, effects: bool = False) -> Trace:
+    """Trace a function of elements; whatever it raises on symbols makes it :class:`Untraceable`.
+
+    ``known`` answers what is known of the elements, for functions that ask for shapes.
+    """
+
+    def infer(recording: Recording, symbol: Symbol) -> Any:
+        specs = known()
+        return None if specs is None else spec_in(recording, specs, symbol)
+
+    def answer(*arguments: Any) -> Any:
+        return as_answer(function(*arguments))
+
     try:
-        return Trace(lambda *arguments: as_answer(function(*arguments)), arguments_of(structure), effects=effects)
+        return Trace(answer, arguments_of(structure), effects=effects, infer=infer)
     except Untraceable:
         raise
     except Exception as error:
@@ -88,7 +99,8 @@ def trace_of(function: Callable[..., Any], structure: Any, *, effects: bool = Fa
 def spec_behind(function: Callable[..., Any], known: Any) -> Any:
     """Answer what a trace tells of a function's answers that is called for each element; None: nothing."""
     try:
-        return None if known is None else specs_of_results(trace_of(function, inputs_like(known), effects=True), known)
+        trace = None if known is None else trace_of(function, inputs_like(known), lambda: known, effects=True)
+        return None if trace is None else specs_of_results(trace, known)
     except Untraceable:
         return None
 

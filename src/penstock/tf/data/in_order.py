@@ -17,79 +17,24 @@ from penstock.tf.batched import finish_batch, run_calls
 from penstock.tf.data.computed import Computation, trace_of
 from penstock.tf.data.elements import as_answer
 from penstock.tf.data.node import Node
+from penstock.tf.data.phases import InTurn, Phases, phases_of
 from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.structure import leaves
-from penstock.tf.trace import Fork, Stretch, Trace
-from penstock.tf.tracing import Call, Symbol, Untraceable, has_effects
+from penstock.tf.trace import Trace
+from penstock.tf.tracing import Untraceable
 
 
-class Phases(NamedTuple):
-    """The calls of a trace, by when they are made."""
-
-    before: list[Call]
-    """What calls with effects need: for a block of rows, ahead."""
-    in_order: list[Call]
-    """Those with effects, and what lies between them: for each row, when it is drawn."""
-    behind: Stretch
-    """All others: for many rows at once, when elements are wanted."""
-    carried: frozenset[int]
-    """The symbols that the last ones ask for, of inputs and of calls before."""
-    made: tuple[int, ...]
-    """And of those that are made in order."""
-
-
-def traced_in_order(function: Callable[..., Any], structure: Any) -> tuple[Trace, Phases] | None:
-    """Trace a function with calls that have effects; None where it cannot be, or where they are behind a condition."""
+def traced_in_order(
+    function: Callable[..., Any], structure: Any, known: Callable[[], Any]
+) -> tuple[Trace, Phases] | None:
+    """Trace a function with calls that have effects; None where it cannot be."""
     try:
-        trace = trace_of(function, structure, effects=True)
+        trace = trace_of(function, structure, known, effects=True)
     except Untraceable:
         return None
-    phases = _phases_of(trace)
-    return None if phases is None else (trace, phases)
-
-
-def _phases_of(trace: Trace) -> Phases | None:
-    calls, end = trace.start
-    if trace.open or trace.reasons or _any_effects(end):
-        return None
-    needed: set[int] = set()
-    early: set[int] = set()  # places of calls
-    for place in reversed(range(len(calls))):
-        if has_effects(calls[place].name) or not needed.isdisjoint(calls[place].numbers):
-            early.add(place)
-            needed |= _asked_by(calls[place])
-    before, in_order, made = list[Call](), list[Call](), set[int]()
-    for place in sorted(early):
-        call = calls[place]
-        if has_effects(call.name) or not made.isdisjoint(_asked_by(call)):
-            in_order.append(call)
-            made.update(call.numbers)
-        else:
-            before.append(call)
-    behind = Stretch([call for place, call in enumerate(calls) if place not in early], end)
-    asked = _asked_behind(behind)
-    return Phases(before, in_order, behind, frozenset(asked - made), tuple(asked & made))
-
-
-def _any_effects(end: Any) -> bool:
-    if not isinstance(end, Fork):
-        return False
-    return any(any(has_effects(call.name) for call in way.calls) or _any_effects(way.end) for way in (end.yes, end.no))
-
-
-def _asked_by(structure: Any) -> set[int]:
-    parts = (structure.args, structure.kwargs) if isinstance(structure, Call) else structure
-    return {leaf.number for leaf in leaves(parts) if isinstance(leaf, Symbol)}
-
-
-def _asked_behind(stretch: Stretch) -> set[int]:
-    """Answer the symbols that a stretch and all behind it ask for; some may be its own."""
-    asked = {number for call in stretch.calls for number in _asked_by(call)}
-    if isinstance(stretch.end, Fork):
-        question, yes, no, settled = stretch.end
-        return asked | {question.symbol.number, *settled.values()} | _asked_behind(yes) | _asked_behind(no)
-    return asked | _asked_by(stretch.end)
+    # Ways that are not known yet may have effects, too.
+    return None if trace.open or trace.reasons else (trace, phases_of(trace))
 
 
 class Block(NamedTuple):
@@ -104,7 +49,8 @@ class Drawn(NamedTuple):
 
     block: Block
     place: int
-    made: list[Any]
+    made: dict[int, Any]
+    """What they answered, by the numbers of symbols."""
 
 
 class OfDrawn:
@@ -119,16 +65,12 @@ class OfDrawn:
     def element(self, row: Drawn) -> Any:
         """Compute the rest for one row."""
         known = _OfRow(row.block.values, row.place)
-        known.update(zip(self._phases.made, row.made, strict=True))
+        known.update(row.made)
         return as_answer(self._trace.finish(self._phases.behind, known))
 
     def batch(self, rows: list[Drawn]) -> Any:
         """Compute the rest for many rows, column by column."""
-        known = _OfRows(rows)
-        columns = zip(*(row.made for row in rows), strict=True)
-        made = zip(self._phases.made, columns, strict=True)
-        known.update((number, stack_rows(list(column))) for number, column in made)
-        return finish_batch(self._trace, self._phases.behind, known, len(rows))
+        return finish_batch(self._trace, self._phases.behind, _OfRows(rows), len(rows))
 
 
 class _OfRow(dict[int, Any]):
@@ -155,10 +97,15 @@ class _OfRows(dict[int, Any]):
                 first[id(block)] = count
                 count += block.rows
                 self._blocks.append(block)
+        self._rows = rows
         self._places = np.array([first[id(block)] + place for block, place, _ in rows], np.intp)
 
     def __missing__(self, number: int) -> Any:
-        value = self[number] = end_to_end([block.values[number] for block in self._blocks]).pick(self._places)
+        if number in self._blocks[0].values:
+            value: Any = end_to_end([block.values[number] for block in self._blocks]).pick(self._places)
+        else:  # by some rows it was not made: those that go another way
+            value = stack_rows([row.made.get(number) for row in self._rows])
+        self[number] = value
         return value
 
 
@@ -212,10 +159,13 @@ class InOrder(Node):
             raise what
         asked, block, place = what if isinstance(what, _Place) else (*self._computed([what]), 0)
         known = _OfRow(asked, place)
-        for call in self._phases.in_order:
-            args, kwargs = call.arguments(known)
-            call.keep(OPERATIONS[call.name](*args, **kwargs), known)
-        return Drawn(block, place, [known[number] for number in self._phases.made])
+        steps: InTurn | None = self._phases.in_order
+        while steps is not None:
+            for call in steps.calls:
+                args, kwargs = call.arguments(known)
+                call.keep(OPERATIONS[call.name](*args, **kwargs), known)
+            steps = steps.following(known)
+        return Drawn(block, place, {number: known[number] for number in self._phases.made if number in known})
 
 
 class _Place(NamedTuple):

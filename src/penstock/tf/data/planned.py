@@ -31,7 +31,11 @@ class Planned(Passes, ABC):
         reason = self._traceable()
         if reason is not None:
             raise Untraceable(reason)
-        return trace_of(function, self._structure)
+        return trace_of(function, self._structure, self._known)
+
+    def _known(self) -> Any:
+        """Answer what is known of elements without looking at one, or None."""
+        return self._elements().spec()
 
     def _traceable(self) -> str | None:
         """Answer why functions of elements are not traced here; None: they are."""
@@ -44,11 +48,13 @@ class Planned(Passes, ABC):
     def _called(self, function: Callable[..., Any], called: str, reason: str) -> Dataset:
         """Call a function for each element, or as little of it as has to be."""
         computation = Computation(self._node.origin, self._traces)
-        if self._traceable() is None and (parted := traced_in_order(function, self._structure)) is not None:
+        if (
+            self._traceable() is None
+            and (parted := traced_in_order(function, self._structure, self._known)) is not None
+        ):
             trace, phases = parted
             node: Node = InOrder(self._node, computation, trace, phases)
-            names = ", ".join(dict.fromkeys(f"tf.{call.name}" for call in phases.in_order))
-            line = f"{called}: {how_traced(trace)}; {names} for each, in order"
+            line = f"{called}: {how_traced(trace)}; {phases.effects()} for each, in order"
             return self._computed(node, line, structure=inputs_like(trace.outputs))
         if self._traceable() is None and (beginning := Beginning(function, self._structure)).calls:
             node = Replayed(self._node, computation, function, beginning)

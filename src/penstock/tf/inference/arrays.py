@@ -21,6 +21,7 @@ from penstock.tf.structure import leaves, map_structure
 RULES: dict[str, Callable[..., Any]] = {
     "shape": lambda input, out_type=int32, name=None: sizes_of(input.shape.dims, out_type),
     "size": lambda input, out_type=int32, name=None: number_of(input.shape.num_elements(), out_type),
+    "length": lambda input: number_of(input.shape[0], int32),
     "rank": lambda input, name=None: number_of(input.shape.rank, int32),
     "fill": lambda dims, value, name=None: TensorSpec(given_sizes(dims), spec_given(value).dtype),
     "zeros": lambda shape, dtype=np.float32, name=None: TensorSpec(given_sizes(shape), dtype),

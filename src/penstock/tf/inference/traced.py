@@ -15,7 +15,7 @@ from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, Tenso
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 from penstock.tf.trace import Fork, Stretch, Trace
-from penstock.tf.tracing import PYTHON, Call, Symbol, has_effects
+from penstock.tf.tracing import PYTHON, Call, Recording, Symbol, has_effects
 
 
 def specs_of_results(trace: Trace, inputs: Any) -> Any:
@@ -25,6 +25,15 @@ def specs_of_results(trace: Trace, inputs: Any) -> Any:
     if not ways:
         return map_structure(lambda _: UNKNOWN, trace.outputs)
     return filled(trace.outputs, map(_common, zip(*ways, strict=True)))
+
+
+def spec_in(recording: Recording, inputs: Any, symbol: Symbol) -> Any:
+    """Answer what is known of a symbol while a function is traced, of the specs of its arguments; None: nothing."""
+    known = dict(zip((input.number for input in recording.inputs), map(_as_given, leaves(inputs)), strict=True))
+    for call in recording.calls:
+        _infer(call, known)
+    found = _known(symbol, known)
+    return None if found is UNKNOWN else found
 
 
 def _as_given(spec: Any) -> Any:
@@ -38,9 +47,11 @@ def _ways(stretch: Stretch, known: dict[int, Any]) -> Iterable[list[Any]]:
     for call in stretch.calls:
         _infer(call, known)
     match stretch.end:
-        case Fork(_, yes, no):
-            yield from _ways(yes, known)
-            yield from _ways(no, known)
+        case Fork(question, yes, no):
+            # What follows from shapes alone is answered already.
+            told = known.get(question.symbol.number)
+            yield from () if isinstance(told, Tensor) and not told else _ways(yes, known)
+            yield from () if isinstance(told, Tensor) and told else _ways(no, known)
         case list(outputs):
             yield [_known(output, known) for output in outputs]
 

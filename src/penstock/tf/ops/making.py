@@ -110,6 +110,14 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     return Tensor(np.array(as_array(input).size, as_dtype(out_type).numpy))
 
 
+@operation("length")
+def length(input: Any) -> Tensor:
+    """Answer the first size, by which a tensor is gone through; not one of TensorFlow's operations."""
+    if isinstance(input, Tensor) and not input.ndim:
+        raise TypeError("Cannot iterate over a scalar tensor.")
+    return Tensor(np.array(len(input), np.int32))
+
+
 @operation("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Answer the number of dimensions."""
