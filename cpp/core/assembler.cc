@@ -49,21 +49,14 @@ std::shared_ptr<std::vector<Span>> Assembler::spans_for(const SharedBuffer& buff
 }
 
 void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
-  auto spans = spans_for(buffer, events);
-  const std::size_t first = spans->size();
-  const WalkResult result =
-      walk_frames({buffer->data() + begin, end - begin}, options_.max_record_bytes, begin, *spans);
-  if (const std::size_t count = spans->size() - first; count != 0) {
-    Chunk chunk{buffer,         std::move(spans), first,
-                first + count,  record_,          static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin),
-                options_.source};
-    if (options_.verify)
-      verify(chunk, events);
-    else
-      append(std::move(chunk), events);
-    record_ += count;
+  WalkResult result = walk_to_damage(buffer, begin, end, events);
+  while (result.fault == FaultKind::kDataChecksum) {
+    events.push_back(Fault{result.fault, offset_, record_, result.need, result.need});
+    ++record_;
+    offset_ += result.need;
+    begin += result.consumed + static_cast<std::size_t>(result.need);
+    result = walk_to_damage(buffer, begin, end, events);
   }
-  offset_ += result.consumed;
   const std::size_t left = end - begin - result.consumed;
   if (result.state == WalkState::kDone) return;
   need_ = result.need;
@@ -72,6 +65,23 @@ void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t 
   if (options_.input_end && need_ > have)
     return fail(left < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_, have, events);
   tail_ = {buffer, begin + result.consumed, left};
+}
+
+// Appends a chunk of the records up to the end of the block, or up to damage.
+WalkResult Assembler::walk_to_damage(const SharedBuffer& buffer, std::size_t begin, std::size_t end,
+                                     std::vector<Event>& events) {
+  auto spans = spans_for(buffer, events);
+  const std::size_t first = spans->size();
+  const WalkResult result =
+      walk_frames({buffer->data() + begin, end - begin}, options_.max_record_bytes, begin, options_.verify, *spans);
+  if (const std::size_t count = spans->size() - first; count != 0) {
+    append({buffer, std::move(spans), first, first + count, record_,
+            static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin), options_.source},
+           events);
+    record_ += count;
+  }
+  offset_ += result.consumed;
+  return result;
 }
 
 // Moves the tail to a buffer of its own, where it can grow.

@@ -58,6 +58,7 @@ class Assembler {
   };
 
   void walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
+  WalkResult walk_to_damage(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
   std::shared_ptr<std::vector<Span>> spans_for(const SharedBuffer& buffer, const std::vector<Event>& events);
   void start_long_record();
   std::size_t extend_long_record(const std::byte* data, std::size_t size);

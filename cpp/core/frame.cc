@@ -1,5 +1,6 @@
 #include "core/frame.h"
 
+#include <array>
 #include <cstring>
 
 #include "core/bytes.h"
@@ -7,8 +8,39 @@
 #include "core/crc32c/crc32c.h"
 
 namespace penstock {
+namespace {
 
-bool header_is_sound(const std::byte* p) { return mask_crc(crc32c(p, 8)) == load_le32(p + 8); }
+// The checksum of a length below 64 KiB, as most are, is entry [0] of its low byte XOR entry [1] of the next one: less
+// than a call of a kernel.
+constexpr auto kShortLengths = [] {
+  std::array<std::array<std::uint32_t, 256>, 2> checksums{};
+  for (std::size_t place = 0; place < 2; ++place) {
+    for (std::uint32_t value = 0; value < 256; ++value) {
+      std::uint32_t crc = place == 0 ? 0xFFFFFFFFu : 0;
+      for (std::size_t byte = 0; byte < 8; ++byte) {
+        if (byte == place) crc ^= value;
+        for (int bit = 0; bit < 8; ++bit) crc = detail::times_x(crc);
+      }
+      checksums[place][value] = place == 0 ? ~crc : crc;
+    }
+  }
+  return checksums;
+}();
+
+}  // namespace
+
+bool header_is_sound(const std::byte* p) {
+  const std::uint64_t length = load_le64(p);
+  const std::uint32_t crc =
+      length < 0x10000 ? kShortLengths[0][length & 0xFF] ^ kShortLengths[1][length >> 8] : crc32c(p, 8);
+  return mask_crc(crc) == load_le32(p + 8);
+}
+
+bool payload_is_sound(const std::byte* buffer, Span span) {
+  const std::byte* payload = buffer + span.offset;
+  const auto length = static_cast<std::size_t>(span.length);
+  return mask_crc(crc32c(payload, length)) == load_le32(payload + length);
+}
 
 std::uint64_t corrected_length(const std::byte* p) {
   const std::uint64_t length = load_le64(p);
@@ -22,7 +54,7 @@ std::uint64_t corrected_length(const std::byte* p) {
 }
 
 WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_record_bytes, std::uint64_t base,
-                       std::vector<Span>& spans) {
+                       bool verify, std::vector<Span>& spans) {
   const std::uint64_t limit = max_record_bytes < kLargestRecord ? max_record_bytes : kLargestRecord;
   WalkResult result;
   for (;;) {
@@ -52,15 +84,15 @@ WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_recor
       result.need = size;
       return result;
     }
+    if (verify && !payload_is_sound(frame, {kHeaderBytes, length})) {
+      result.state = WalkState::kFault;
+      result.fault = FaultKind::kDataChecksum;
+      result.need = size;
+      return result;
+    }
     spans.push_back({base + result.consumed + kHeaderBytes, length});
     result.consumed += static_cast<std::size_t>(size);
   }
-}
-
-bool payload_is_sound(const std::byte* buffer, Span span) {
-  const std::byte* payload = buffer + span.offset;
-  const auto length = static_cast<std::size_t>(span.length);
-  return mask_crc(crc32c(payload, length)) == load_le32(payload + length);
 }
 
 std::size_t find_unsound(const std::byte* buffer, std::span<const Span> spans, std::size_t from) {

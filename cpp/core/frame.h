@@ -50,21 +50,21 @@ struct Fault {
 enum class WalkState : std::uint8_t {
   kDone,      // the bytes end where a frame ends
   kNeedMore,  // the bytes end inside a frame
-  kFault,     // the next header is bad
+  kFault,     // the next header is bad, or the next payload
 };
 
 struct WalkResult {
   WalkState state = WalkState::kDone;
   FaultKind fault = FaultKind::kNone;
   std::size_t consumed = 0;  // bytes of whole frames
-  std::uint64_t need =
-      0;  // with kNeedMore: bytes from `consumed` on that would complete what is next (header, or frame)
+  std::uint64_t need = 0;    // with kNeedMore: bytes from `consumed` on that would complete what is next (header, or
+                             // frame); with kDataChecksum: those of the damaged frame
 };
 
 // Walks from header to header, checking each, and appends the payloads of whole frames to `spans` (offsets relative to
-// `bytes`, plus `base`). Payload checksums are not looked at.
+// `bytes`, plus `base`). With `verify`, payloads are checked on the way, which costs less than to come back for them.
 WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_record_bytes, std::uint64_t base,
-                       std::vector<Span>& spans);
+                       bool verify, std::vector<Span>& spans);
 
 // True when the four bytes behind the payload are its checksum.
 bool payload_is_sound(const std::byte* buffer, Span span);

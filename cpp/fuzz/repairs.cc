@@ -16,7 +16,7 @@ namespace {
 void check_frames_of(const std::string& file, const Stretch& stretch) {
   const auto bytes = std::as_bytes(std::span(file)).subspan(stretch.start, stretch.stop - stretch.start);
   std::vector<Span> spans;
-  require(walk_frames(bytes, kLargestRecord, 0, spans).state == WalkState::kDone, "what is saved are no frames");
+  require(walk_frames(bytes, kLargestRecord, 0, false, spans).state == WalkState::kDone, "what is saved are no frames");
   require(spans.size() == stretch.records, "records are miscounted");
   require(find_unsound(bytes.data(), spans, 0) == spans.size(), "a record is saved that is damaged");
 }

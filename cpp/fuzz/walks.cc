@@ -29,7 +29,7 @@ void check_walk(const std::string& file, std::size_t piece_bytes, std::uint64_t 
     for (const std::uint64_t length : walk.take_lengths()) lengths.push_back(length);
   }
   std::vector<Span> spans;
-  const WalkResult plain = walk_frames(std::as_bytes(std::span(file)), kMostBytes, 0, spans);
+  const WalkResult plain = walk_frames(std::as_bytes(std::span(file)), kMostBytes, 0, false, spans);
   require(lengths.size() == spans.size() && walk.records() == spans.size(), "records are miscounted");
   for (std::size_t i = 0; i < spans.size(); ++i) require(lengths[i] == spans[i].length, "a length is wrong");
   require(walk.position() == plain.consumed, "the walk ends elsewhere");

@@ -169,7 +169,8 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
         encode_rows(encodable.columns(), plan.sequence_example, 0, batch.rows, record.size() * 1000 + 1000, frames);
     require(result.fault == EncodeFault::kNone && result.row == batch.rows, "what was decoded does not encode");
     auto spans = std::make_shared<std::vector<Span>>();
-    require(walk_frames(frames.bytes(), kLargestRecord, 0, *spans).state == WalkState::kDone, "frames do not hold");
+    require(walk_frames(frames.bytes(), kLargestRecord, 0, true, *spans).state == WalkState::kDone,
+            "frames do not hold");
     const SharedBuffer written = place_input(frames.bytes(), false);
     const std::size_t count = spans->size();
     const DecodedBatch again = decoder.decode({{written, spans, 0, count, 0, 0, nullptr}}, {}, 1, run_in_turn);

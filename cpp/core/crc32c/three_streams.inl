@@ -6,7 +6,9 @@
 
 PENSTOCK_CRC_TARGET
 std::uint32_t three_streams(std::uint32_t crc, const std::byte* data, std::size_t size) {
-  if (crc == 0 && size >= 8) {
+  const std::byte* const start = data;
+  const bool of_whole = crc == 0 && size >= 8;
+  if (of_whole) {
     // The odd bytes go first, as the end of a word that starts with zeros. Zeros before the first byte would disturb
     // the register, which starts as all ones, so it starts as what becomes all ones after them. No branch depends on
     // the number of odd bytes, which differs from record to record.
@@ -35,6 +37,17 @@ std::uint32_t three_streams(std::uint32_t crc, const std::byte* data, std::size_
     crc = static_cast<std::uint32_t>(crc_u64(crc_c, load_le64(c) ^ join));
     data += 24 * words;
     size -= 24 * words;
+  }
+  for (; size >= 24; data += 8, size -= 8) crc = static_cast<std::uint32_t>(crc_u64(crc, load_le64(data)));
+  if (of_whole) {
+    // No word is left, or one, or two, which differs from record to record as well: masks choose, and what is not there
+    // is read from the start instead.
+    const std::size_t one = 0 - ((size + 8) >> 4), two = 0 - (size >> 4), at = static_cast<std::size_t>(data - start);
+    const std::uint64_t first = crc_u64(crc, load_le64(start + (at & one)));
+    crc ^= (crc ^ static_cast<std::uint32_t>(first)) & static_cast<std::uint32_t>(one);
+    const std::uint64_t second = crc_u64(crc, load_le64(start + ((at + 8) & two)));
+    crc ^= (crc ^ static_cast<std::uint32_t>(second)) & static_cast<std::uint32_t>(two);
+    return ~crc;
   }
   for (; size >= 8; data += 8, size -= 8) crc = static_cast<std::uint32_t>(crc_u64(crc, load_le64(data)));
   for (; size > 0; ++data, --size) crc = crc_u8(crc, static_cast<std::uint8_t>(*data));
