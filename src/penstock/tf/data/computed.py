@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from penstock.tf.batch_values import for_all
 from penstock.tf.batched import run_batch
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
+from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.origins import ELEMENTS, Origin
 from penstock.tf.inference.traced import spec_in, specs_of_results
 from penstock.tf.shape import TensorShape
@@ -71,8 +72,9 @@ class Computation:
         """Compute many elements; an error is that of the first row that has one."""
         try:
             return self.batch(rows)
-        except Exception:
-            return ELEMENTS.batch([self.row(row) for row in rows])
+        except Exception as error:
+            alone = OneByOne(error, len(rows))
+            return ELEMENTS.batch([alone.compute(self.row, row) for row in rows])
 
 
 def trace_of(function: Callable[..., Any], structure: Any, known: Callable[[], Any], *, effects: bool = False) -> Trace:
@@ -155,7 +157,7 @@ class _InBlocks:
         self._blocks = computation.blocks(rows)
         self._computation = computation
         self._ready: deque[Any] = deque()
-        self._waiting: deque[Any] = deque()
+        self._waiting: deque[tuple[OneByOne, Any]] = deque()
         self._error: Exception | None = None
 
     def __iter__(self) -> _InBlocks:
@@ -169,7 +171,8 @@ class _InBlocks:
             self._fill()
         if self._ready:
             return self._ready.popleft()
-        return self._computation.row(self._waiting.popleft())
+        alone, row = self._waiting.popleft()
+        return alone.compute(self._computation.row, row)
 
     def _fill(self) -> None:
         block, self._error = next(self._blocks)
@@ -177,8 +180,8 @@ class _InBlocks:
             return
         try:
             found = self._computation.batch(block)
-        except Exception:
-            self._waiting.extend(block)
+        except Exception as error:
+            self._waiting.extend(zip(repeat(OneByOne(error, len(block))), block))
         else:
             self._ready.extend(elements_of(found, len(block)))
 

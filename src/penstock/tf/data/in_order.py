@@ -8,21 +8,23 @@ else waits until elements are wanted, as in any traced function.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.tf.batch_values import Batched, end_to_end, stack_rows
+from penstock.tf.batch_values import Batched, Rows, end_to_end, stack_rows
 from penstock.tf.batched import finish_batch, run_calls
 from penstock.tf.data.computed import Computation, trace_of
 from penstock.tf.data.elements import as_answer
 from penstock.tf.data.node import Node
+from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.phases import InTurn, Phases, phases_of
 from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.operation import OPERATIONS
 from penstock.tf.structure import leaves
 from penstock.tf.trace import Trace
-from penstock.tf.tracing import Untraceable
+from penstock.tf.tracing import Call, Untraceable
 
 
 def traced_in_order(
@@ -128,7 +130,7 @@ class InOrder(Node):
 
     def sample(self) -> Drawn:
         """Draw once."""
-        return self._draw(self._before.sample())
+        return self._draw_alone(self._before.sample())
 
     def spec(self) -> Any:
         """Answer what the trace tells."""
@@ -136,12 +138,12 @@ class InOrder(Node):
         return None if known is None else specs_of_results(self._trace, known)
 
     def _ahead(self, rows: Iterator[Any]) -> Iterator[Any]:
-        """Give places in blocks; rows, where a block of them fails; and errors."""
+        """Give the places of rows in blocks; where a block of them fails, its rows; and errors."""
         for some, error in self._computation.blocks(rows):
             try:
                 asked, block = self._computed(some)
-            except Exception:
-                yield from some
+            except Exception as failure:
+                yield from map(_Alone, some, repeat(OneByOne(failure, len(some))))
             else:
                 for place in range(len(some)):
                     yield _Place(asked, block, place)
@@ -152,20 +154,43 @@ class InOrder(Node):
         """Make the calls before; answer all values, and those that are carried on."""
         known = dict(zip(self._inputs, leaves(self._computation.batch(rows)), strict=True))
         run_calls(self._phases.before, known, len(rows))
-        return known, Block(len(rows), {number: known[number] for number in self._phases.carried if number in known})
+        return known, Block(len(rows), {number: known[number] for number in self._phases.carried})
 
     def _draw(self, what: Any) -> Drawn:
         if isinstance(what, Exception):
             raise what
-        asked, block, place = what if isinstance(what, _Place) else (*self._computed([what]), 0)
-        known = _OfRow(asked, place)
+        if isinstance(what, _Alone):
+            found: Drawn = what.block.compute(self._draw_alone, what.row)
+            return found
+        return self._drawn(_OfRow(what.asked, what.place), what.block, what.place)
+
+    def _draw_alone(self, row: Any) -> Drawn:
+        known = dict(zip(self._inputs, leaves(self._computation.row(row)), strict=True))
+        _make(self._phases.before, known)
+        carried = {number: Rows([known[number]]) for number in self._phases.carried}
+        return self._drawn(known, Block(1, dict[int, Batched](carried)), 0)
+
+    def _drawn(self, known: dict[int, Any], block: Block, place: int) -> Drawn:
+        """Make the calls in order."""
         steps: InTurn | None = self._phases.in_order
         while steps is not None:
-            for call in steps.calls:
-                args, kwargs = call.arguments(known)
-                call.keep(OPERATIONS[call.name](*args, **kwargs), known)
+            _make(steps.calls, known)
             steps = steps.following(known)
         return Drawn(block, place, {number: known[number] for number in self._phases.made if number in known})
+
+
+def _make(calls: list[Call], known: dict[int, Any]) -> None:
+    """Make calls for one row."""
+    for call in calls:
+        args, kwargs = call.arguments(known)
+        call.keep(OPERATIONS[call.name](*args, **kwargs), known)
+
+
+class _Alone(NamedTuple):
+    """A row that is computed by itself."""
+
+    row: Any
+    block: OneByOne
 
 
 class _Place(NamedTuple):

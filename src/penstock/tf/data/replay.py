@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from penstock.tf.batched import run_calls
 from penstock.tf.data.computed import Computation, elements_of, spec_behind
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.node import Node
+from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.operation import OPERATIONS, recorder
 from penstock.tf.ragged_tensor import RaggedTensor
@@ -126,7 +128,7 @@ class Replayed(Node):
 
     def sample(self) -> Any:
         """Call the function once."""
-        return self._call(self._computation.row(self._before.sample()))
+        return self._call_alone(self._before.sample())
 
     def spec(self) -> Any:
         """Answer what a trace of the function tells, where it can be traced but for random values."""
@@ -138,8 +140,8 @@ class Replayed(Node):
             try:
                 found = self._computation.batch(block)
                 results = self._beginning.run(len(block), found)
-            except Exception:
-                yield from map(_Alone, block)
+            except Exception as failure:
+                yield from map(_Alone, block, repeat(OneByOne(failure, len(block))))
             else:
                 yield from zip(elements_of(found, len(block)), results, strict=True)
             if error is not None:
@@ -149,7 +151,7 @@ class Replayed(Node):
         if isinstance(prepared, Exception):
             raise prepared
         if isinstance(prepared, _Alone):
-            return self._call(self._computation.row(prepared.row))
+            return prepared.block.compute(self._call_alone, prepared.row)
         element, results = prepared
         token = recorder.set(Replay(self._beginning, element, results))
         try:
@@ -157,6 +159,9 @@ class Replayed(Node):
         finally:
             recorder.reset(token)
         return as_answer(answer)
+
+    def _call_alone(self, row: Any) -> Any:
+        return self._call(self._computation.row(row))
 
     def _call(self, element: Any) -> Any:
         return as_answer(self._function(*arguments_of(element)))
@@ -166,3 +171,4 @@ class _Alone(NamedTuple):
     """A row whose element is computed by itself."""
 
     row: Any
+    block: OneByOne

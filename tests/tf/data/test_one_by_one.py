@@ -1,0 +1,49 @@
+"""Many rows at once may only raise what one of them raises; where they do not, values are right, and it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import pytest
+
+import penstock.tf as tf
+from penstock.tf.batch_rules import RULES
+
+Dataset = tf.data.Dataset
+
+
+def magnitudes(ds: Any) -> Any:
+    return ds.map(lambda x: tf.abs(x))
+
+
+PIPELINES: list[Callable[[Any], Any]] = [
+    magnitudes,
+    lambda ds: magnitudes(ds).batch(3),
+    lambda ds: ds.map(lambda x: tf.py_function(int, [tf.abs(x)], tf.int64)),
+    lambda ds: ds.map(lambda x: int(tf.abs(x))),
+]
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any) -> NoReturn:
+        raise KeyError("a fault of ours")
+
+    monkeypatch.setitem(RULES, "abs", fail)
+
+
+@pytest.mark.usefixtures("faulty")
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_a_fault_of_ours_is_told_and_costs_no_element(pipeline: Callable[[Any], Any]):
+    ds = pipeline(Dataset.range(-4, 5))
+    with pytest.warns(RuntimeWarning, match="KeyError: 'a fault of ours'.* fault of penstock.tf"):
+        found = list(ds)
+    flat = [int(value) for element in found for value in (element if element.ndim else [element])]
+    assert flat == [4, 3, 2, 1, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("pipeline", PIPELINES)
+def test_an_error_of_a_row_is_no_fault_of_ours(pipeline: Callable[[Any], Any]):
+    ds = pipeline(Dataset.range(-4, 5).map(lambda x: 12 // x)).ignore_errors()
+    assert len(list(ds)) > 1  # a warning would be an error
