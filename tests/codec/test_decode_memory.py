@@ -47,7 +47,7 @@ def test_strings_beside_much_else_do_not_keep_it(tmp_path: Path):
         for i, name in enumerate(names):
             writer.write(example(name=name, tags=[name.encode(), b"short"], picture=bytes(5000), n=i))
     schema = Schema({"name": Feature("str"), "tags": Feature("bytes", (None,)), "picture": Feature("bytes")})
-    for batch in Decoder(schema, features=["name", "tags"]).decode_files([path], 64):
+    for batch in Decoder(schema, columns=["name", "tags"]).decode_files([path], 64):
         assert batch["name"].nbytes < 64 * 300
     (whole,) = Decoder(schema).decode_files([path], 300)
     assert whole["name"].to_list() == names
@@ -56,7 +56,7 @@ def test_strings_beside_much_else_do_not_keep_it(tmp_path: Path):
 
 
 def test_strings_in_their_views_keep_nothing(file: Path):
-    for batch in Decoder(SCHEMA, features=["b"]).decode_files([file], 1000):
+    for batch in Decoder(SCHEMA, columns=["b"]).decode_files([file], 1000):
         assert batch["b"].values.buffers == ()
 
 

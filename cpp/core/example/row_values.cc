@@ -113,7 +113,7 @@ bool RowValues::varint(std::int64_t value) { return store_ints(&value, 1); }
 bool RowValues::varints(wire::Bytes run) {
   if (plan_.element == Element::kInt64 && growing_ != nullptr) {
     // A run of n bytes holds at most n values.
-    auto* out = reinterpret_cast<std::int64_t*>(growing_->room(8 * run.size));
+    auto* out = reinterpret_cast<std::int64_t*>(growing_->room(8 * (run.size + kVarintSlack)));
     const std::byte* p = run.data;
     const std::size_t n = decode_varints(p, run.end(), out, run.size);
     if (n == kBadRun) return fail(ExampleFault::kMalformed, 0);
@@ -122,10 +122,11 @@ bool RowValues::varints(wire::Bytes run) {
     return true;
   }
   // In pieces through the stack: every element type, and dense rows that must not overrun.
-  std::array<std::int64_t, 256> piece;
+  constexpr std::size_t kPiece = 256;
+  std::array<std::int64_t, kPiece + kVarintSlack> piece;
   const std::byte* p = run.data;
   while (p != run.end()) {
-    const std::size_t n = decode_varints(p, run.end(), piece.data(), piece.size());
+    const std::size_t n = decode_varints(p, run.end(), piece.data(), kPiece);
     if (n == kBadRun) return fail(ExampleFault::kMalformed, 0);
     if (!store_ints(piece.data(), n)) return false;
   }

@@ -4,14 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/example/wire.h"
+#include "core/example/varint_kernels.h"
 
 namespace penstock {
 
 inline constexpr std::size_t kBadRun = static_cast<std::size_t>(-1);
 
 // Decodes values from `p` on until the run ends or `out` has `capacity` of them, and moves `p` behind them. Answers how
-// many there were, or kBadRun where the run is malformed. A run of n bytes never holds more than n values.
+// many there were, or kBadRun where the run is malformed. A run of n bytes never holds more than n values. Behind
+// `capacity` values, `out` has room for kVarintSlack more, which mean nothing.
 std::size_t decode_varints(const std::byte*& p, const std::byte* end, std::int64_t* out, std::size_t capacity);
 
 }  // namespace penstock
