@@ -32,6 +32,8 @@ const char* name_of(FetchFaultKind kind) {
       return "truncated-record";
     case FetchFaultKind::kMoved:
       return "moved";
+    case FetchFaultKind::kUnread:
+      return "unread";
   }
   return "none";
 }
@@ -78,6 +80,14 @@ class Fetcher {
           std::size_t max_open_files)
       : fetcher_(std::make_shared<RecordFetcher>(std::move(paths), places.native(), threads, verify, max_open_files)) {}
   ~Fetcher() { close(); }
+
+  void foresee(const std::vector<Numbers<std::int64_t>>& jobs) {
+    const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
+    std::vector<std::vector<std::uint64_t>> rows;
+    for (const Numbers<std::int64_t>& job : jobs) rows.push_back(rows_of(*fetcher, job));
+    const nb::gil_scoped_release release;
+    fetcher->foresee(rows);
+  }
 
   void submit(Numbers<std::int64_t> rows, nb::object decoder, nb::list outputs) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
@@ -160,10 +170,16 @@ class Fetcher {
     nb::list outputs;
   };
 
+  static std::vector<std::uint64_t> rows_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows) {
+    std::vector<std::uint64_t> checked;
+    checked.reserve(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) checked.push_back(checked_row(fetcher, rows.data()[i]));
+    return checked;
+  }
+
   static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows) {
     FetchJob job;
-    job.rows.reserve(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) job.rows.push_back(checked_row(fetcher, rows.data()[i]));
+    job.rows = rows_of(fetcher, rows);
     return job;
   }
 
@@ -209,14 +225,16 @@ void bind_fetching(nb::module_& m) {
       .def_prop_ro(
           "kind", [](const FetchFault& fault) { return name_of(fault.kind); },
           "One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is "
-          "stale).");
+          "stale), unread (with others; reading it alone tells why).");
 
   nb::class_<BoundPlaces>(m, "RecordPlaces", "Where the records of files are; rows are numbered through all files.")
       .def(nb::init<nb::tuple>(), nb::arg("files"),
            nb::sig("def __init__(self, files: tuple[tuple[int, int] | tuple[NDArray[numpy.uint64], "
                    "NDArray[numpy.uint64] | None], ...]) -> None"),
            "Of each file how many records it has and the length of each, or the starts of their frames and the lengths "
-           "of their payloads; without lengths, the starts end with the end of the last.");
+           "of their payloads; without lengths, the starts end with the end of the last.")
+      .def_prop_ro(
+          "nbytes", [](const BoundPlaces& places) { return places.native().bytes(); }, "Of the frames, about.");
 
   nb::class_<RowDecoder>(m, "NativeRowDecoder", "Decodes one record at a time.")
       .def(nb::init<const Decoder&, std::vector<std::vector<std::size_t>>>(), nb::arg("decoder"), nb::arg("scalars"),
@@ -236,6 +254,10 @@ void bind_fetching(nb::module_& m) {
           nb::arg("max_open_files") = 64, nb::keep_alive<1, 3>(),
           nb::sig("def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], places: RecordPlaces, "
                   "*, threads: int, verify: bool = True, max_open_files: int = 64) -> None"))
+      .def("foresee", &Fetcher::foresee, nb::arg("jobs"),
+           nb::sig("def foresee(self, jobs: list[NDArray[numpy.int64]]) -> None"),
+           "Say which rows will be submitted next, job by job, so that they are read together: for rows that are a "
+           "good part of what lies between them.")
       .def("submit", &Fetcher::submit, nb::arg("rows"), nb::arg("decoder"), nb::arg("outputs") = nb::list(),
            nb::sig("def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[typing.Any] = "
                    "[]) -> None"),

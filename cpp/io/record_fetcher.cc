@@ -16,14 +16,6 @@ constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 // Fewer rows are read by the caller before another thread is awake.
 constexpr std::size_t kRowsPerPart = 32;
 
-bool holds(const ShardFile& file, const RecordPlace& place) {
-  return file.size >= kFrameOverhead && place.length <= file.size - kFrameOverhead &&
-         place.offset <= file.size - kFrameOverhead - place.length;
-}
-
-// Of a place that the file holds.
-std::size_t frame_bytes(const RecordPlace& place) { return static_cast<std::size_t>(place.length) + kFrameOverhead; }
-
 std::size_t read(const ShardFile& file, std::byte* out, std::size_t size, std::uint64_t offset) {
   try {
     return file.file.read_at(out, size, offset);
@@ -57,7 +49,37 @@ RecordFetcher::RecordFetcher(std::vector<std::filesystem::path> paths, const Rec
       verify_(verify),
       files_(std::move(paths), most_open),
       workers_(threads),
-      jobs_(threads, [this](FetchJob& job) { fetch(job, 1, run_here); }) {}
+      jobs_(threads, [this](FetchJob& job) { job.sweep ? fetch_swept(job) : fetch(job, 1, run_here); }) {}
+
+void RecordFetcher::foresee(const std::vector<std::vector<std::uint64_t>>& jobs) {
+  if (!jobs.empty()) foreseen_.push_back({std::make_shared<Sweep>(places_, jobs)});
+}
+
+void RecordFetcher::submit(FetchJob job) {
+  if (!foreseen_.empty()) {
+    Foreseen& next = foreseen_.front();
+    job.sweep = next.sweep;
+    job.number_in_sweep = next.submitted++;
+    if (next.submitted == next.sweep->jobs()) foreseen_.pop_front();
+  }
+  jobs_.submit(std::move(job));
+}
+
+void RecordFetcher::fetch_swept(FetchJob& job) {
+  job.sweep->read(files_, verify_, stop_);
+  if (stop_) return;
+  job.faults = job.sweep->take_faults(job.number_in_sweep);
+  const Chunk chunk = job.sweep->take_chunk(job.number_in_sweep);
+  job.sweep.reset();
+  if (!job.faults.empty()) return;
+  if (!job.decoder) {
+    job.chunks.push_back(chunk);
+    return;
+  }
+  BatchBuilder builder(*job.decoder, chunk.size(), job.outputs);
+  builder.decode({&chunk, 1}, 0);
+  job.decoded = builder.finish(chunk.size(), run_here);
+}
 
 void RecordFetcher::run(FetchJob& job) {
   jobs_.check_process();
@@ -141,21 +163,12 @@ void RecordFetcher::read_all(std::span<const Read> reads, std::byte* out, std::v
     const std::size_t there = read(*file, out + first.at, size, first.place.offset);
     for (const auto& [place, row, at] : reads.first(count)) {
       const std::size_t before = at - first.at;
-      const FetchFaultKind kind = check(out + at, there - std::min(before, there), place.length);
+      const FetchFaultKind kind = check_frame(out + at, there - std::min(before, there), place.length, verify_);
       if (kind != FetchFaultKind::kNone) faults.push_back({row, kind});
     }
     if (count == 0) faults.push_back({first.row, FetchFaultKind::kTruncatedRecord});
     reads = reads.subspan(std::max<std::size_t>(1, count));
   }
-}
-
-FetchFaultKind RecordFetcher::check(const std::byte* frame, std::size_t there, std::uint64_t length) const {
-  if (there < kHeaderBytes) return FetchFaultKind::kTruncatedRecord;
-  if (!header_is_sound(frame)) return FetchFaultKind::kLengthChecksum;
-  if (load_le64(frame) != length) return FetchFaultKind::kMoved;
-  if (there < length + kFrameOverhead) return FetchFaultKind::kTruncatedRecord;
-  if (verify_ && !payload_is_sound(frame, {kHeaderBytes, length})) return FetchFaultKind::kDataChecksum;
-  return FetchFaultKind::kNone;
 }
 
 FetchedRecord RecordFetcher::read_one(std::uint64_t row) {
@@ -165,7 +178,7 @@ FetchedRecord RecordFetcher::read_one(std::uint64_t row) {
   if (!holds(*file, place)) return {FetchFaultKind::kTruncatedRecord, nullptr, 0};
   const SharedBuffer frame = acquire_buffer(frame_bytes(place));
   const std::size_t there = read(*file, frame->data(), frame_bytes(place), place.offset);
-  return {check(frame->data(), there, place.length), frame, place.length};
+  return {check_frame(frame->data(), there, place.length, verify_), frame, place.length};
 }
 
 }  // namespace penstock

@@ -5,8 +5,10 @@
 // run side by side and come out in order. A job that somebody waits for is shared between threads instead.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,30 +17,23 @@
 
 #include "core/chunk.h"
 #include "core/example/batch.h"
+#include "io/fetch_fault.h"
 #include "io/ordered_jobs.h"
 #include "io/record_places.h"
 #include "io/shard_files.h"
+#include "io/sweep.h"
 #include "io/workers.h"
 
 namespace penstock {
-
-enum class FetchFaultKind : std::uint8_t {
-  kNone,
-  kLengthChecksum,   // the header does not check itself
-  kDataChecksum,     // the payload does not match its checksum
-  kTruncatedRecord,  // the file ends before the record does
-  kMoved,            // a good header, of another length: the index is stale
-};
-
-struct FetchFault {
-  std::size_t row = 0;  // of the job
-  FetchFaultKind kind = FetchFaultKind::kNone;
-};
 
 struct FetchJob {
   std::vector<std::uint64_t> rows;        // what to fetch
   std::shared_ptr<BatchDecoder> decoder;  // or nothing
   Outputs outputs;                        // as in BatchDecoder::decode(); the memory must last until the job is taken
+
+  // Where its rows are read with those of other jobs: which of them this is.
+  std::shared_ptr<Sweep> sweep;
+  std::size_t number_in_sweep = 0;
 
   // What came of it. With faults, neither of the first two.
   std::optional<DecodedBatch> decoded;  // with a decoder
@@ -58,10 +53,16 @@ class RecordFetcher {
   RecordFetcher(std::vector<std::filesystem::path> paths, const RecordPlaces& places, std::size_t threads, bool verify,
                 std::size_t most_open);
 
+  ~RecordFetcher() { stop_ = true; }
+
   const RecordPlaces& places() const { return places_; }
 
+  // Reads the rows of jobs that will be submitted together, when the first of them is run. They are submitted in the
+  // same order, behind those foreseen before.
+  void foresee(const std::vector<std::vector<std::uint64_t>>& jobs);
+
   // The job's rows must be below places().rows(), here and in what follows.
-  void submit(FetchJob job) { jobs_.submit(std::move(job)); }
+  void submit(FetchJob job);
   std::size_t pending() const { return jobs_.pending(); }
   std::optional<FetchJob> next(std::chrono::milliseconds patience) { return jobs_.next(patience); }
 
@@ -72,19 +73,25 @@ class RecordFetcher {
   FetchedRecord read_one(std::uint64_t row);
 
  private:
+  struct Foreseen {
+    std::shared_ptr<Sweep> sweep;
+    std::size_t submitted = 0;  // of its jobs
+  };
   struct Read;
   struct Piece;  // what came of some rows of a job
 
   void fetch(FetchJob& job, std::size_t parts, const Runner& run);
+  void fetch_swept(FetchJob& job);
   Piece fetch_rows(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder);
   std::size_t fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder, Piece& into);
   void read_all(std::span<const Read> reads, std::byte* out, std::vector<FetchFault>& faults);
-  FetchFaultKind check(const std::byte* frame, std::size_t there, std::uint64_t length) const;
 
   const RecordPlaces& places_;
   const bool verify_;
   ShardFiles files_;
-  Workers workers_;             // for jobs that are run
+  Workers workers_;  // for jobs that are run
+  std::deque<Foreseen> foreseen_;
+  std::atomic<bool> stop_ = false;
   OrderedJobs<FetchJob> jobs_;  // those that are submitted; last: its threads end before what they use
 };
 

@@ -36,6 +36,17 @@ class RecordPlaces {
   std::size_t shards() const { return shards_.size(); }
   std::uint64_t rows() const { return first_rows_.back(); }
 
+  // From the first record to the last of every file.
+  std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
+      if (shards_[shard].count == 0) continue;
+      const RecordPlace last = at(first_rows_[shard + 1] - 1);
+      sum += last.offset + last.length + kFrameOverhead;
+    }
+    return sum;
+  }
+
   // Of a row below rows(). It is what the index says, which may be wrong.
   RecordPlace at(std::uint64_t row) const {
     const auto behind = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);

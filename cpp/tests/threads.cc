@@ -144,6 +144,16 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
     require(job.has_value(), "a job is lost, or takes for ever");
     check_job(*job, j);
   }
+  std::vector<std::vector<std::uint64_t>> rows;
+  for (const FetchJob& job : jobs) rows.push_back(job.rows);
+  fetcher.foresee(rows);
+  for (const FetchJob& job : jobs) fetcher.submit(job);
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const std::optional<FetchJob> job = fetcher.next(kPatience);
+    require(job.has_value(), "a job that was foreseen is lost, or takes for ever");
+    check_job(*job, j);
+  }
+  if (random.one_in(2)) fetcher.foresee(rows);
   for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
 }
 

@@ -377,7 +377,7 @@ class FetchFault:
     @property
     def kind(self) -> str:
         """
-        One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is stale).
+        One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is stale), unread (with others; reading it alone tells why).
         """
 
 class RecordPlaces:
@@ -387,6 +387,10 @@ class RecordPlaces:
         """
         Of each file how many records it has and the length of each, or the starts of their frames and the lengths of their payloads; without lengths, the starts end with the end of the last.
         """
+
+    @property
+    def nbytes(self) -> int:
+        """Of the frames, about."""
 
 class NativeRowDecoder:
     """Decodes one record at a time."""
@@ -400,6 +404,11 @@ class RecordFetcher:
     """Reads records of local files by their numbers, on native threads."""
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], places: RecordPlaces, *, threads: int, verify: bool = True, max_open_files: int = 64) -> None: ...
+
+    def foresee(self, jobs: list[NDArray[numpy.int64]]) -> None:
+        """
+        Say which rows will be submitted next, job by job, so that they are read together: for rows that are a good part of what lies between them.
+        """
 
     def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[Any] = []) -> None:
         """Start to read and decode rows. ``outputs`` as in NativeDecoder.decode."""

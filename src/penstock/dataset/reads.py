@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -141,21 +142,23 @@ class Reads:
                 position, row = stop, row + batch.num_rows
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
-        which = Pass(cursor["epoch"], cursor["origin"])
-        position, end = cursor["position"], self.order.length(which)
+        blocks = self._blocks(cursor["position"], Pass(cursor["epoch"], cursor["origin"]))
         for index in self.source.shards.indexes:
             for error in getattr(index, "damage", ()):
                 self._pass_over(error, meter)
+        planned: deque[tuple[Keys, int, int]] = deque()
         waiting: deque[tuple[Keys, int, int]] = deque()
-        with closing(read_ahead(self.source, self.rows.reach)) as ahead:
+        with closing(read_ahead(self.source, self.rows, self.size)) as ahead:
             while True:
-                while len(waiting) < ahead.depth and (end is None or position < end):
-                    count = self.size if end is None else min(self.size, end - position)
-                    keys = self.keys(position, count, which)
-                    stop = position + (1 if self.batches is not None else count)
-                    ahead.submit(keys.rows)
-                    waiting.append((keys, position, stop))
-                    position = stop
+                while len(waiting) < ahead.depth:
+                    if 2 * len(planned) < ahead.together:  # early, while threads have work
+                        more = list(islice(blocks, ahead.together))
+                        ahead.foresee([keys.rows for keys, _, _ in more])
+                        planned.extend(more)
+                    if not planned:
+                        break
+                    waiting.append(planned.popleft())
+                    ahead.submit(waiting[-1][0].rows)
                 if not waiting:
                     return
                 keys, begin, stop = waiting.popleft()
@@ -167,6 +170,15 @@ class Reads:
                     keys = Keys(keys.rows[kept], keys.epochs[kept])
                 yield Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
                 del batch  # or its memory could not be used again while the consumer works
+
+    def _blocks(self, position: int, which: Pass) -> Iterator[tuple[Keys, int, int]]:
+        """Answer the rows of each block from a position on, and where it begins and ends."""
+        end = self.order.length(which)
+        while end is None or position < end:
+            count = self.size if end is None else min(self.size, end - position)
+            stop = position + (1 if self.batches is not None else count)
+            yield self.keys(position, count, which), position, stop
+            position = stop
 
     def _pass_over(self, error: Any, meter: Meter) -> None:
         if callable(self.source.on_error):

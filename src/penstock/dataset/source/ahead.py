@@ -6,9 +6,13 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from penstock.dataset.order import Ints
+from penstock.dataset.order import Ints, Order
 from penstock.dataset.source.source import Fetched, Source
 from penstock.errors import MalformedExampleError
+
+# Where requests are read together: what they may take in memory, and how far apart their rows may lie in a file.
+_BYTES_TOGETHER = 64 << 20
+_GAP_BYTES = 4 << 10
 
 
 class Ahead(Protocol):
@@ -16,6 +20,12 @@ class Ahead(Protocol):
 
     depth: int
     """How many requests may be on their way, so that a slow consumer holds memory still."""
+
+    together: int
+    """How many requests are read together, where it is worth while to know that many before."""
+
+    def foresee(self, requests: list[Ints]) -> None:
+        """Say which rows will be asked for next, request by request."""
 
     def submit(self, rows: Ints) -> None:
         """Start to fetch rows."""
@@ -27,19 +37,24 @@ class Ahead(Protocol):
         """End the threads."""
 
 
-def read_ahead(source: Source, reach: int) -> Ahead:
-    """Open a source for reading ahead; ``reach`` is how far apart rows in a file may be that are asked for together."""
-    return NativeAhead(source) if source.shards.local_and_plain else PooledAhead(source, reach)
+def read_ahead(source: Source, order: Order, size: int) -> Ahead:
+    """Open a source for reading requests of ``size`` rows ahead, in an order."""
+    return NativeAhead(source, order, size) if source.shards.local_and_plain else PooledAhead(source, order.reach)
 
 
 class NativeAhead:
     """Fetches on native threads: each reads, checks and decodes a request while its bytes are near."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, order: Order, size: int) -> None:
         self._source, self._decoder = source, source.decoder
         self._native = source.shards.open_natively()
         self.depth = source.shards.reading.threads + 1
+        self.together = _requests_together(source, order, size)
         self._waiting: deque[Ints] = deque()
+
+    def foresee(self, requests: list[Ints]) -> None:
+        if self.together > 1:
+            self._native.foresee(requests)
 
     def submit(self, rows: Ints) -> None:
         allocate = self._source.allocate
@@ -62,8 +77,24 @@ class NativeAhead:
         self._native.close()
 
 
+def _requests_together(source: Source, order: Order, size: int) -> int:
+    """Answer how many requests have rows so near to one another that what lies between them is best read along."""
+    shards = source.shards
+    near = order.reach or (shards.rows if order.seeks else 0)
+    """From how many rows of the files those are drawn that are asked for at about the same time."""
+    if not near:
+        return 1
+    frame = shards.places.nbytes / shards.rows
+    most = int(_BYTES_TOGETHER / frame)
+    if near <= most:
+        return -(-near // size)
+    return max(1, most // size) if near * frame <= most * (frame + _GAP_BYTES) else 1
+
+
 class PooledAhead:
     """Fetches on threads of Python, which work in native calls for most of the time."""
+
+    together = 1
 
     def __init__(self, source: Source, reach: int) -> None:
         # Files that are read from their start are read by one thread, in order.
@@ -72,6 +103,9 @@ class PooledAhead:
         self._fetcher = source.open(reach)
         self._pool = ThreadPoolExecutor(threads, "penstock-fetch")
         self._waiting: deque[Future[Fetched]] = deque()
+
+    def foresee(self, requests: list[Ints]) -> None:
+        pass
 
     def submit(self, rows: Ints) -> None:
         self._waiting.append(self._pool.submit(self._fetcher.fetch, rows))
