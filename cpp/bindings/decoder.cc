@@ -15,10 +15,26 @@ nb::capsule owner_of(SharedBuffer buffer) {
                      [](void* p) noexcept { delete static_cast<SharedBuffer*>(p); });
 }
 
+// Buffers call an integer of 64 bits "long long". Where "long" has as many, that is NumPy's int64, and the other a type
+// of the same values that is printed and compared by type as if it were a different one.
+bool is_long(nb::dlpack::dtype type) {
+  return sizeof(long) == 8 && type.bits == 64 && static_cast<Code>(type.code) != Code::Float;
+}
+
+nb::handle long_dtype(Code code) {
+  static PyObject* dtypes[2] = {};  // under the GIL; NumPy is not imported before it is needed
+  PyObject*& dtype = dtypes[code == Code::UInt];
+  if (dtype == nullptr)
+    dtype = nb::module_::import_("numpy").attr("dtype")(code == Code::UInt ? "uint64" : "int64").release().ptr();
+  return dtype;
+}
+
 }  // namespace
 
 nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
-  return nb::cast(Array(buffer->data(), ndim, shape, owner_of(buffer), nullptr, type), nb::rv_policy::automatic);
+  nb::object array =
+      nb::cast(Array(buffer->data(), ndim, shape, owner_of(buffer), nullptr, type), nb::rv_policy::automatic);
+  return is_long(type) ? array.attr("view")(long_dtype(static_cast<Code>(type.code))) : array;
 }
 
 Decoder::Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example,

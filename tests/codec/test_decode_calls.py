@@ -232,3 +232,13 @@ def test_a_decoder_works_in_a_forked_child():
     assert answers.recv() == EXPECTED
     child.join()
     assert child.exitcode == 0
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32", "float64"])
+def test_arrays_are_of_the_types_that_numpy_calls_by_that_name(dtype):
+    """Not of another one of the same size, which is printed and compared by type as a stranger."""
+    schema = Schema({"one": Feature(dtype, encoding="raw"), "many": Feature(dtype, (None,), encoding="raw")})
+    records = ps.Encoder(schema).encode({"one": np.ones(1, dtype), "many": np.ones((1, 2), dtype)})
+    batch: Any = Decoder(schema).decode(records)
+    for array in (batch["one"], batch["many"].values):
+        assert type(array[0]) is np.dtype(dtype).type
