@@ -40,6 +40,8 @@ class File {
   File& operator=(File&&) = delete;
 
   std::uint64_t size() const;
+  // Whether both are open on one file, whatever now stands under its name.
+  bool same_as(const File& other) const;
 
   // Reads until `size` bytes are there or the file ends; answers how many there are. Safe from several threads.
   std::size_t read_at(std::byte* out, std::size_t size, std::uint64_t offset) const;

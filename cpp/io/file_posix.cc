@@ -26,6 +26,12 @@ int open_to_read(const std::filesystem::path& path) {
   return descriptor;
 }
 
+struct stat status(int descriptor) {
+  struct stat info;
+  if (::fstat(descriptor, &info) != 0) raise_errno();
+  return info;
+}
+
 }  // namespace
 
 File::File(const std::filesystem::path& path, [[maybe_unused]] Access access) : handle_(open_to_read(path)) {
@@ -39,10 +45,11 @@ File::~File() {
   if (handle_ != kClosed) ::close(handle_);
 }
 
-std::uint64_t File::size() const {
-  struct stat info;
-  if (::fstat(handle_, &info) != 0) raise_errno();
-  return static_cast<std::uint64_t>(info.st_size);
+std::uint64_t File::size() const { return static_cast<std::uint64_t>(status(handle_).st_size); }
+
+bool File::same_as(const File& other) const {
+  const struct stat here = status(handle_), there = status(other.handle_);
+  return here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
 std::size_t File::read_at(std::byte* out, std::size_t size, std::uint64_t offset) const {

@@ -39,6 +39,14 @@ std::uint64_t File::size() const {
   return static_cast<std::uint64_t>(size.QuadPart);
 }
 
+bool File::same_as(const File& other) const {
+  BY_HANDLE_FILE_INFORMATION here, there;
+  if (!::GetFileInformationByHandle(handle_, &here)) raise_last_error();
+  if (!::GetFileInformationByHandle(other.handle_, &there)) raise_last_error();
+  return here.dwVolumeSerialNumber == there.dwVolumeSerialNumber && here.nFileIndexHigh == there.nFileIndexHigh &&
+         here.nFileIndexLow == there.nFileIndexLow;
+}
+
 std::size_t File::read_at(std::byte* out, std::size_t size, std::uint64_t offset) const {
   std::size_t done = 0;
   while (done < size) {

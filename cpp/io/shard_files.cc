@@ -1,6 +1,7 @@
 #include "io/shard_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -22,7 +23,7 @@ std::shared_ptr<const ShardFile> ShardFiles::open(std::size_t shard) {
   if (open_ >= most_open_) return slot.copies.front();
   try {
     return open_copy(shard);
-  } catch (const FileError&) {  // the process may open no more, or the file was removed: one is open
+  } catch (const FileError&) {  // the process may open no more, or the file was removed or replaced: one is open
     return slot.copies.front();
   }
 }
@@ -30,7 +31,10 @@ std::shared_ptr<const ShardFile> ShardFiles::open(std::size_t shard) {
 std::shared_ptr<const ShardFile> ShardFiles::open_copy(std::size_t shard) {
   Slot& slot = slots_[shard];
   try {
-    slot.copies.push_back(std::make_shared<const ShardFile>(paths_[shard]));
+    auto file = std::make_shared<const ShardFile>(paths_[shard]);
+    if (!slot.copies.empty() && !file->file.same_as(slot.copies.front()->file))
+      throw std::system_error(ESTALE, std::generic_category());
+    slot.copies.push_back(std::move(file));
   } catch (const std::system_error& error) {
     throw FileError(error, text_of(paths_[shard]));
   }

@@ -211,3 +211,13 @@ def test_one_row_of_a_stream_is_read_wherever_it_stands(tmp_path):
     write_compressed(path, "stream", 20_000)  # more than is inflated at once
     ds = ps.Dataset(path, schema=SCHEMA)
     assert [ds[number]["id"] for number in (15_000, 3, 19_999)] == [15_000, 3, 19_999]
+
+
+def test_a_shard_that_is_replaced_while_it_is_shuffled_is_read_to_its_end_as_it_was(tmp_path):
+    for value, name in enumerate(("old", "new")):
+        ps.write(tmp_path / name, {"x": np.full(20_000, value)})
+    old, new = (tmp_path / f"{name}-00000-of-00001.tfrecord" for name in ("old", "new"))
+    batches = iter(ps.Dataset(old, threads=8).shuffle(1).batch(64))
+    next(batches)
+    new.replace(old)
+    assert {int(value) for batch in batches for value in batch["x"]} == {0}
