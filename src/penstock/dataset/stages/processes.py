@@ -84,7 +84,10 @@ def _outcome(process: SpawnProcess, channel: socket.socket) -> Outcome:
 
 def _cause_of_death(status: int | None) -> str:
     if status is None or status >= 0:
-        return f"exit status {status}"
+        return (
+            f"exit status {status}; it has said why on standard error (in a script, what starts processes stands below "
+            '`if __name__ == "__main__":`)'
+        )
     killed = signal.Signals(-status)
     return f"{killed.name}{', perhaps for want of memory' if killed == signal.SIGKILL else ''}"
 
