@@ -44,6 +44,15 @@ def test_a_folder_is_repaired_file_by_file(penstock, damaged: str):
     ]
 
 
+def test_a_data_set_is_repaired_by_its_name(penstock, folder: Path):
+    ps.write("data/train", {"x": range(100)}, shards=2)
+    shard = folder / "data" / "train-00001-of-00002.tfrecord"
+    shard.write_bytes(shard.read_bytes()[:-3])
+    result = penstock("repair", "data/train", "-o", "saved")
+    assert result.exit_code == 0
+    assert [int(row["x"]) for row in ps.Dataset("saved/train")] == list(range(99))
+
+
 def test_mistakes_are_told(penstock, damaged: str):
     assert penstock("repair", damaged).exit_code == 2
     assert penstock("repair", damaged, "-o", damaged).exit_code == 2

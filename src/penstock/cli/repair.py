@@ -10,6 +10,7 @@ import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 from rich.text import Text
 
+from penstock.cli.manifests import manifest_of
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
 from penstock.cli.problems import is_expected, problem_of
@@ -32,7 +33,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @reading_options
-@click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a manifest, the new directory.")
+@click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a data set, the new directory.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be saved and what is lost.")
 @click.option(
     "--nested/--flat",
@@ -55,14 +56,14 @@ def repair(
 ) -> None:
     """Write every record outside the damage to a new file.
 
-    PATH is one file, one directory, or one manifest; it is never changed. Records of which nobody can know whether they
+    PATH is one file, one directory, or one data set; it is never changed. Records of which nobody can know whether they
     are the file's own are written apart, to NAME.doubtful.tfrecord.
     """
     if len(paths) != 1:
-        raise click.UsageError("Name one PATH: a file, a directory, or a manifest.")
+        raise click.UsageError("Name one PATH: a file, a directory, or a data set.")
     if dry_run == (output is not None):
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
-    (path,) = paths
+    path = manifest_of(paths[0]) or paths[0]
     try:
         with _bar(path) as progress:
             options: dict[str, Any] = {

@@ -199,4 +199,6 @@ def _range(extent: Extent) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) and abs(value) < 10**9 else f"{value:,.4g}"
+    if isinstance(value, int) and abs(value) < 10**9:
+        return f"{value:,}"
+    return f"{value:,.1f}" if 1000 <= abs(value) < 10**9 else f"{value:.4g}"  # no 1e+04
