@@ -25,7 +25,9 @@ def test_indexes_are_kept_in_the_cache_folder(penstock, cache: Path):
         ["10", "240", "B", "random", "good.tfrecord"],
         ["10", *lines[2][1:3], "random", "good.tfrecord.gz"],
     ]
-    assert {Path(line[5]) for line in lines[1:]} == set(cache.iterdir())
+    assert all(line[5:] == ["in", "the", "cache", "folder"] for line in lines[1:])
+    shown = json.loads(penstock("index", "good.tfrecord", "good.tfrecord.gz", "--json").stdout)
+    assert {Path(entry["index"]) for entry in shown["files"]} == set(cache.iterdir())
     assert load_index("good.tfrecord").records == 10
 
 

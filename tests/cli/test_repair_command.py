@@ -42,6 +42,7 @@ def test_a_folder_is_repaired_file_by_file(penstock, damaged: str):
         "good.tfrecord",
         "good.tfrecord.gz",
     ]
+    assert "2 whole files copied\nsaved/damaged.tfrecord: 8 records saved\n" in result.stdout
 
 
 def test_a_data_set_is_repaired_by_its_name(penstock, folder: Path):

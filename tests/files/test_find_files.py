@@ -54,9 +54,29 @@ def test_what_is_not_finished_or_no_file_is_passed_over(folder):
     unfinished.parent.mkdir(parents=True)
     unfinished.touch()
     os.mkfifo(folder / "pipe")
+    os.mkfifo(folder / "pipe.tfrecord")
     (folder / "latest").symlink_to("gone")
     assert below(folder, [folder]) == before
     assert below(folder, [folder / "_temporary"]) == ["_temporary/0/part-0.tfrecord"]  # who names it means it
+
+
+def test_a_link_to_nowhere_with_the_name_of_a_shard_is_not_passed_over(folder):
+    """The disk that it leads to may not be mounted: to read the others alone would be to read less, in silence."""
+    (folder / "gone.tfrecord").symlink_to("nowhere")
+    assert "gone.tfrecord" in below(folder, [folder])
+    assert "gone.tfrecord" in below(folder, [folder / "*.tfrecord"])
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="everything is open to root")
+def test_a_folder_that_cannot_be_looked_into_is_an_error(folder):
+    for name in ("lost+found", ".Trash", "deep"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name).chmod(0)
+        if name == "deep":
+            with pytest.raises(PermissionError, match="deep"):
+                find_files([folder])
+        else:
+            assert len(find_files([folder])) == 6
 
 
 def test_a_pattern_stands_for_what_matches(folder):

@@ -159,7 +159,10 @@ def _print(done: list[Indexed]) -> None:
         if entry.index is not None:
             access = "random" if entry.index.seekable else "in order"
             size = size_text(entry.index.identity.size)
-            kept = printable(entry.kept) or "not kept: the cache folder cannot be written to"
+            kept = "not kept: the cache folder cannot be written to"
+            if entry.kept:
+                cached = entry.kept == path_in_cache(entry.index.identity)
+                kept = "in the cache folder" if cached else printable(entry.kept)
             table.add_row(f"{entry.index.records:,}", size, access, Text(printable(entry.path)), Text(kept))
     if table.row_count:
         print_table(table, last_is_extra=True)

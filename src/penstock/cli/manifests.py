@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from penstock.beside import is_file
 from penstock.cli.problems import Problem, is_expected, problem_of
@@ -55,7 +56,8 @@ def find_manifests(paths: Iterable[str]) -> list[str]:
         try:
             store.stat(name)
         except IsADirectoryError:
-            found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
+            with suppress(OSError):  # a folder that cannot be looked into is reported elsewhere
+                found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
         except OSError:
             # Object stores have no directories, only names that begin alike; what is not there is reported elsewhere.
             if "://" in name:

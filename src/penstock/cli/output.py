@@ -47,7 +47,9 @@ def reporting(paths: Sequence[str], problems: list[Problem], *, malformed_advice
     except Exception as error:
         if not any(is_expected(path, error) for path in paths):
             raise
-        own_path = getattr(error, "path", None) or getattr(error, "filename", None)
+        own_path, filename = getattr(error, "path", None), getattr(error, "filename", None)
+        if filename in paths or isinstance(error, FileNotFoundError):
+            own_path = own_path or filename
         problem = problem_of(own_path or ("" if isinstance(error, PenstockError) else paths[0]), error)
         if isinstance(error, MalformedExampleError):
             problem = replace(problem, advice=malformed_advice)

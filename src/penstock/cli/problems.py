@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import glob
 import os
+import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep
 _KEEP = f"restore the file, or keep the good records with  {_REPAIR}"
 
 LOOK_AT_BYTES = "to look at records that are no Examples, use  penstock cat FILE"
+
+# The hidden name of a file that is being written.
+_PARTIAL = re.compile(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial$")
 
 # By the kind of a CorruptDataError: what it means, and what to do.
 MEANINGS = {
@@ -89,6 +93,14 @@ def advice_on(problems: list[Problem]) -> list[str]:
     return list(dict.fromkeys(f"where {problem.cause}: {problem.advice}" for problem in problems if problem.advice))
 
 
+def note_on_numbers(problems: list[Problem]) -> list[str]:
+    """Say what numbers of records mean where one file has several damaged places."""
+    files = [problem.path for problem in problems if problem.damage]
+    if len(files) == len(set(files)):
+        return []
+    return ["behind damage, records are numbered as far as they are known: a damaged place counts as one record"]
+
+
 def is_expected(path: str, error: Exception) -> bool:
     """Whether an error is about the file, and not a mistake in the program."""
     if isinstance(error, BrokenPipeError):
@@ -114,13 +126,23 @@ def problem_of(path: str, error: Exception) -> Problem:
     if isinstance(error, FileNotFoundError):
         cause = _first_lower(error.strerror or "no such file or directory")
         return Problem(path, "not-found", f"{cause}; {_look_around(path)}")
-    if isinstance(error, PermissionError):
-        return Problem(path, "not-readable", "no permission to read it", "read it as its owner, or ask for permission")
     if isinstance(error, OSError) and error.strerror:
-        return Problem(path, "not-readable", _first_lower(error.strerror))
+        return _problem_of_system(path, error)
     if isinstance(error, PenstockError):
         return Problem(path, "missing-extra" if isinstance(error, MissingExtraError) else "error", str(error))
     return Problem(path, "not-readable", f"{error} ({type(error).__name__})", "check the address and your access to it")
+
+
+def _problem_of_system(path: str, error: OSError) -> Problem:
+    """Tell reading from writing: what is not there, and is not what is read, was to be written."""
+    place = error.filename if isinstance(error.filename, str) else path
+    denied = isinstance(error, PermissionError)
+    if place == path or "://" in place or os.path.lexists(place):
+        cause = "no permission to read it" if denied else _first_lower(error.strerror or "")
+        return Problem(place, "not-readable", cause, "read it as its owner, or ask for permission" if denied else "")
+    cause = f"it cannot be written: {'no permission' if denied else _first_lower(error.strerror or '')}"
+    advice = "choose another place" + (", or ask for permission" if denied else "")
+    return Problem(_PARTIAL.sub(r"\1\2", place), "not-writable", cause, advice)
 
 
 def _look_around(path: str) -> str:

@@ -13,7 +13,7 @@ from rich.text import Text
 from penstock.cli.manifests import manifest_of
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
-from penstock.cli.problems import is_expected, problem_of
+from penstock.cli.problems import is_expected, note_on_numbers, problem_of
 from penstock.cli.work import expand
 from penstock.compression import by_extension
 from penstock.errors import PenstockError
@@ -146,7 +146,13 @@ def _print(reports: list[RepairReport]) -> None:
     if problems:
         print_table(problem_table(problems))
     console = open_console()
-    for report in reports:
+    for note in note_on_numbers(problems):
+        console.print(Text(note))
+    # Of a folder, where most files are whole, those that are not are told.
+    told = [report for report in reports if len(reports) == 1 or not report.is_whole]
+    if len(told) < len(reports) and reports[0].target is not None:
+        console.print(Text(f"{plural(len(reports) - len(told), 'whole file')} copied"))
+    for report in told:
         if report.target is not None:
             console.print(Text(printable(f"{report.target}: {plural(report.records, 'record')} saved")))
         if report.doubtful_target is not None:

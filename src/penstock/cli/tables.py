@@ -57,6 +57,10 @@ def _complete_or_absent(path: Path) -> Iterator[str]:
     try:
         yield str(partial)
         partial.replace(path)
+    except OSError as error:
+        # Of what is read, errors name the file; those of Arrow's writers name none.
+        error.filename = error.filename or str(path)
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

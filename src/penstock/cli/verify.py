@@ -15,7 +15,7 @@ from penstock.beside import find_beside, load_schema
 from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
-from penstock.cli.problems import Problem, advice_on, is_expected, problem_of
+from penstock.cli.problems import Problem, advice_on, is_expected, note_on_numbers, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
 from penstock.cpus import available_cpus
 from penstock.files import locate
@@ -160,7 +160,7 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float, manif
     else:
         for problem in problems:
             click.echo(printable(str(problem)))
-    for advice in advice_on(problems):
+    for advice in [*advice_on(problems), *note_on_numbers(problems)]:
         console.print(Text(printable(advice)), soft_wrap=not console.is_terminal)
     for report in reports:
         if report.before is not None:

@@ -57,6 +57,8 @@ def expand(paths: Iterable[str]) -> list[str | Problem]:
 
 def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title: str) -> list[R]:
     """Answer what ``work`` makes of every file, ``jobs`` at a time, behind a progress bar on standard error."""
+    if not files:
+        return []
     console = open_console(stderr=True)
     columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("files  {task.fields[note]}"))
     with (

@@ -41,10 +41,11 @@ class LocalFiles:
 
     def list(self, pattern: str) -> list[str]:
         if os.path.isdir(pattern):
-            found = [os.path.join(folder, name) for folder, _, names in os.walk(pattern) for name in names]
+            walk = os.walk(pattern, onerror=_refuse)
+            found = [os.path.join(folder, name) for folder, _, names in walk for name in names]
         else:
-            found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
-        return sorted(found)
+            found = glob.glob(pattern, recursive=True)
+        return sorted(path for path in found if _is_file(path))
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         return LocalUpload(path, atomic=atomic)
@@ -55,6 +56,21 @@ class LocalFiles:
 
     def remove(self, path: str) -> None:
         os.unlink(path)
+
+
+def _refuse(error: OSError) -> None:
+    """Raise where a folder cannot be looked into: what is in it would be missing, and nobody would know."""
+    # What is hidden holds no data, and lost+found is at the top of every disk.
+    if not os.path.basename(error.filename or "").startswith((".", "_", "lost+found")):
+        raise error
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a file, or a link to nowhere, of which a reader tells; a pipe would wait for its writer."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True
 
 
 class LocalUpload:
