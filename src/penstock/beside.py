@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from penstock.errors import SchemaError
-from penstock.files import locate, read_whole
+from penstock.files import locate, read_whole, split_path
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
@@ -18,19 +17,18 @@ _MAX_BYTES = 64 << 20
 
 def data_set_of(file: str) -> str:
     """Answer what the data set is called that a file is a shard of, with its folder."""
-    folder, name = os.path.split(file)
-    return os.path.join(folder, _SHARD.sub("", name))
+    folder, name = split_path(file)
+    return folder + _SHARD.sub("", name)
 
 
 def find_beside(file: str) -> str | None:
     """Answer the file that describes a data file, where there is one in the same folder."""
     if file == "-":
         return None
-    folder, stem = os.path.split(data_set_of(file))
+    folder, stem = split_path(data_set_of(file))
     for candidate in (f"{stem}{SUFFIX}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
-        path = os.path.join(folder, candidate)
-        if is_file(path):
-            return path
+        if is_file(folder + candidate):
+            return folder + candidate
     return None
 
 
@@ -46,7 +44,7 @@ def is_file(path: str) -> bool:
 
 def load_schema(path: str) -> Schema:
     """Read the schema out of any file that holds one, told by its name."""
-    name = os.path.basename(path)
+    _, name = split_path(path)
     if name.endswith(SUFFIX):
         return Manifest.load(path).schema
     if not name.endswith(".pbtxt") and name != "features.json":

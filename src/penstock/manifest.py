@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from penstock import _core
 from penstock.errors import ManifestError, SchemaError
-from penstock.files import FileStore, StrPath, locate, read_whole, write_whole
+from penstock.files import FileStore, StrPath, locate, read_whole, split_path, write_whole
 from penstock.schema import Schema
 
 FORMAT = "penstock.manifest"
@@ -142,7 +142,7 @@ class Manifest:
         known = {shard.name for shard in self.shards}
         names = {match["name"] for shard in self.shards if (match := _NUMBERED.match(shard.name))}
         for entry in store.list(f"{glob.escape(path)}/*"):
-            name = entry.replace("\\", "/").rpartition("/")[2]
+            _, name = split_path(entry)
             match = _NUMBERED.match(name)
             if match and match["name"] in names and name not in known and not match["name"].startswith("."):
                 yield Finding("extra", name, "is not in the manifest, but has the name of a shard")

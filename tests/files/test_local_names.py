@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import penstock as ps
+from penstock.files import split_path
 
 
 def round_trip(path):
@@ -64,3 +65,9 @@ def test_what_is_no_path_is_a_type_error():
     for wrong in [None, 3, ["list"]]:
         with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike"):
             ps.RecordReader(wrong)
+
+
+@pytest.mark.parametrize("path", ["name", "a/b/name", "/name", "s3://bucket/a/name", "./name"])
+def test_a_path_is_its_folder_and_its_name(path):
+    folder, name = split_path(path)
+    assert (folder + name, name) == (path, "name")

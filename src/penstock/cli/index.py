@@ -13,7 +13,7 @@ from penstock.cli.options import Reading, jobs_option, json_option, reading_opti
 from penstock.cli.output import complain, plain_table, print_table, printable, size_text, write_json
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
-from penstock.files import write_whole
+from penstock.files import split_path, write_whole
 from penstock.index import ShardIndex, Where, open_index
 from penstock.index.foreign import SUFFIXES, to_text
 from penstock.index.keep import path_beside, path_in_cache
@@ -110,7 +110,7 @@ def _target(file: str | Problem, kind: str, output: str | None, into_folder: boo
     path = file.path if isinstance(file, Problem) else file
     if output is None:
         return path + SUFFIXES[kind]
-    name = path.replace(os.sep, "/").rpartition("/")[2]
+    _, name = split_path(path)
     return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from penstock.beside import is_file
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.errors import ManifestError
-from penstock.files import locate
+from penstock.files import locate, split_path
 from penstock.manifest import SUFFIX, Finding, Manifest
 
 _ADVICE = {
@@ -36,7 +36,8 @@ def manifest_of(path: str) -> str | None:
 
 def shards_of(manifest: str) -> list[str]:
     """Answer the shards that a manifest names, whether or not they are there."""
-    return [_folder(manifest) + shard.name for shard in Manifest.load(manifest).shards]
+    folder, _ = split_path(manifest)
+    return [folder + shard.name for shard in Manifest.load(manifest).shards]
 
 
 def with_shards(paths: Iterable[str]) -> list[str]:
@@ -67,7 +68,7 @@ def find_manifests(paths: Iterable[str]) -> list[str]:
 
 def problems_of_manifest(path: str) -> list[Problem]:
     """Compare a data set with its manifest."""
-    folder = _folder(path)
+    folder, _ = split_path(path)
     try:
         findings = Manifest.load(path).verify(folder or ".")
     except Exception as error:
@@ -96,8 +97,3 @@ def _shards(path: str) -> list[str]:
 
 def _problem(folder: str, finding: Finding) -> Problem:
     return Problem(folder + finding.shard, f"manifest-{finding.kind}", finding.message, _ADVICE[finding.kind])
-
-
-def _folder(path: str) -> str:
-    """Answer what stands before the name, with its slash."""
-    return path[: len(path) - len(path.replace("\\", "/").rpartition("/")[2])]

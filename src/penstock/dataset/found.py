@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from penstock.dataset.arguments import names_in
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
 from penstock.errors import ManifestError, SchemaError
-from penstock.files import StrPath, find_files, locate
+from penstock.files import StrPath, find_files, locate, split_path
 from penstock.infer import infer_schema
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema, check_schema
@@ -122,10 +123,9 @@ def _manifest_of(path: str) -> str | None:
     except OSError:
         if "://" not in name:
             return None  # a pattern, or what find_files will miss
-    folder = name.rstrip("/")
-    found = [file for file in store.list(name) if file.endswith(SUFFIX) and os.path.dirname(file) == folder]
+    found = store.list(f"{glob.escape(name.rstrip('/'))}/*{SUFFIX}")
     if len(found) > 1:
-        names = ", ".join(os.path.basename(file).removesuffix(SUFFIX) for file in found)
+        names = ", ".join(split_path(file)[1].removesuffix(SUFFIX) for file in found)
         raise ManifestError(f"{path} holds several data sets: name one of them ({names}), as in {found[0]}")
     return found[0] if found else None
 
@@ -159,5 +159,5 @@ def _known_shards(path: str, manifest: Manifest, others: set[str]) -> dict[str, 
 
 
 def _shards(path: str, manifest: Manifest) -> dict[str, Shard]:
-    folder = os.path.dirname(locate(path)[1])
-    return {os.path.join(folder, shard.name): shard for shard in manifest.shards}
+    folder, _ = split_path(locate(path)[1])
+    return {folder + shard.name: shard for shard in manifest.shards}

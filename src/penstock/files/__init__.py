@@ -6,9 +6,19 @@ for a path, and :func:`find_files` turns what a user typed (files, globs, direct
 
 from __future__ import annotations
 
-from penstock.files.locate import StrPath, locate
+from penstock.files.locate import StrPath, locate, split_path
 from penstock.files.patterns import find_files
 from penstock.files.protocol import FileInfo, FileStore, Upload
 from penstock.files.whole import read_whole, write_whole
 
-__all__ = ["FileInfo", "FileStore", "StrPath", "Upload", "find_files", "locate", "read_whole", "write_whole"]
+__all__ = [
+    "FileInfo",
+    "FileStore",
+    "StrPath",
+    "Upload",
+    "find_files",
+    "locate",
+    "read_whole",
+    "split_path",
+    "write_whole",
+]

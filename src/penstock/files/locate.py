@@ -27,6 +27,16 @@ def locate(path: StrPath) -> tuple[FileStore, str]:
     return LocalFiles(), name
 
 
+def split_path(path: str) -> tuple[str, str]:
+    """Cut a path before the name of its file: the folder with its separator, so that the two joined are the path.
+
+    A URL has slashes on every system, which ``os.path`` does not know.
+    """
+    separators = "/\\" if os.name == "nt" and "://" not in path else "/"
+    cut = max(map(path.rfind, separators)) + 1
+    return path[:cut], path[cut:]
+
+
 def _as_text(path: StrPath) -> str:
     try:
         return os.fsdecode(path)

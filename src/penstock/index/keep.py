@@ -6,7 +6,7 @@ import os
 import sys
 
 from penstock.errors import IndexFileError
-from penstock.files import read_whole, write_whole
+from penstock.files import read_whole, split_path, write_whole
 from penstock.index.file_format import from_bytes, to_bytes
 from penstock.index.identity import Identity
 from penstock.index.shard_index import ShardIndex
@@ -34,8 +34,8 @@ def path_in_cache(identity: Identity) -> str:
 
 def path_beside(path: str) -> str:
     """Where an index beside the data is: hidden, so that patterns that find the data do not find it."""
-    folder, separator, name = path.replace(os.sep, "/").rpartition("/")
-    return f"{folder}{separator}.{name}.index"
+    folder, name = split_path(path)
+    return f"{folder}.{name}.index"
 
 
 def read_index(path: str, identity: Identity) -> ShardIndex | None:

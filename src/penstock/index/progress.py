@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
+
+from penstock.files import split_path
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called now and then with the bytes that are done and those that there are."""
@@ -71,7 +72,7 @@ def reporting(path: str, size: int, progress: Progress | bool) -> Iterator[Calla
     def report(done: int) -> None:
         nonlocal bar
         if bar is None and terminal and time.monotonic() - begin > _SHOWN_AFTER_SECONDS:
-            name = path.replace(os.sep, "/").rpartition("/")[2]
+            _, name = split_path(path)
             # A name may hold what a terminal obeys.
             bar = _BARS.add(f"building the index of {name if name.isprintable() else ascii(name)}", size)
         if bar is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace as changed
 from penstock import _core
 from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
-from penstock.files import StrPath, find_files, locate
+from penstock.files import StrPath, find_files, locate, split_path
 from penstock.integrity.one_file import Salvaging, check_target, save_records, without_extension
 from penstock.integrity.report import RepairReport
 from penstock.manifest import SUFFIX, Manifest, Shard
@@ -44,10 +44,10 @@ def repair_data_set(
         progress: As in :func:`penstock.repair`; it is called on several threads.
     """
     store, path = locate(source)
-    folder = path.rpartition("/")[0] or "." if path.endswith(SUFFIX) else path.rstrip("/")
+    folder = split_path(path)[0] if path.endswith(SUFFIX) else path.rstrip("/")
     if path.endswith(SUFFIX):
         manifests = [path]
-        files = [f"{folder}/{shard.name}" for shard in Manifest.load(path).shards]
+        files = [_beside(path, shard.name) for shard in Manifest.load(path).shards]
     else:
         manifests = [entry for entry in store.list(folder) if entry.endswith(SUFFIX)]
         files = find_files([path])
@@ -72,8 +72,8 @@ def repair_data_set(
 def _repair_shard(file: str, target: str | None, how: Salvaging) -> RepairReport:
     apart = None
     if target is not None:
-        folder, _, name = target.rpartition("/")
-        apart = f"{folder}/_{without_extension(name)}.doubtful.tfrecord"
+        folder, name = split_path(target)
+        apart = f"{folder}_{without_extension(name)}.doubtful.tfrecord"
     try:
         return save_records(file, target, apart, how)
     except FileNotFoundError:
@@ -104,12 +104,12 @@ def _describe(shard: Shard, path: str, records: int) -> Shard:
 
 
 def _beside(manifest: str, name: str) -> str:
-    return f"{manifest.rpartition('/')[0] or '.'}/{name}"
+    return split_path(manifest)[0] + name
 
 
 def _moved(file: str, folder: str, target: StrPath | None) -> str | None:
     """Answer where a file goes: to the same place below the target that it has below its folder."""
     if target is None:
         return None
-    inside = file[len(folder) :].lstrip("/") if file.startswith(folder) else file.rpartition("/")[2]
+    inside = file[len(folder) :].lstrip(f"/{os.sep}") if file.startswith(folder) else split_path(file)[1]
     return f"{locate(target)[1].rstrip('/')}/{inside}"
