@@ -150,7 +150,8 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
       return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
     for (int f = feature; f != KeyIndex::kNotAsked; f = same_key_[static_cast<std::size_t>(f)])
       if (!found_entry(f, entry, record, row, columns)) return false;
-    if (entry.is_short && states_[static_cast<std::size_t>(feature)] == State::kDecoded) learn_head(at, entry, feature);
+    if (entry.is_short && states_[static_cast<std::size_t>(feature)] == State::kDecoded)
+      learn_head(at, entry, feature, record.payload.end());
     return true;
   };
   const auto skim = [&](Section section, wire::Cursor& cursor) {
@@ -169,9 +170,10 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
   return good || fail(ExampleFault::kMalformed);
 }
 
-void PartDecoder::learn_head(std::size_t position, const Entry& entry, int feature) {
+void PartDecoder::learn_head(std::size_t position, const Entry& entry, int feature, const std::byte* end) {
   const auto f = static_cast<std::size_t>(feature);
-  if (same_key_[f] == KeyIndex::kNotAsked) heads_.learn(position, entry, feature, plan_.features[f].kind);
+  if (ScalarHeads::reaches(entry, end) && same_key_[f] == KeyIndex::kNotAsked)
+    heads_.learn(position, entry, feature, plan_.features[f].kind);
 }
 
 bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {

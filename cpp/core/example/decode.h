@@ -46,7 +46,7 @@ class PartDecoder {
 
   bool found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
                    std::span<ColumnPart> columns);
-  void learn_head(std::size_t position, const Entry& entry, int feature);
+  void learn_head(std::size_t position, const Entry& entry, int feature, const std::byte* end);
   bool find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns);
   bool decode_row(std::size_t feature, std::size_t row, ColumnPart& column);
   bool decode_sequence(std::size_t feature, ColumnPart& column);

@@ -45,6 +45,12 @@ class ScalarHeads {
     return head.feature;
   }
 
+  // Whether a scalar as far from the end of its record as this one is read by its head. The last ones are not, and
+  // learning them would be for nothing.
+  static bool reaches(const Entry& entry, const std::byte* end) {
+    return static_cast<std::size_t>(end - (entry.key.data - 4)) >= kBytes + 8;
+  }
+
   // Remembers the entry at `position`, which holds a scalar of `feature` as serializers write it.
   void learn(std::size_t position, const Entry& entry, int feature, Kind kind) {
     // Behind the head come at most eight bytes; before the key stand four: 0a E 0a K.

@@ -161,9 +161,9 @@ def _builder(feature: Feature) -> Build:
             if len(native) > 1:
                 built = nest(items, offsets, native[1:])
             elif step_offsets is not None:
-                built = Ragged(Ragged(items, step_offsets), offsets)
+                built = Ragged.of_sound_parts(Ragged.of_sound_parts(items, step_offsets), offsets)
             else:
-                built = Ragged(items, offsets)
+                built = Ragged.of_sound_parts(items, offsets)
         return Nullable(built, valid) if feature.optional and valid is not None else built
 
     return build
@@ -176,8 +176,8 @@ def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | N
     if feature.dtype in ("bytes", "str"):
         text = feature.dtype == "str"
         shape = tuple(size or 0 for size in feature.inner_shape)
-        return lambda views, buffers, valid: BytesColumn(
-            views.reshape(-1, 4), buffers, text=text, shape=shape, rows=len(views)
+        return lambda views, buffers, valid: BytesColumn.of_sound_views(
+            views.reshape(-1, 4), buffers, text, shape, len(views)
         )
     if feature.dtype == "bfloat16":
         bfloat16 = feature.numpy_dtype

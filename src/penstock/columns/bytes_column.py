@@ -61,6 +61,24 @@ class BytesColumn(Column):
         views, windows = _core.offsets_to_views(offsets, data)
         return cls(views, [data[start : start + _MOST_IN_BUFFER] for start in windows], text=text)
 
+    @classmethod
+    def of_sound_views(
+        cls,
+        views: NDArray[np.int32],
+        buffers: Sequence[NDArray[np.uint8]],
+        text: bool,
+        shape: tuple[int, ...],
+        rows: int,
+    ) -> Self:
+        """Build from views and buffers that are known to be arrays as they should be."""
+        column = cls.__new__(cls)
+        column._shape = shape
+        column._rows = rows
+        column._views = views
+        column._buffers = tuple(buffers)
+        column._text = text
+        return column
+
     @property
     def views(self) -> NDArray[np.int32]:
         """The views, int32 ``[n, 4]``."""
@@ -158,13 +176,8 @@ class BytesColumn(Column):
 
     def _with(self, views: NDArray[np.int32], buffers: tuple[NDArray[np.uint8], ...], rows: int | None = None) -> Self:
         # Parts of a column that was checked when it was made.
-        column = type(self).__new__(type(self))
-        column._views = views
-        column._buffers = buffers
-        column._text = self._text
-        column._shape = self._shape
-        column._rows = self._rows if rows is None else rows
-        return column
+        rows = self._rows if rows is None else rows
+        return self.of_sound_views(views, buffers, self._text, self._shape, rows)
 
 
 def _rebuild(

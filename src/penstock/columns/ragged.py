@@ -25,6 +25,15 @@ class Ragged(Column):
         self._offsets = _read_only_offsets(offsets, len(self._values))
 
     @classmethod
+    def of_sound_parts(cls, values: AnyColumn, offsets: NDArray[np.int64]) -> Self:
+        """Build from a column and offsets that fit it by construction: checking them would cost more than a slice."""
+        column = cls.__new__(cls)
+        offsets.flags.writeable = False
+        column._values = values
+        column._offsets = offsets
+        return column
+
+    @classmethod
     def from_lengths(cls, values: AnyColumn | ArrayLike, lengths: ArrayLike) -> Self:
         """Build from the length of each row."""
         return cls(values, offsets_of(np.asarray(lengths, np.int64)))
@@ -89,7 +98,7 @@ class Ragged(Column):
 
     def copy(self) -> Self:
         begin, end = self._range()
-        return self._make(self._values[begin:end].copy(), self._offsets - begin)
+        return self.of_sound_parts(self._values[begin:end].copy(), self._offsets - begin)
 
     def arrow_node(self) -> ArrowNode:
         return ArrowNode("+L", len(self), (None, self._offsets), (arrow_node(self._values),))
@@ -101,17 +110,17 @@ class Ragged(Column):
         return self._values[int(self._offsets[index]) : int(self._offsets[index + 1])]
 
     def _slice(self, start: int, stop: int) -> Self:
-        return self._make(self._values, self._offsets[start : stop + 1])
+        return self.of_sound_parts(self._values, self._offsets[start : stop + 1])
 
     def _take(self, positions: NDArray[np.int64]) -> Self:
         lengths = self.lengths[positions]
-        return self._make(self._values[_ranges(self._offsets[positions], lengths)], offsets_of(lengths))
+        return self.of_sound_parts(self._values[_ranges(self._offsets[positions], lengths)], offsets_of(lengths))
 
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
         if len(value):
             raise TypeError("rows of a ragged column are filled with nothing: []")
         lengths = np.where(rows, 0, self.lengths)
-        return self._make(self._values[_ranges(self._offsets[:-1], lengths)], offsets_of(lengths))
+        return self.of_sound_parts(self._values[_ranges(self._offsets[:-1], lengths)], offsets_of(lengths))
 
     def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
         return self.to_padded(value, lengths or None)
@@ -119,15 +128,6 @@ class Ragged(Column):
     @property
     def _padding(self) -> Any:
         return padding_of(self._values)
-
-    @classmethod
-    def _make(cls, values: AnyColumn, offsets: NDArray[np.int64]) -> Self:
-        # For offsets that are right by construction: checking them again would cost more than a slice.
-        column = cls.__new__(cls)
-        column._values = values
-        column._offsets = offsets
-        offsets.flags.writeable = False
-        return column
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
