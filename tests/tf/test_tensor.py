@@ -107,3 +107,32 @@ def test_a_random_flip_flips_each_image_or_not():
     flipped = tf.image.random_flip_left_right(images).numpy()
     rows = {tuple(int(value) % 2 for value in image.ravel()) for image in flipped}
     assert rows == {(0, 1), (1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("make", "rows"),
+    [
+        (tf.RaggedTensor.from_row_starts, [0, 4, 4, 7, 8]),
+        (tf.RaggedTensor.from_row_limits, [4, 4, 7, 8, 8]),
+        (lambda values, ids: tf.RaggedTensor.from_value_rowids(values, ids, nrows=5), [0, 0, 0, 0, 2, 2, 2, 3]),
+        (tf.RaggedTensor.from_row_lengths, [4, 0, 3, 1, 0]),
+    ],
+)
+def test_ragged_rows_are_told_in_several_ways(make, rows):
+    ragged = make([3, 1, 4, 1, 5, 9, 2, 6], rows)
+    assert ragged.to_list() == [[3, 1, 4, 1], [], [5, 9, 2], [6], []]
+    assert pickle.loads(pickle.dumps(ragged)).to_list() == ragged.to_list()
+
+
+def test_ragged_rows_of_one_length_keep_it():
+    ragged = tf.RaggedTensor.from_uniform_row_length(tf.range(6), 2)
+    assert ragged.to_list() == [[0, 1], [2, 3], [4, 5]]
+    for found in (ragged, pickle.loads(pickle.dumps(ragged))):
+        assert found.shape.as_list() == [3, 2]
+
+
+def test_ragged_rows_are_padded_and_cut():
+    ragged = tf.ragged.constant([[9, 8, 7], [], [6, 5], [4]])
+    assert ragged.to_tensor().numpy().tolist() == [[9, 8, 7], [0, 0, 0], [6, 5, 0], [4, 0, 0]]
+    assert ragged.to_tensor(default_value=-1, shape=[None, 2]).numpy().tolist() == [[9, 8], [-1, -1], [6, 5], [4, -1]]
+    assert ragged.to_tensor(shape=[5, 1]).numpy().tolist() == [[9], [0], [6], [4], [0]]

@@ -223,7 +223,11 @@ class RaggedTensor:
         return f"<tf.RaggedTensor {self.to_list()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RaggedTensor, (self._values, self._splits)
+        return _rebuild, (self._values, self._splits, self._uniform)
+
+
+def _rebuild(values: Tensor | RaggedTensor, row_splits: NDArray[Any], uniform: int | None) -> RaggedTensor:
+    return RaggedTensor(values, row_splits, uniform_row_length=uniform)
 
 
 def _values_of(values: Any) -> Tensor | RaggedTensor:
