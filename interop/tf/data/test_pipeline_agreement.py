@@ -1,4 +1,4 @@
-"""Pipelines beside TensorFlow's: the same elements in the same order, or refused by both."""
+"""Pipelines beside TensorFlow's: the same elements in the same order, or refused by both; and the same specs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle import Oracle
-from tf.expressions import evaluate, same
+from tf.expressions import REFUSED, evaluate, same
 
 import penstock.tf as tf
 
 PIPELINES = Path(__file__).with_name("exact_pipelines.txt").read_text().splitlines()
+SPECS = Path(__file__).with_name("specs.txt").read_text().splitlines()
 
 
 def example(number: int) -> bytes:
@@ -50,6 +51,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "pattern": str(folder / "part-*.tfrecord"),
         "zipped": write(folder / "zipped", [example(n) for n in range(3)], "GZIP"),
         "damaged": str(damaged),
+        "empty": write(folder / "empty", []),
+        "rows": np.ones((3, 4), np.int32),
+        "images": np.zeros((3, 10, 12, 3), np.uint8),
         "mixed": write(folder / "mixed", [example(1), b"no example", example(2)]),
         "f": random.standard_normal((3, 4)).astype(np.float32),
         "i": random.integers(-9, 9, (3, 4)).astype(np.int32),
@@ -60,18 +64,45 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 # Descriptions are made by the library that parses.
 FEATURES = "{'x': tf.io.FixedLenFeature([], tf.int64), 'image': tf.io.FixedLenFeature([], tf.string)}"
 
+# What pipelines begin with. The file is empty: a spec that needs an element cannot be told.
+BEGINNINGS = {
+    "records": "tf.data.TFRecordDataset(empty)",
+    "parsed": "lambda features: records.map(lambda r: tf.io.parse_single_example(r, features))",
+    "batches": "lambda features: records.batch(4).map(lambda r: tf.io.parse_example(r, features))",
+    "raw": "records.map(lambda r: tf.io.decode_raw(r, tf.uint8))",
+    "image": "records.map(lambda r: tf.io.decode_png(r, channels=3))",
+    "numbers": "tf.data.Dataset.range(5)",
+    "fixed": "tf.data.Dataset.from_tensor_slices(rows)",
+    "small": "tf.data.Dataset.from_tensor_slices(images)",
+}
+
 
 def source_of(pipeline: str) -> str:
     return f"(lambda features: {pipeline})({FEATURES})"
 
 
+def source_of_spec(pipeline: str) -> str:
+    source = f"repr(({pipeline}).element_spec)"
+    for name, beginning in reversed(BEGINNINGS.items()):
+        source = f"(lambda {name}: {source})({beginning})"
+    return source
+
+
 @pytest.fixture(scope="module")
 def theirs(oracle: Oracle, names: dict[str, Any]) -> dict[str, Any]:
-    answers = oracle.evaluate(*((source_of(pipeline), names) for pipeline in PIPELINES))
-    return dict(zip(PIPELINES, answers, strict=True))
+    sources = [*map(source_of, PIPELINES), *map(source_of_spec, SPECS)]
+    return dict(zip(sources, oracle.evaluate(*((source, names) for source in sources)), strict=True))
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_the_same_elements_in_the_same_order(theirs: dict[str, Any], names: dict[str, Any], pipeline: str) -> None:
-    ours = evaluate(tf, source_of(pipeline), names)
-    assert same(ours, theirs[pipeline]), f"{ours}\n{theirs[pipeline]}"
+    source = source_of(pipeline)
+    ours = evaluate(tf, source, names)
+    assert same(ours, theirs[source]), f"{ours}\n{theirs[source]}"
+
+
+@pytest.mark.parametrize("pipeline", SPECS)
+def test_the_same_is_known_of_elements(theirs: dict[str, Any], names: dict[str, Any], pipeline: str) -> None:
+    source = source_of_spec(pipeline)
+    assert theirs[source] != REFUSED
+    assert evaluate(tf, source, names) == theirs[source]

@@ -83,6 +83,17 @@ class SparseTensorSpec:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
 
 
+@dataclass(frozen=True, repr=False)
+class DatasetSpec:
+    """What is known of a data set that is an element of another one."""
+
+    element_spec: Any
+    dataset_shape: TensorShape = field(default_factory=lambda: TensorShape([]))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, {self.dataset_shape!r})"
+
+
 class _Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -92,8 +103,10 @@ UNKNOWN = _Unknown()
 """In the place of a spec: it takes a value to tell, and nothing is guessed."""
 
 
-def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec:
+def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | DatasetSpec:
     """Answer what is known of a value."""
+    if hasattr(value, "element_spec"):
+        return DatasetSpec(value.element_spec)
     if isinstance(value, RaggedTensor):
         return RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
     if isinstance(value, SparseTensor):

@@ -159,7 +159,7 @@ def test_damage_raises_behind_the_records_before_it(tmp_path: Path):
     "refused",
     [
         lambda: Dataset.range(3).save("somewhere", checkpoint_args={}),
-        lambda: Dataset.range(3).group_by_window(),
+        lambda: Dataset.range(3).snapshot("folder"),
     ],
 )
 def test_what_is_not_there_says_so(refused: Any):

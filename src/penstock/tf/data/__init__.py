@@ -10,8 +10,17 @@ from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
 from penstock.tf.data.options import Options
 from penstock.tf.data.records import TFRecordDataset
 from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.specs import DatasetSpec
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "Options", "TFRecordDataset"]
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Options",
+    "TFRecordDataset",
+]
 
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN

@@ -68,12 +68,20 @@ class Batches(Node):
         return None if known is None else self._join.spec(known, self._size if self._drop else None)
 
 
-def _join(found: Any) -> Any:
-    numbers = iter(range(sum(1 for _ in leaves(found))))
-    return map_structure(lambda leaf: stacked(leaf, next(numbers)), found)
+def stacking(ragged_rows: frozenset[int]) -> Join:
+    """Answer what stacks the elements of a batch, of which some components are rows of RaggedTensors."""
+
+    def join(found: Any) -> Any:
+        numbers = iter(range(sum(1 for _ in leaves(found))))
+        return map_structure(lambda leaf: one(leaf, next(numbers)), found)
+
+    def one(leaf: Stacked | Rows, component: int) -> Any:
+        return stack_ragged(leaf.each()) if component in ragged_rows else stacked(leaf, component)
+
+    return Join(join, lambda known, first: map_structure(lambda spec: with_first(spec, first), known))
 
 
-STACKED = Join(_join, lambda known, first: map_structure(lambda spec: with_first(spec, first), known))
+STACKED = stacking(frozenset())
 """Stacks the elements of a batch."""
 
 

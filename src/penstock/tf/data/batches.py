@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.tf.data import joined
-from penstock.tf.data.batched_rows import STACKED, Batches, Join
+from penstock.tf.data.batched_rows import Batches, Join, stacking
 from penstock.tf.data.computed import Computation
+from penstock.tf.data.grouped import Buckets, Grouped, shapes_of, windows_of
 from penstock.tf.data.padding import padded
 from penstock.tf.data.planned import Planned
 from penstock.tf.data.ragged_rows import ragged
 from penstock.tf.data.sources import Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.specs import UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.tf.data.dataset import Dataset
@@ -30,7 +33,8 @@ class Batching(Planned):
         name: str | None = None,
     ) -> Dataset:
         """Stack elements."""
-        return self._batches(batch_size, STACKED, f"batch({int(batch_size)})", drop_remainder=drop_remainder)
+        how = stacking(frozenset() if self._traces else self._node.ragged_rows)
+        return self._batches(batch_size, how, f"batch({int(batch_size)})", drop_remainder=drop_remainder)
 
     def padded_batch(
         self,
@@ -59,6 +63,57 @@ class Batching(Planned):
         """Split batches into their elements."""
         return self._computed(joined.Unbatched(self._elements()), "unbatch: elements")
 
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
+        """Make batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder=drop_remainder)
+
+    def group_by_window(
+        self,
+        key_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        window_size: Any = None,
+        window_size_func: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Collect elements of one key, and put what a function makes of each window of them one behind the other."""
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError("Must pass either `window_size` or `window_size_func`.")
+        size_of = window_size_func or (lambda key: window_size)
+        before = self._elements()
+        known = before.spec()
+        make = windows_of(lambda elements: self._listed(elements, known), reduce_func)
+        return self._computed(Grouped(before, key_func, make, size_of), "group_by_window: elements", structure=None)
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Make padded batches of elements of similar lengths."""
+        buckets = Buckets(bucket_boundaries, bucket_batch_sizes, to_boundary=pad_to_bucket_boundary)
+        shapes = padded_shapes
+        if pad_to_bucket_boundary and shapes is None:
+            shapes = shapes_of(self.element_spec)
+
+        def batch(bucket: Any, window: Dataset) -> Dataset:
+            size = buckets.batch_size(bucket)
+            if no_padding:
+                return window.batch(size, drop_remainder=drop_remainder)
+            sizes = buckets.padded_shapes(bucket, shapes)
+            return window.padded_batch(size, sizes, padding_values, drop_remainder=drop_remainder)
+
+        def bucket_of(*element: Any) -> Any:
+            return buckets.of_length(element_length_func(*element))
+
+        return self.group_by_window(bucket_of, batch, window_size_func=buckets.batch_size)
+
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
     ) -> Dataset:
@@ -79,5 +134,5 @@ class Batching(Planned):
         how_made = "each computed in one call" if self._waiting() else "elements stacked"
         return self._computed(node, f"{called}: {how_made}")
 
-    def _listed(self, elements: list[Any]) -> Dataset:
-        return self._made(Listed(elements), "window: elements", None)
+    def _listed(self, elements: list[Any], spec: Any) -> Dataset:
+        return self._made(Listed(elements, None if spec is UNKNOWN else spec), "window: elements", None)

@@ -132,6 +132,7 @@ class Elements(Node):
         self._computation = computation
         self.cardinality = before.cardinality
         self.varying_first = before.varying_first
+        self.ragged_rows = frozenset() if computation.traces else before.ragged_rows
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
@@ -197,6 +198,10 @@ def spec_of_elements(node: Node) -> Any:
     known = node.spec()
     if known is not None and UNKNOWN not in leaves(known):
         return known
+    one = node.sample_of_steps() if known is None else None
+    of_one = None if one is None else one.spec()
+    if of_one is not None and UNKNOWN not in leaves(of_one):
+        return of_one
     try:
         element = node.sample()
     except StopIteration:

@@ -8,18 +8,19 @@ from typing import Any, NoReturn
 import numpy as np
 
 from penstock.tf.convert import as_array
-from penstock.tf.data import creation, joined, saved
+from penstock.tf.data import chosen, creation, joined, saved
 from penstock.tf.data.batches import Batching
 from penstock.tf.data.computed import how_traced, inputs_like
 from penstock.tf.data.elements import arguments_of, as_element
 from penstock.tf.data.lasting import WithoutErrors
-from penstock.tf.data.node import AUTOTUNE, Node
+from penstock.tf.data.node import AUTOTUNE, INFINITE, Node
 from penstock.tf.data.options import Options
 from penstock.tf.data.orders import Orders
 from penstock.tf.data.origins import RECORDS
 from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.specs import spec_of
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.trace import Trace
 from penstock.tf.tracing import INPUT, Untraceable
@@ -46,7 +47,8 @@ class Dataset(Orders, Batching):
     def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
         """Make one element."""
         element = as_element(tensors)
-        return Dataset(Listed([element]), structure=inputs_like(element), story=("from_tensors: one element",))
+        node = Listed([element], map_structure(spec_of, element))
+        return Dataset(node, structure=inputs_like(element), story=("from_tensors: one element",))
 
     @staticmethod
     def from_generator(
@@ -73,6 +75,13 @@ class Dataset(Orders, Batching):
         return Dataset(creation.numbers(args, output_type), structure=INPUT, story=("range: numbers",))
 
     @staticmethod
+    def counter(start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> Dataset:
+        """Count without end."""
+        node = creation.numbers((start, (1 if int(step) > 0 else -1) * (2**63 - 1), step), dtype)
+        node.cardinality = INFINITE
+        return Dataset(node, structure=INPUT, story=("counter: numbers",))
+
+    @staticmethod
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Dataset:
@@ -94,6 +103,29 @@ class Dataset(Orders, Batching):
         node = joined.Zipped(map_structure(lambda part: part._elements(), given))
         stories = tuple(line for part in parts for line in part._story)
         return Dataset(node, structure=structure, story=(*stories, "zip: elements"), options=parts[0]._options)
+
+    @staticmethod
+    def choose_from_datasets(datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True) -> Dataset:
+        """Take elements of data sets by the numbers that another one gives."""
+        return _chosen(datasets, choice_dataset._elements(), stop=stop_on_empty_dataset, called="choose_from_datasets")
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Any,
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Dataset:
+        """Take elements of data sets at random; the draws are not TensorFlow's."""
+        parts = list(datasets)
+        if isinstance(weights, Dataset):
+            raise NotImplementedError("weights that are a data set are not part of penstock.tf: give a list of numbers")
+        chances = [1.0] * len(parts) if weights is None else np.asarray(weights, np.float64).tolist()
+        if len(chances) != len(parts):
+            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {len(chances)}.")
+        draws = chosen.Draws(chances, seed, again=bool(rerandomize_each_iteration))
+        return _chosen(parts, draws, stop=stop_on_empty_dataset, called="sample_from_datasets")
 
     # Functions of elements.
 
@@ -118,6 +150,11 @@ class Dataset(Orders, Batching):
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which a function answers True."""
         return self._computed(joined.Filtered(self._elements(), predicate), "filter: for each element")
+
+    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """Make another element of each and of a state, which a function makes anew each time."""
+        node = chosen.Scanned(self._elements(), as_element(initial_state), scan_func)
+        return self._computed(node, "scan: for each element", structure=None)
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
         """Call a function of the data set."""
@@ -215,3 +252,13 @@ def _inner(function: Callable[..., Any], element: Any) -> Dataset:
     if not isinstance(made, Dataset):
         raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(made)}.")
     return made
+
+
+def _chosen(datasets: Any, choices: Node, *, stop: bool, called: str) -> Dataset:
+    parts = list(datasets)
+    if not parts:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    node = chosen.Chosen([part._elements() for part in parts], choices, stop=bool(stop))
+    structure = parts[0]._structure if all(part._structure == parts[0]._structure for part in parts) else None
+    stories = tuple(line for part in parts for line in part._story)
+    return Dataset(node, structure=structure, story=(*stories, f"{called}: elements"), options=parts[0]._options)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
+from penstock.tf.data.chosen import OfCardinality
+from penstock.tf.data.computed import inputs_like
 from penstock.tf.data.dataset import Dataset
+from penstock.tf.data.elements import as_element
 from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
+from penstock.tf.data.sources import Listed
 from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.tensor import Tensor
 
@@ -16,10 +21,24 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "Counter",
+    "assert_cardinality",
+    "bucket_by_sequence_length",
     "cardinality",
+    "choose_from_datasets",
+    "dense_to_ragged_batch",
+    "enumerate_dataset",
+    "from_list",
     "get_single_element",
+    "group_by_window",
     "ignore_errors",
+    "load",
+    "sample_from_datasets",
+    "save",
+    "scan",
+    "take_while",
     "unbatch",
+    "unique",
 ]
 
 INFINITE_CARDINALITY = INFINITE
@@ -46,14 +65,45 @@ def get_single_element(dataset: Dataset) -> Any:
     return dataset.get_single_element()
 
 
-def ignore_errors(log_warning: bool = False) -> Callable[[Dataset], Dataset]:
-    """Answer what is given to ``Dataset.apply``."""
-    return lambda dataset: dataset.ignore_errors(log_warning)
+def from_list(elements: list[Any], name: str | None = None) -> Dataset:
+    """Make a data set of elements in a list."""
+    if not elements:
+        raise ValueError("Invalid `elements`. `elements` should not be empty.")
+    made = [as_element(element) for element in elements]
+    return Dataset(Listed(made), structure=inputs_like(made[0]), story=("from_list: elements in memory",))
 
 
-def unbatch() -> Callable[[Dataset], Dataset]:
-    """Answer what is given to ``Dataset.apply``."""
-    return Dataset.unbatch
+def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
+    """Answer what is given to ``Dataset.apply``: it says how many elements there are, and passes check it."""
+    count = int(expected_cardinality)
+    return lambda dataset: dataset._moved(OfCardinality(dataset._node, count), f"assert_cardinality({count})")
+
+
+def _applied(method: Callable[..., Dataset]) -> Callable[..., Callable[[Dataset], Dataset]]:
+    """Make a method of data sets a function whose answer is given to ``Dataset.apply``."""
+
+    @functools.wraps(method)
+    def of_arguments(*args: Any, **kwargs: Any) -> Callable[[Dataset], Dataset]:
+        return lambda dataset: method(dataset, *args, **kwargs)
+
+    return of_arguments
+
+
+bucket_by_sequence_length = _applied(Dataset.bucket_by_sequence_length)
+dense_to_ragged_batch = _applied(Dataset.ragged_batch)
+enumerate_dataset = _applied(Dataset.enumerate)
+group_by_window = _applied(Dataset.group_by_window)
+ignore_errors = _applied(Dataset.ignore_errors)
+scan = _applied(Dataset.scan)
+take_while = _applied(Dataset.take_while)
+unbatch = _applied(Dataset.unbatch)
+unique = _applied(Dataset.unique)
+
+Counter = Dataset.counter
+choose_from_datasets = Dataset.choose_from_datasets
+sample_from_datasets = Dataset.sample_from_datasets
+load = Dataset.load
+save = Dataset.save
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.tf.convert import as_array
@@ -58,15 +58,17 @@ class Filtered(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return filter(self._wanted, self.before.rows())
+        return filter(lambda element: truth_of(self._predicate, element), self.before.rows())
 
-    def _wanted(self, element: Any) -> bool:
-        answer = as_array(self._predicate(*arguments_of(element)))
-        if answer.dtype != bool or answer.ndim:
-            raise ValueError(
-                f"`predicate` must return a scalar boolean, found a tensor of {answer.dtype} and shape {answer.shape}"
-            )
-        return bool(answer)
+
+def truth_of(predicate: Callable[..., Any], element: Any) -> bool:
+    """Ask a predicate, which has to answer one bool."""
+    answer = as_array(predicate(*arguments_of(element)))
+    if answer.dtype != bool or answer.ndim:
+        raise ValueError(
+            f"`predicate` must return a scalar boolean, found a tensor of {answer.dtype} and shape {answer.shape}"
+        )
+    return bool(answer)
 
 
 class Zipped(Node):
@@ -159,9 +161,19 @@ class Interleaved(Node):
 
         return lasting(in_turn)
 
+    def sample_of_steps(self) -> Node | None:
+        """Answer the first data set."""
+        try:
+            return self._make(self._before.sample())
+        except StopIteration:
+            return None
+
     def sample(self) -> Any:
-        """Answer a row of the first data set."""
-        return self._make(self._before.sample()).sample()
+        """Answer a row of the first data set; or, where that is empty, of all of them."""
+        try:
+            return self._make(self._before.sample()).sample()
+        except StopIteration:
+            return next(self.rows())
 
     def spec(self) -> Any:
         """Answer what was said of the elements of all."""
@@ -176,7 +188,7 @@ class Windows(Node):
     def __init__(
         self,
         before: Node,
-        make: Callable[[list[Any]], Dataset],
+        make: Callable[[list[Any], Any], Dataset],
         size: int,
         shift: int,
         stride: int,
@@ -192,6 +204,8 @@ class Windows(Node):
         """Start a pass."""
         elements = _outcomes(self._before.rows())
         span = (self._size - 1) * self._stride + 1
+        known = self._before.spec()
+        specs = repeat(None) if known is None else list(leaves(known))
         held: deque[Any] = deque()
 
         def windows() -> Iterator[Any]:
@@ -202,8 +216,8 @@ class Windows(Node):
                     return
                 failure = next((one.error for one in window if isinstance(one, _Failure)), None)
                 if failure is None:
-                    columns = zip(*(leaves(element) for element in window), strict=True)
-                    yield filled(window[0], (self._make(list(column)) for column in columns))
+                    columns = map(list, zip(*(leaves(element) for element in window), strict=True))
+                    yield filled(window[0], map(self._make, columns, specs))
                 for _ in range(min(self._shift, len(held))):
                     held.popleft()
                 passed_over = self._shift - span

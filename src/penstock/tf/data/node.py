@@ -25,6 +25,9 @@ class Node(ABC):
     varying_first = False
     """Whether the first dimension of elements differs: behind ``batch``, whose last batch may be smaller."""
 
+    ragged_rows: frozenset[int] = frozenset()
+    """Which components are rows of RaggedTensors: they are plain tensors, and become ragged again in a batch."""
+
     coarse = False
     """Whether elements are batches, so that each of them is worth a thread's while."""
 
@@ -40,6 +43,10 @@ class Node(ABC):
         """Answer what is known of all elements without looking at one, or None."""
         return None
 
+    def sample_of_steps(self) -> Node | None:
+        """Answer one of the steps that give the rows, where elements decide on them, to see what they are like."""
+        return None
+
 
 class Moving(Node):
     """A step that takes rows as they are, in another order or number."""
@@ -48,6 +55,7 @@ class Moving(Node):
         self.before = before
         self.origin = before.origin
         self.varying_first = before.varying_first
+        self.ragged_rows = before.ragged_rows
         self.coarse = before.coarse
 
     def sample(self) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.tf.data import creation, moving
+from penstock.tf.data import chosen, creation, moving
 from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
 from penstock.tf.data.origins import RECORDS
 from penstock.tf.data.planned import Planned
@@ -44,6 +45,14 @@ class Orders(Planned):
     def skip(self, count: Any, name: str | None = None) -> Dataset:
         """Leave the first elements out."""
         return self._moved(moving.Skipped(self._node, int(count)), f"skip({int(count)})")
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """Keep the elements up to the first for which a function answers False."""
+        return self._computed(chosen.TakenWhile(self._elements(), predicate), "take_while: for each element")
+
+    def unique(self, name: str | None = None) -> Dataset:
+        """Keep the elements that have not come before."""
+        return self._computed(chosen.Unique(self._elements()), "unique: elements")
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
         """Keep every ``num_shards``-th element."""

@@ -53,13 +53,13 @@ def _for_leaves(given: Any, found: Any) -> list[Any]:
 def _padded_spec(spec: Any, shape: Any, first: int | None) -> Any:
     if not isinstance(spec, TensorSpec):
         return UNKNOWN
-    return with_first(spec if shape is None else TensorSpec(_sizes(shape), spec.dtype), first)
+    return with_first(spec if shape is None else TensorSpec(sizes_of(shape), spec.dtype), first)
 
 
 def _padded(leaf: Stacked | Rows, shape: Any, value: Any) -> Tensor:
-    arrays = [_array(item) for item in leaf.values] if isinstance(leaf, Rows) else list(leaf.array)
+    arrays = [_array(item) for item in leaf.each()]
     rank = arrays[0].ndim
-    wanted = [None] * rank if shape is None else _sizes(shape)
+    wanted = [None] * rank if shape is None else sizes_of(shape)
     if len(wanted) != rank:
         raise ValueError(f"a shape of {len(wanted)} dimensions is given for a component of {rank}")
     largest = np.max([array.shape for array in arrays], axis=0).astype(int).tolist() if rank else []
@@ -81,7 +81,8 @@ def _array(value: Any) -> NDArray[Any]:
     return value._array
 
 
-def _sizes(shape: Any) -> list[int | None]:
+def sizes_of(shape: Any) -> list[int | None]:
+    """Answer the sizes of a shape, in any of the forms that it is given in; None for one that is open."""
     if isinstance(shape, TensorShape):
         return shape.as_list()
     given = np.asarray(shape).tolist() if isinstance(shape, Tensor | np.ndarray) else list(shape)

@@ -55,6 +55,8 @@ class Slices(Node):
         if len(set(sizes)) > 1:
             raise ValueError(f"the first dimensions of the tensors differ: {sizes}")
         self.origin = OfSlices(tensors)
+        flat = enumerate(parts)
+        self.ragged_rows = frozenset(n for n, part in flat if isinstance(part, RaggedTensor) and part.ragged_rank == 1)
         self.cardinality = sizes[0]
         self._tensors = tensors
 
@@ -98,13 +100,18 @@ class Listed(Node):
 
     origin = ELEMENTS
 
-    def __init__(self, elements: list[Any]) -> None:
+    def __init__(self, elements: list[Any], spec: Any = None) -> None:
         self._elements = elements
+        self._spec = spec
         self.cardinality = len(elements)
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
         return iter(self._elements)
+
+    def spec(self) -> Any:
+        """Answer what is known of all of them, where that was said."""
+        return self._spec
 
 
 class Generated(Node):

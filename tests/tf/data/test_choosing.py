@@ -1,0 +1,75 @@
+"""Elements of several data sets by choice, of one by a condition, and together by a key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock.tf as tf
+
+Dataset = tf.data.Dataset
+
+
+def numbers(ds: Any) -> list[int]:
+    return [int(value) for value in ds]
+
+
+def test_choices_say_which_data_set_is_next():
+    parts = [Dataset.range(3), Dataset.range(10, 12)]
+    choices = Dataset.from_tensor_slices([1, 0, 0, 1, 1, 0])
+    assert numbers(Dataset.choose_from_datasets(parts, choices)) == [10, 0, 1, 11]
+    going_on = Dataset.choose_from_datasets(parts, choices, stop_on_empty_dataset=False)
+    assert numbers(going_on) == [10, 0, 1, 11, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="out of range"):
+        numbers(Dataset.choose_from_datasets(parts, Dataset.from_tensor_slices([2])))
+
+
+def test_samples_come_as_often_as_weights_say_and_a_seed_repeats_them():
+    parts = [Dataset.from_tensors(0).repeat(), Dataset.from_tensors(1).repeat()]
+
+    def drawn(seed: int, **options: Any) -> Any:
+        return Dataset.sample_from_datasets(parts, [0.25, 0.75], seed=seed, **options).take(2000)
+
+    assert 1400 < sum(numbers(drawn(1))) < 1600
+    assert numbers(drawn(1)) == numbers(drawn(1)) != numbers(drawn(2))
+    once, again = drawn(1), drawn(1, rerandomize_each_iteration=True)
+    assert numbers(once) == numbers(once)
+    assert numbers(again) != numbers(again)
+
+
+def test_all_elements_of_all_data_sets_are_sampled_unless_it_stops_on_an_empty_one():
+    parts = [Dataset.range(5), Dataset.range(10, 40)]
+    assert sorted(numbers(Dataset.sample_from_datasets(parts, seed=1))) == [*range(5), *range(10, 40)]
+    assert len(numbers(Dataset.sample_from_datasets(parts, seed=1, stop_on_empty_dataset=True))) < 35
+
+
+def test_a_pass_ends_where_a_condition_does_not_hold():
+    assert numbers(Dataset.range(9).take_while(lambda x: x < 3)) == [0, 1, 2]
+
+
+def test_a_state_goes_from_element_to_element_and_each_pass_begins_anew():
+    ds = Dataset.range(1, 5).scan(np.int64(0), lambda total, x: (total + x, total + x))
+    assert numbers(ds) == numbers(ds) == [1, 3, 6, 10]
+
+
+def test_what_came_before_is_left_out():
+    assert numbers(Dataset.from_tensor_slices([3, 1, 3, 2, 1]).unique()) == [3, 1, 2]
+    with pytest.raises(TypeError, match="one component"):
+        list(Dataset.from_tensor_slices([0.5]).unique())
+
+
+def test_lengths_that_are_alike_share_a_batch():
+    ds = Dataset.range(6).map(lambda x: tf.range(x)).bucket_by_sequence_length(tf.size, [3], [2, 2])
+    assert [batch.shape.as_list() for batch in ds] == [[2, 1], [2, 4], [1, 2], [1, 5]]
+    full = Dataset.range(3).map(lambda x: tf.range(x))
+    padded = full.bucket_by_sequence_length(tf.size, [5], [3, 1], pad_to_bucket_boundary=True)
+    assert [batch.shape.as_list() for batch in padded] == [[3, 4]]
+
+
+def test_a_number_of_elements_that_was_said_is_checked():
+    ds = Dataset.range(3).filter(lambda x: x >= 0).apply(tf.data.experimental.assert_cardinality(4))
+    assert len(ds) == 4
+    with pytest.raises(tf.errors.FailedPreconditionError, match="expected to contain 4 elements but contained only 3"):
+        numbers(ds)
