@@ -17,12 +17,17 @@ class Pieces:
         self.checksum = 0
         """Of what the current stream gave out."""
         self._pieces = iter(pieces)
-        self._buffer = b""
+        self._buffer = self._next = memoryview(b"")
+        """What is at hand in one piece, and what came behind it."""
         self._position = 0
 
     @property
     def unread(self) -> int:
         """Bytes that came and were not taken."""
+        return self._at_hand + len(self._next)
+
+    @property
+    def _at_hand(self) -> int:
         return len(self._buffer) - self._position
 
     def at_end(self) -> bool:
@@ -30,20 +35,31 @@ class Pieces:
 
     def has(self, count: int) -> bool:
         """Whether the stream goes on for ``count`` bytes; they are at hand then."""
-        if self.unread < count:
-            gathered = [self._buffer[self._position :]] if self.unread else []
-            have = self.unread
-            while have < count and (piece := next(self._pieces, b"")):
-                gathered.append(piece)
-                have += len(piece)
-            self._buffer = b"".join(gathered)  # once: a large member may come in small pieces
+        if self._at_hand == 0:
+            self._buffer, self._next = self._coming(), memoryview(b"")
             self._position = 0
-        return self.unread >= count
+        if self._at_hand < count:
+            self._gather(count)
+        return self._at_hand >= count
+
+    def _gather(self, count: int) -> None:
+        """Join as many pieces as it takes, once, and no more of the last one: the rest of it is not copied."""
+        gathered = [self._buffer[self._position :]]
+        missing = count - self._at_hand
+        while missing and (piece := self._coming()):
+            gathered.append(piece[:missing])
+            self._next = piece[missing:]
+            missing -= len(gathered[-1])
+        self._buffer = memoryview(b"".join(gathered))
+        self._position = 0
+
+    def _coming(self) -> memoryview:
+        return self._next or memoryview(next(self._pieces, b""))
 
     def peek(self, count: int) -> bytes:
         """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
         self.has(count)
-        return self._buffer[self._position : self._position + count]
+        return bytes(self._buffer[self._position : self._position + count])
 
     def take(self, count: int) -> bytes:
         """Exactly ``count`` bytes, or a :class:`TruncatedError`."""
@@ -54,12 +70,12 @@ class Pieces:
         if not self.has(count):
             raise self.truncated()
         self._position += count
-        return memoryview(self._buffer)[self._position - count : self._position]
+        return self._buffer[self._position - count : self._position]
 
-    def take_some(self, most: int) -> bytes:
+    def take_some(self, most: int) -> memoryview:
         """What is at hand, at most ``most`` bytes; none only where the stream ends."""
         if self.at_end():
-            return b""
+            return memoryview(b"")
         data = self._buffer[self._position : self._position + most]
         self._position += len(data)
         return data
