@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 
 import fsspec
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -39,6 +40,18 @@ def test_a_remote_data_set_is_read_like_a_local_one(remote):
             ids(ds.shuffle(3))
     else:
         assert sorted(ids(ds.shuffle(3))) == list(range(TOTAL))
+
+
+def test_rows_that_lie_close_together_are_one_request(monkeypatch):
+    folder = f"memory://{uuid.uuid4().hex}"
+    ps.write(f"{folder}/train", {"x": np.arange(100), "data": [bytes(2000)] * 100})
+    ds = ps.Dataset(f"{folder}/train")
+    assert ds[7]["x"] == 7  # the index is there
+    store, asked = fsspec.filesystem("memory"), []
+    read = store.cat_file
+    monkeypatch.setattr(type(store), "cat_file", lambda _, *where, **span: asked.append(span) or read(*where, **span))
+    assert ds[[0, 2, 3, 9, 60, 99]]["x"].tolist() == [0, 2, 3, 9, 60, 99]
+    assert len(asked) == 3  # what lies between 9, 60 and 99 is more than a request costs
 
 
 def test_a_remote_data_set_goes_on_where_it_stood(remote):

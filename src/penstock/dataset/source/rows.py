@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from threading import Lock
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,21 +26,30 @@ from penstock.reader import RecordReader
 
 _KEPT_MEMBER_BYTES = 64 << 20
 
-# Requests to a remote store that wait side by side.
-_REQUESTS = 16
+# Bytes between two rows of a remote file that are read along: a request of its own takes longer.
+_NEAR = 64 << 10
+
+
+Answer: TypeAlias = Callable[[], list[RecordChunk]]
+"""Waits for rows that were asked for; raises for one that is damaged, with its number."""
 
 
 class Rows(Protocol):
     """Chosen rows of one file."""
 
-    def read(self, rows: Ints) -> list[RecordChunk]:
-        """Read rows, named in ascending order, each once; raises for one that is damaged, with its number."""
+    def ask(self, rows: Ints) -> Answer:
+        """Ask for rows, named in ascending order, each once; what is remote is on its way when this returns."""
 
 
-def open_rows(path: str, index: ShardIndex | SalvagedIndex, reading: Reading, window: int) -> Rows:
-    """Open the rows of a file; ``window`` is how far apart those that are read at about the same time may be."""
+def open_rows(
+    path: str, index: ShardIndex | SalvagedIndex, reading: Reading, window: int, requests: Executor | None
+) -> Rows:
+    """Open the rows of a file; ``window`` is how far apart those that are read at about the same time may be.
+
+    ``requests`` runs those to a remote store, side by side.
+    """
     if not index.compression:
-        return RangeRows(path, index, reading)
+        return RangeRows(path, index, reading, requests)
     if index.members is not None:
         return MemberRows(path, index.members, reading)
     return StreamRows(path, index, reading, window)
@@ -51,28 +60,35 @@ def _numbers_of(index: ShardIndex | SalvagedIndex, rows: Ints) -> Ints:
 
 
 class RangeRows:
-    """Rows of a plain file: those that follow one another are read as one range."""
+    """Rows of a plain file: those that follow one another are read as one range, in a remote file those nearby, too."""
 
-    def __init__(self, path: str, index: ShardIndex | SalvagedIndex, reading: Reading) -> None:
+    def __init__(
+        self, path: str, index: ShardIndex | SalvagedIndex, reading: Reading, requests: Executor | None
+    ) -> None:
         self._store, self._path = locate(path)
         self._index, self._reading = index, reading
-        local = isinstance(self._store, LocalFiles)
-        self._pool = None if local else ThreadPoolExecutor(_REQUESTS, "penstock-ranges")
+        remote = None if isinstance(self._store, LocalFiles) else requests
+        self._map: Callable[..., Iterator[bytes]] = map if remote is None else remote.map
+        # Damage between two rows is no business of theirs, where it is passed over.
+        self._near = 0 if remote is None or reading.salvage else _NEAR
 
-    def read(self, rows: Ints) -> list[RecordChunk]:
+    def ask(self, rows: Ints) -> Answer:
         offsets, lengths = self._index.places(rows)
         numbers = _numbers_of(self._index, rows)
         ends = offsets + lengths + np.uint64(16)
-        breaks = np.flatnonzero(offsets[1:] != ends[:-1]) + 1
+        breaks = np.flatnonzero(offsets[1:] - ends[:-1] > self._near) + 1
         runs = [(int(run[0]), int(run[-1])) for run in np.split(np.arange(len(rows)), breaks)]
         ranges = [(int(offsets[first]), int(ends[last])) for first, last in runs]
-        read = self._pool.map if self._pool is not None else map
-        pieces = read(lambda span: self._store.read(self._path, *span), ranges)
-        chunks: list[RecordChunk] = []
-        for (first, last), (start, stop), data in zip(runs, ranges, pieces, strict=True):
-            found = scan(data, self._path, self._reading, start, int(numbers[first]), stop)
-            chunks += found.pick(numbers[first : last + 1])
-        return chunks
+        pieces = self._map(lambda span: self._store.read(self._path, *span), ranges)
+
+        def answer() -> list[RecordChunk]:
+            chunks: list[RecordChunk] = []
+            for (first, last), (start, stop), data in zip(runs, ranges, pieces, strict=True):
+                found = scan(data, self._path, self._reading, start, int(numbers[first]), stop)
+                chunks += found.pick(numbers[first : last + 1])
+            return chunks
+
+        return answer
 
 
 class MemberRows:
@@ -85,7 +101,10 @@ class MemberRows:
         self._kept_bytes = 0
         self._lock = Lock()
 
-    def read(self, rows: Ints) -> list[RecordChunk]:
+    def ask(self, rows: Ints) -> Answer:
+        return lambda: self._read(rows)
+
+    def _read(self, rows: Ints) -> list[RecordChunk]:
         chunks: list[RecordChunk] = []
         which = self._members.holding(rows)
         for number in np.unique(which).tolist():
@@ -169,7 +188,10 @@ class StreamRows:
         """Once there is nothing more to read: the error that ended it, if one did."""
         self._lock = Lock()
 
-    def read(self, rows: Ints) -> list[RecordChunk]:
+    def ask(self, rows: Ints) -> Answer:
+        return lambda: self._read(rows)
+
+    def _read(self, rows: Ints) -> list[RecordChunk]:
         with self._lock:
             numbers = _numbers_of(self._index, rows)
             first, last = int(numbers[0]), int(numbers[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -26,6 +27,10 @@ from penstock.schema import Schema
 RecordError: TypeAlias = CorruptDataError | MalformedExampleError
 OnError: TypeAlias = Literal["raise", "skip"] | Callable[[RecordError], Any]
 """What a damaged record, or one that does not fit the schema, does; a function is called with the error, then skip."""
+
+
+# Requests to a remote store that wait side by side.
+_REQUESTS = 16
 
 
 class Fetched(NamedTuple):
@@ -165,6 +170,9 @@ class RowFetcher:
         self._shards = source.shards
         self._window = window
         self._open: dict[int, Rows] = {}
+        # One for all files, of which there may be thousands; threads start when there is something to ask for.
+        remote = any("://" in path for path in source.shards.paths)
+        self._requests = ThreadPoolExecutor(_REQUESTS, "penstock-ranges") if remote else None
 
     def fetch(self, rows: Ints) -> Fetched:
         """Answer rows in the order in which they are named."""
@@ -187,10 +195,9 @@ class RowFetcher:
         """Read each row once, in the order of the files; answer where each that was asked for is."""
         unique, inverse = np.unique(rows, return_inverse=True)
         shards, numbers = self._shards.split(unique)
-        chunks: list[RecordChunk] = []
-        for shard in np.unique(shards).tolist():
-            chunks += self._rows(shard).read(numbers[shards == shard])
-        return chunks, inverse
+        # All are asked before the first is waited for: a store far away answers many at once.
+        answers = [self._rows(shard).ask(numbers[shards == shard]) for shard in np.unique(shards).tolist()]
+        return [chunk for answer in answers for chunk in answer()], inverse
 
     def fetch_all(self, rows: Ints) -> Batch:
         """Answer rows in the order in which they are named; damage raises."""
@@ -203,7 +210,7 @@ class RowFetcher:
         opened = self._open.get(shard)
         if opened is None:
             shards = self._shards
-            opened = open_rows(shards.paths[shard], shards.indexes[shard], shards.reading, self._window)
+            opened = open_rows(shards.paths[shard], shards.indexes[shard], shards.reading, self._window, self._requests)
             opened = self._open.setdefault(shard, opened)
         return opened
 
