@@ -522,6 +522,11 @@ def read_example(data: object, sequence_example: bool = False) -> tuple[dict[byt
     Read a whole Example as protobuf does: (context, feature lists), or None where the bytes are malformed.
     """
 
+def sketch_example(data: object, most_numbers: int) -> tuple[dict[bytes, tuple[str, list[Any], int]], dict[bytes, list[tuple[str, list[Any], int]]]] | None:
+    """
+    Read a SequenceExample, of its numbers the first of each list: kind, values and their number.
+    """
+
 def permute(positions: NDArray[numpy.int64], n: int, *, seed: int, epoch: int = 0, stream: int = 0) -> NDArray[numpy.int64]:
     """
     Where a pseudo-random bijection on 0 ... n-1, chosen by seed, epoch and stream, takes the positions.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -125,3 +126,16 @@ def test_any_changed_byte_is_read_or_refused(place: int, byte: int) -> None:
 def test_varint_helper_agrees_with_the_reader() -> None:
     assert read(example(a=[-(1 << 63), (1 << 63) - 1]))["a"][0].values == (-(1 << 63), (1 << 63) - 1)
     assert varint(300) == b"\xac\x02"
+
+
+def test_long_lists_of_numbers_are_counted_not_kept() -> None:
+    count = 200_000
+    payload = example(v=[0.5] * count, n=[300] * count)
+    tracemalloc.start()
+    try:
+        found = read(payload)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == {"v": (Values("float", count, (0.5,) * 4),), "n": (Values("int64", count, (300,) * 4),)}
+    assert peak < count / 2

@@ -33,7 +33,7 @@ class Found(NamedTuple):
 def read_features(payload: bytes) -> list[Found]:
     """Read the features of a serialized Example or SequenceExample; of equal keys, the last."""
     # An Example is a SequenceExample without feature lists: the context has the number of its features.
-    native = _core.read_example(payload, True)
+    native = _core.sketch_example(payload, SHOWN)
     if native is None:
         raise MalformedExampleError("its bytes are malformed")
     context, sequence = native
@@ -47,6 +47,5 @@ def _name(key: bytes) -> str:
     return key.decode("utf-8", "surrogateescape")
 
 
-def _values(kind: str, values: list[Any]) -> Values:
-    shown = tuple(values if kind == "bytes" else values[:SHOWN])
-    return Values(None if kind == "unset" else cast(Kind, kind), len(values), shown)
+def _values(kind: str, values: list[Any], length: int) -> Values:
+    return Values(None if kind == "unset" else cast(Kind, kind), length, tuple(values))
