@@ -247,6 +247,20 @@ def _quadrupled(row):
     return {"id": row["id"] * 4}
 
 
+def test_an_epoch_that_was_asked_for_is_that_of_what_is_made_of_it(shards, tmp_path):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
+    third = ids(ds.epoch(3))
+    assert third != ids(ds.epoch(0))
+    chosen = ds.epoch(3)
+    for made in (chosen.take(TOTAL), chosen.filter(lambda row: True), chosen.batch(4).unbatch(), chosen.concat(chosen)):
+        assert ids(made)[:TOTAL] == third
+    assert chosen.to_arrow()["id"].to_pylist() == third
+    ps.write(tmp_path / "copy", chosen)
+    assert ids(ps.Dataset(tmp_path / "copy")) == third
+    list(ds), list(ds)
+    assert ids(ds.take(TOTAL)) == ids(ds.epoch(0))  # what was only counted is not
+
+
 def test_a_data_set_crosses_to_other_processes(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
     assert ids(pickle.loads(pickle.dumps(ds))) == ids(ds.epoch(0))

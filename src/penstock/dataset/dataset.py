@@ -75,6 +75,7 @@ class Dataset(Exports):
 
     _pipeline: Pipeline
     _access: Access
+    _first_epoch: int
     _next_epoch: int
 
     def __init__(
@@ -102,12 +103,13 @@ class Dataset(Exports):
         )
         source = open_source(paths, schema, columns, on_error, reading)
         self._pipeline = Pipeline(Reads(source, AllRows(source.shards)))
-        self._access, self._next_epoch = Access(self._pipeline), 0
+        self._access, self._first_epoch, self._next_epoch = Access(self._pipeline), 0, 0
 
     @classmethod
-    def _of(cls, pipeline: Pipeline, next_epoch: int = 0) -> Dataset:
+    def _of(cls, pipeline: Pipeline, epoch: int) -> Dataset:
         self = cls.__new__(cls)
-        self._pipeline, self._access, self._next_epoch = pipeline, Access(pipeline), next_epoch
+        self._pipeline, self._access = pipeline, Access(pipeline)
+        self._first_epoch = self._next_epoch = epoch
         return self
 
     # What it is.
@@ -244,7 +246,7 @@ class Dataset(Exports):
         return self._reorder(lambda order: Range(order, count, None), stages.Skipped(count), "skip()")
 
     def epoch(self, number: int) -> Dataset:
-        """Let the next ``iter()`` be this epoch."""
+        """Let the next ``iter()`` be this epoch, of this data set or of what is made of it."""
         check_at_least("number", number, 0)
         return Dataset._of(self._pipeline, number)
 
@@ -259,7 +261,7 @@ class Dataset(Exports):
 
     def zip(self, *others: Dataset) -> Dataset:
         """Pair the elements of data sets up, as tuples; the shortest ends them."""
-        return Dataset._of(Pipeline(Zipped((self._pipeline, *(other._pipeline for other in others)))))
+        return self._with(Pipeline(Zipped((self._pipeline, *(other._pipeline for other in others)))))
 
     def mix(self, *others: Dataset, weights: Sequence[float], seed: int, stop: Stop = "first") -> Dataset:
         """Draw each element from this data set or another, at random by weights.
@@ -268,7 +270,7 @@ class Dataset(Exports):
         ``"never"``: those that end begin again.
         """
         pipelines = (self._pipeline, *(other._pipeline for other in others))
-        return Dataset._of(Pipeline(Mixture(pipelines, tuple(map(float, weights)), seed, stop)))
+        return self._with(Pipeline(Mixture(pipelines, tuple(map(float, weights)), seed, stop)))
 
     # What is done to elements.
 
@@ -351,21 +353,24 @@ class Dataset(Exports):
         return shown(iterator, iterator.meter, total=self._pipeline.length(Pass(iterator.epoch)), name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dataset._of, (self._pipeline, self._next_epoch)
+        return Dataset._of, (self._pipeline, self._first_epoch), {"_next_epoch": self._next_epoch}
 
     # How methods change the pipeline.
 
+    def _with(self, pipeline: Pipeline) -> Dataset:
+        return Dataset._of(pipeline, self._first_epoch)
+
     def _then(self, stage: stages.Stage) -> Dataset:
-        return Dataset._of(self._pipeline.then(stage))
+        return self._with(self._pipeline.then(stage))
 
     def _with_start(self, start: Reads) -> Dataset:
-        return Dataset._of(Pipeline(start, self._pipeline.stages))
+        return self._with(Pipeline(start, self._pipeline.stages))
 
     def _reorder(self, change: Callable[[Order], Order], flow: stages.Stage | None, what: str) -> Dataset:
         """Change the order of elements that have an index; do ``flow`` to others, where that can be."""
         reordered = self._pipeline.reordered(change)
         if reordered is not None:
-            return Dataset._of(reordered)
+            return self._with(reordered)
         if flow is None:
             raise TypeError(
                 f"{what} needs elements with an index: it comes before filter(), bucket(), unbatch(), mix() and cache()"
@@ -390,4 +395,4 @@ class Dataset(Exports):
         ):
             order = Joined(first.rows, second.rows, first.source.shards)
             return self._with_start(Reads(first.source + second.source, order))
-        return Dataset._of(Pipeline(Concatenated((mine, theirs))))
+        return self._with(Pipeline(Concatenated((mine, theirs))))

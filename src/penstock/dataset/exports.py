@@ -39,7 +39,7 @@ class Exports:
     def _as_stored(self: Dataset) -> tuple[Dataset, Schema] | None:  # type: ignore[misc]
         """Answer the data set with images as bytes, and the schema to write it by; None where rows are made anew."""
         stored = as_stored(self._pipeline)
-        return None if stored is None else (self._of(stored[0]), stored[1])
+        return None if stored is None else (self._with(stored[0]), stored[1])
 
 
 def open_arrow(dataset: Dataset) -> Any:
