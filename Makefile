@@ -56,7 +56,7 @@ ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
 IO_CHECKED := $(addprefix cpp/io/,chains.cc file_posix.cc frame_walk.cc header_window.cc region.cc survey.cc workers.cc)
-CHECKS := $(CORE) $(IO_CHECKED) cpp/tests/checks.cc cpp/tests/memory.cc
+CHECKS := $(CORE) $(IO_CHECKED) cpp/tests/checks.cc cpp/tests/memory.cc cpp/tests/survey_check.cc
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 
@@ -107,7 +107,7 @@ engines: .venvs/engines/.penstock
 
 # The small form takes about two minutes; LONG=1 has forty times as many trials.
 reliability: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed build/sanitize/mutate
-	PYTHONPATH=tests:interop LONG=$(LONG) $(BIN)/python -m reliability
+	PYTHONPATH=tests:tests/integrity:interop LONG=$(LONG) $(BIN)/python -m reliability
 
 bench: $(VENV)/.native $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl grain,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from fitted_damage import fitted_damage
+
 import penstock as ps
 
 COMPRESSIONS = ("", "GZIP", "ZLIB", "SNAPPY")
@@ -102,6 +104,13 @@ def nested_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
             if hurt.isdisjoint(range(at, at + len(record) + 16))
         ]
         yield Damaged(bytes(file), records, untouched)
+
+
+def moved_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
+    """Damage such files so that inner records come to stand where the file's own are due."""
+    for trial in range(trials):
+        model = fitted_damage(seed << 32 | trial)
+        yield Damaged(bytes(model.data), model.payloads, list(model.whole_records().values()))
 
 
 def random_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:

@@ -6,8 +6,6 @@
 #include <future>
 
 #include "bindings/bindings.h"
-#include "core/chunk.h"
-#include "core/example/record_sort.h"
 #include "io/survey.h"
 
 namespace penstock::bindings {
@@ -41,16 +39,6 @@ Survey interruptible_survey(const std::filesystem::path& path, SurveyOptions opt
   return found.get();
 }
 
-template <typename Test>
-bool holds_for_all(const Chunk& chunk, Test&& test) {
-  const nb::gil_scoped_release release;
-  for (std::size_t i = 0; i < chunk.size(); ++i) {
-    const Span span = chunk.span(i);
-    if (!test(wire::Bytes{chunk.buffer->data() + span.offset, static_cast<std::size_t>(span.length)})) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 void bind_surveying(nb::module_& m) {
@@ -61,8 +49,6 @@ void bind_surveying(nb::module_& m) {
       .def_ro("start", &Stretch::start, "Byte offset.")
       .def_ro("stop", &Stretch::stop, "Byte offset behind it.")
       .def_ro("records", &Stretch::records, "How many there are, one behind the other.")
-      .def_ro("is_likely", &Stretch::is_likely,
-              "What is in doubt is inside a payload only if damage hit one that holds TFRecords twice.")
       .def_ro("fault", &Stretch::fault, "Why it is lost; the number of the record is not set.");
 
   m.def(
@@ -71,33 +57,17 @@ void bind_surveying(nb::module_& m) {
          bool ends_with_file, std::uint64_t max_record_bytes, bool flat) {
         const Survey found = interruptible_survey(
             path, {start, stop, starts_at_record, ends_with_file, max_record_bytes, flat, nullptr});
-        return nb::make_tuple(found.stretches, found.work);
+        return nb::make_tuple(found.stretches, found.ends_at_record, found.work);
       },
       nb::arg("path"), nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("starts_at_record") = true,
       nb::arg("ends_with_file") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("flat") = false,
       nb::sig("def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, "
               "ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False) -> "
-              "tuple[list[Stretch], int]"),
-      "What can be saved of a part of a damaged file: stretches that tile it, and the bytes that were read for "
-      "checksums or searched more than once.");
-
-  nb::class_<RecordSort>(m, "RecordSort",
-                         "What records have in common, which tells whether others are of the same sort.")
-      .def(nb::init<>())
-      .def_prop_ro("has_features", &RecordSort::has_features,
-                   "Whether all that was learned are Examples with features.")
-      .def(
-          "learn",
-          [](RecordSort& sort, const Chunk& chunk) {
-            return holds_for_all(chunk, [&](wire::Bytes record) { return sort.learn(record); });
-          },
-          nb::arg("chunk"), "Take records in; False where there is a header of a TFRecord in one of them.")
-      .def(
-          "fits",
-          [](const RecordSort& sort, const Chunk& chunk) {
-            return holds_for_all(chunk, [&](wire::Bytes record) { return sort.fits(record); });
-          },
-          nb::arg("chunk"), "Whether records could be some of them: they have no features that are not known.");
+              "tuple[list[Stretch], bool, int]"),
+      "What can be saved of a part of a damaged file: stretches that tile it, whether a record is known to start at "
+      "the "
+      "end of the last where that is not `stop`, and the bytes that were read for checksums or searched more than "
+      "once.");
 }
 
 }  // namespace penstock::bindings

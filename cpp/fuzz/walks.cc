@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/file_in_memory.h"
 #include "io/frame_walk.h"
 #include "tests/checks.h"
+#include "tests/file_in_memory.h"
 
 namespace penstock::tests {
 namespace {

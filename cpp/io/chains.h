@@ -1,17 +1,19 @@
 // Whose the records of a damaged file are: the file's own, or those of a payload that holds TFRecords.
 //
-// A chain is whole frames that follow each other. Behind a record that lost its header, the frames inside its payload
-// make a chain as good as any. What tells them apart:
+// A chain is whole frames that follow each other, over damaged ones whose checksums show that no byte of them is
+// missing or too many. Behind a record that lost its header, the frames inside its payload make a chain as good as any.
+// What tells them apart:
 //
 //  - A chain that starts where a record is known to start is the file's own.
 //  - So is one that reaches the very end of the file: behind a frame inside a payload stands that payload's checksum.
 //  - So is one that is longer than a record may be.
-//  - Chains are linked where the frame between them is damaged, but tells its end. So what follows a known start is the
-//    file's own as well, unless the last of the linked chains ends in what could be the end of a payload: bytes may be
-//    missing, and by chance a frame inside a payload stand where the next record is expected. From a known end, links
-//    do not lead back, for the same reason: nothing else would speak for the chain before.
-//  - Of all others nobody can know. But where links lead to a known end, or each chain up to one ends in what is
-//    certainly damage, only a record that holds TFRecords and is damaged twice could have them in its payload.
+//  - Chains are linked where the frame between them is damaged, but tells its end. That is no proof: bytes may be
+//  missing
+//    from it, and by chance a frame inside the next payload stand where a record is due. But where links lead from a
+//    known start to the end of the file, all are the file's own: to enter a payload and to leave it again takes two
+//    such chances.
+//
+// Of all others nobody can know.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +31,10 @@ struct Chain {
 
   Ground ground;
   std::uint64_t bytes = 0;
-  bool ends_unexplained = false;  // what stands behind it may be the end of a payload as well as damage
-  bool reaches_end = false;       // of the file
+  bool reaches_end = false;  // of the file
 };
 
-enum class Owner : std::uint8_t {
-  kFile,
-  kFileLikely,
-  kUnknown,
-};
-
-// The owner of each chain; `limit` is the length of the longest payload.
-std::vector<Owner> owners_of(const std::vector<Chain>& chains, std::uint64_t limit);
+// Of each chain, whether it is certainly the file's own; `limit` is the length of the longest payload.
+std::vector<bool> are_own(const std::vector<Chain>& chains, std::uint64_t limit);
 
 }  // namespace penstock

@@ -5,6 +5,7 @@
 
 #include "core/bytes.h"
 #include "core/crc32c/crc32c.h"
+#include "core/crc32c/one_bit.h"
 #include "io/chains.h"
 #include "io/region.h"
 
@@ -22,6 +23,9 @@ constexpr std::size_t kMostBroken = 4;
 // What is not needed to find whole frames, but settles whose they are, is done for so many bytes for each of the
 // region's: hostile files cost no more.
 constexpr std::uint64_t kMostWork = 16;
+
+// Of frames that are in no chain.
+constexpr std::size_t kNoChain = ~std::size_t{0};
 
 // A frame as its header describes it.
 struct Frame {
@@ -53,6 +57,7 @@ class Surveyor {
   Frame judge(std::uint64_t at);
   Frame guess(std::uint64_t at, const std::byte* header);
   bool ends_as_it_says(std::uint64_t at, const Frame& frame);
+  bool is_hurt_in_place(std::uint64_t at, const Frame& frame);
   bool is_payload(std::uint64_t begin, std::uint64_t end);
   bool starts_record(std::uint64_t at);
   bool is_crossed(std::uint64_t begin, std::uint64_t stop);
@@ -64,6 +69,8 @@ class Surveyor {
   std::uint64_t cross(std::uint64_t at, const Frame& frame);
   bool goes_back_to_broken(std::uint64_t stop);
   void add_whole(std::uint64_t at, std::uint64_t stop);
+  void add_records(std::uint64_t at, std::uint64_t stop, std::size_t chain);
+  void add_damaged(std::uint64_t at, const Frame& frame);
   void add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame);
   void start_chain(Chain::Ground ground);
   void tell_owners();
@@ -96,8 +103,12 @@ Survey Surveyor::run() {
       add_whole(at, frame.stop);
       at = frame.stop;
     } else if (ends_as_it_says(at, frame)) {
-      add_lost(at, frame.stop, frame);
-      start_chain(Chain::Ground::kLinked);
+      if (is_hurt_in_place(at, frame)) {
+        add_lost(at, frame.stop, frame);
+      } else {
+        add_damaged(at, frame);
+        start_chain(Chain::Ground::kLinked);
+      }
       at = frame.stop;
     } else {
       at = cross(at, frame);
@@ -108,7 +119,7 @@ Survey Surveyor::run() {
   else if (chains_[first_linked_].ground != Chain::Ground::kStart)
     add_lost(at, stop, {FaultKind::kLengthChecksum});
   if (!options_.flat) tell_owners();
-  return {std::move(stretches_), region_.work() + crossed_};
+  return {std::move(stretches_), chains_.size() == 1, region_.work() + crossed_};
 }
 
 bool Surveyor::is_full() const {
@@ -149,6 +160,17 @@ bool Surveyor::ends_as_it_says(std::uint64_t at, const Frame& frame) {
   return starts_record(frame.stop) && !is_crossed(frame.header_is_sound ? at + kHeaderBytes : at + 1, frame.stop);
 }
 
+// True when the checksums of a damaged frame show that no byte of it is missing or too many: its length is as it was,
+// or one bit of its payload is not.
+bool Surveyor::is_hurt_in_place(std::uint64_t at, const Frame& frame) {
+  const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
+  if (!frame.header_is_sound)
+    return load_le64(region_.probe(at, 8)) == payload_stop - payload && is_payload(payload, payload_stop);
+  const std::uint32_t stored = load_le32(region_.probe(payload_stop, kFooterBytes));
+  return frame.fault == FaultKind::kDataChecksum &&
+         is_one_bit_off(region_.checksum(payload, payload_stop), unmask_crc(stored), payload_stop - payload);
+}
+
 // True when the four bytes at `end` are the checksum of [begin, end).
 bool Surveyor::is_payload(std::uint64_t begin, std::uint64_t end) {
   return mask_crc(region_.checksum(begin, end)) == load_le32(region_.probe(end, kFooterBytes));
@@ -164,8 +186,8 @@ bool Surveyor::starts_record(std::uint64_t at) {
   return frame.fits && is_payload(at + kHeaderBytes, frame.stop - kFooterBytes);
 }
 
-// True when a frame starts inside another one, from `begin` on, and ends behind its payload: then bytes are missing or
-// too many, and the other one does not end where its header says.
+// True when a frame starts inside another one, from `begin` on, and ends behind its payload, or could not be in a
+// payload at all: then bytes are missing or too many, and the other one does not end where its header says.
 bool Surveyor::is_crossed(std::uint64_t begin, std::uint64_t stop) {
   if (!has_patience()) return true;
   const std::uint64_t payload_stop = stop - kFooterBytes;
@@ -173,6 +195,7 @@ bool Surveyor::is_crossed(std::uint64_t begin, std::uint64_t stop) {
   for (std::uint64_t from = begin; (from = find_sound(from)) < payload_stop;) {
     const Frame frame = judge(from);
     if (frame.fits && frame.stop > payload_stop) return true;
+    if (options_.flat && frame.fault == FaultKind::kNone) return true;
     from = frame.fault == FaultKind::kNone ? frame.stop : from + 1;
   }
   return false;
@@ -220,7 +243,6 @@ std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
     if (goes_back_to_broken(found)) return found;
     if (found == stop || judge(found).fault == FaultKind::kNone) break;
   }
-  chains_.back().ends_unexplained = !frame.header_is_sound && !is_zero(at) && found - at >= kFooterBytes;
   add_lost(at, found, frame);
   if (frame.header_is_sound) claimed_ = std::max(claimed_, frame.fits ? frame.stop - kFooterBytes : stop);
   start_chain(found < claimed_ ? Chain::Ground::kClaimed : Chain::Ground::kFound);
@@ -241,7 +263,6 @@ bool Surveyor::goes_back_to_broken(std::uint64_t stop) {
     stretches_.resize(broken.stretches);
     chain_of_.resize(broken.stretches);
     chains_.resize(broken.chains);
-    chains_.back().ends_unexplained = false;
     first_linked_ = broken.first_linked;
     claimed_ = broken.claimed;
     add_lost(broken.at, stop, broken.frame);
@@ -264,8 +285,11 @@ void Surveyor::add_whole(std::uint64_t at, std::uint64_t stop) {
     else
       start_chain(Chain::Ground::kFound);
   }
-  const std::size_t chain = chains_.size() - 1;
-  chains_[chain].bytes += stop - at;
+  chains_.back().bytes += stop - at;
+  add_records(at, stop, chains_.size() - 1);
+}
+
+void Surveyor::add_records(std::uint64_t at, std::uint64_t stop, std::size_t chain) {
   if (!stretches_.empty() && stretches_.back().kind == StretchKind::kWhole && chain_of_.back() == chain) {
     stretches_.back().stop = stop;
     ++stretches_.back().records;
@@ -275,19 +299,34 @@ void Surveyor::add_whole(std::uint64_t at, std::uint64_t stop) {
   chain_of_.push_back(chain);
 }
 
+// A frame that tells its end, but perhaps lacks bytes, and has some of the next records where they were: whether the
+// whole frames in it are those of its payload, nobody can know.
+void Surveyor::add_damaged(std::uint64_t at, const Frame& frame) {
+  const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
+  std::uint64_t lost = at;
+  if (!is_payload(payload, payload_stop)) {
+    crossed_ += frame.stop - at;
+    for (std::uint64_t from = frame.header_is_sound ? payload : at + 1;
+         (from = find_whole(from, payload_stop)) < payload_stop && stretches_.size() < kMostStretches; lost = from) {
+      const std::uint64_t stop = judge(from).stop;
+      if (from > lost) add_lost(lost, from, frame);
+      add_records(from, stop, kNoChain);
+      from = stop;
+    }
+  }
+  add_lost(lost, frame.stop, frame);
+}
+
 void Surveyor::add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame) {
   stretches_.push_back({StretchKind::kLost, at, stop, 0, {frame.fault, at, 0, frame.need, region_.stop() - at}});
   chain_of_.push_back(chains_.size() - 1);
 }
 
 void Surveyor::tell_owners() {
-  const std::vector<Owner> owners = owners_of(chains_, limit_);
+  const std::vector<bool> own = are_own(chains_, limit_);
   for (std::size_t i = 0; i < stretches_.size(); ++i) {
-    Stretch& stretch = stretches_[i];
-    const Owner owner = owners[chain_of_[i]];
-    if (stretch.kind != StretchKind::kWhole || owner == Owner::kFile) continue;
-    stretch.kind = StretchKind::kDoubtful;
-    stretch.is_likely = owner == Owner::kFileLikely;
+    const bool is_own = chain_of_[i] != kNoChain && own[chain_of_[i]];
+    if (stretches_[i].kind == StretchKind::kWhole && !is_own) stretches_[i].kind = StretchKind::kDoubtful;
   }
 }
 

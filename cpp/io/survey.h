@@ -35,8 +35,7 @@ struct Stretch {
   std::uint64_t start = 0;
   std::uint64_t stop = 0;
   std::uint64_t records = 0;
-  Fault fault;             // of what is lost; its record number is not set
-  bool is_likely = false;  // what is in doubt is inside a payload only if damage hit one that holds TFRecords twice
+  Fault fault;  // of what is lost; its record number is not set
 };
 
 struct SurveyOptions {
@@ -50,10 +49,11 @@ struct SurveyOptions {
 };
 
 struct Survey {
-  // They tile the region up to the last one's end. That is `stop`, or after very many of them a place where a record
-  // starts, from which another survey goes on.
+  // They tile the region up to the last one's end. That is `stop`, or after very many of them a place from which
+  // another survey goes on.
   std::vector<Stretch> stretches;
-  std::uint64_t work = 0;  // bytes that were read for checksums, or searched more than once
+  bool ends_at_record = false;  // a record of the file is known to start at the last one's end, unless it is `stop`
+  std::uint64_t work = 0;       // bytes that were read for checksums, or searched more than once
 };
 
 Survey survey(const std::filesystem::path& path, const SurveyOptions& options);

@@ -8,7 +8,6 @@
 
 #include "core/assembler.h"
 #include "core/crc32c/crc32c.h"
-#include "core/example/record_sort.h"
 #include "core/example/varint_kernels.h"
 #include "core/example/varint_run.h"
 #include "tests/memory.h"
@@ -69,14 +68,6 @@ bool walk(wire::Bytes message, bool sequence_example) {
   return visit_entries(message, sequence_example, joined, [](Section section, const Entry& entry) {
     return section == Section::kContext ? validate_feature(entry.value) : validate_feature_list(entry.value);
   });
-}
-
-// A record is of its own sort.
-void check_sort(wire::Bytes record) {
-  const MemoryBound bound(record.size);
-  RecordSort sort;
-  sort.learn(record);
-  require(sort.fits(record), "a record is not of its own sort");
 }
 
 // What came out of a file: the payloads, and the fault that ended it.
@@ -148,7 +139,6 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
       const MemoryBound bound(record.size());
       sound = walk({chunk.buffer->data(), record.size()}, plan.sequence_example);
     }
-    check_sort({chunk.buffer->data(), record.size()});
     if (record.size() >= kLarge) {
       BatchDecoder fresh(plan);  // without memory from before that would hide what it needs
       const MemoryBound bound(record.size());

@@ -7,6 +7,7 @@
 
 #include "tests/checks.h"
 #include "tests/odd_messages.h"
+#include "tests/survey_check.h"
 
 namespace penstock::tests {
 namespace {
@@ -27,6 +28,17 @@ std::string file_of(Random& random, FrameBuffer& frames, const std::string& payl
   return file;
 }
 
+// A damaged file whose records may hold records.
+std::string nested_file_of(Random& random, FrameBuffer& frames, const std::string& payload) {
+  const std::string inner = file_of(random, frames, payload);
+  frames.release();
+  for (std::size_t i = 1 + random.below(5); i-- > 0;)
+    frames.append(std::as_bytes(std::span(random.one_in(2) ? inner : payload)));
+  std::string file(reinterpret_cast<const char*>(frames.bytes().data()), frames.size());
+  mutate(random, file, inner);
+  return file;
+}
+
 void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffer& frames) {
   static std::string message, other;
   Random random(current_seed << 40 ^ input);
@@ -42,6 +54,7 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   check_record(random, *decoder, frames, record);
   check_varint_kernels(random);
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
+  if (random.one_in(30)) check_survey(nested_file_of(random, frames, record), static_cast<unsigned>(random.below(8)));
 }
 
 }  // namespace

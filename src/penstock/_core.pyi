@@ -177,40 +177,13 @@ class Stretch:
         """How many there are, one behind the other."""
 
     @property
-    def is_likely(self) -> bool:
-        """
-        What is in doubt is inside a payload only if damage hit one that holds TFRecords twice.
-        """
-
-    @property
     def fault(self) -> Fault:
         """Why it is lost; the number of the record is not set."""
 
-def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False) -> tuple[list[Stretch], int]:
+def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False) -> tuple[list[Stretch], bool, int]:
     """
-    What can be saved of a part of a damaged file: stretches that tile it, and the bytes that were read for checksums or searched more than once.
+    What can be saved of a part of a damaged file: stretches that tile it, whether a record is known to start at the end of the last where that is not `stop`, and the bytes that were read for checksums or searched more than once.
     """
-
-class RecordSort:
-    """
-    What records have in common, which tells whether others are of the same sort.
-    """
-
-    def __init__(self) -> None: ...
-
-    @property
-    def has_features(self) -> bool:
-        """Whether all that was learned are Examples with features."""
-
-    def learn(self, chunk: RecordChunk) -> bool:
-        """
-        Take records in; False where there is a header of a TFRecord in one of them.
-        """
-
-    def fits(self, chunk: RecordChunk) -> bool:
-        """
-        Whether records could be some of them: they have no features that are not known.
-        """
 
 class FrameBuffer:
     """Frames on their way out, for one thread at a time."""

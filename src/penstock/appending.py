@@ -182,7 +182,7 @@ def _end_of_frames(path: str) -> End:
 
 
 def _is_whole(path: str, start: int, stop: int) -> bool:
-    stretches, _ = _core.survey(path, start, stop, max_record_bytes=_ANY_LENGTH, flat=True)
+    stretches, *_ = _core.survey(path, start, stop, max_record_bytes=_ANY_LENGTH, flat=True)
     return all(stretch.kind == "whole" for stretch in stretches)
 
 

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from penstock._core import RecordChunk
 from penstock.compression import Trailing, check
@@ -14,6 +15,10 @@ from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
 from penstock.record_events import ReadOptions, RecordEvents
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip", "skip_record", "skip_file"]
 
@@ -39,8 +44,8 @@ class RecordReader:
             payload are passed over, all else raises. ``"skip_file"``: the file ends at the first damage. What was
             passed over is in :attr:`damage`.
         nested: With ``on_error="skip"``, whether payloads may hold TFRecords, whose records are not to be taken for the
-            file's own. None: they may, unless many records are seen and none does; True; or False, which leaves
-            nothing in doubt.
+            file's own: records of which that cannot be known are passed over, as damage of the kind
+            ``"doubtful"``, unless there is an index of the file. False leaves nothing in doubt.
         skip: Records to pass over at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
@@ -56,7 +61,7 @@ class RecordReader:
         compression: str | None = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
-        nested: bool | None = None,
+        nested: bool = True,
         skip: int = 0,
         max_record_bytes: int = 1 << 30,
         trailing: Trailing = "error",
@@ -86,6 +91,7 @@ class RecordReader:
             threads=threads or min(4, available_cpus()),
             skip=on_error == "skip",
             nested=nested,
+            known_starts=partial(_known_starts, self._path),
         )
 
     @property
@@ -147,6 +153,13 @@ class RecordReader:
         if not forgiven[self._on_error]:
             raise error
         self._damage.append(error)
+
+
+def _known_starts(path: str) -> NDArray[np.uint64] | None:
+    # Imported here: most files are not damaged.
+    from penstock.index import known_starts
+
+    return known_starts(path)
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

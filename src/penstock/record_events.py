@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,7 +22,6 @@ from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
 from penstock.files.standard import StandardStreams
-from penstock.likeness import Likeness
 from penstock.salvage import Part, Salvage, Salvaged, Spool
 
 if TYPE_CHECKING:
@@ -47,10 +46,10 @@ class ReadOptions:
     threads: int = 1
     skip: bool = False
     """Go on behind damage, with every record that is outside it."""
-    nested: bool | None = None
-    """Whether payloads may hold TFRecords, which matters behind damage; None: not where many are seen and none does."""
-    known_starts: NDArray[np.uint64] | None = None
-    """Where the records start in the stream, in order, if that is known: it settles whose they are."""
+    nested: bool = True
+    """Whether payloads may hold TFRecords, which matters behind damage."""
+    known_starts: Callable[[], NDArray[np.uint64] | None] | None = None
+    """Asked behind damage where the records start in the stream, in order: if known, that settles whose they are."""
 
 
 class RecordEvents:
@@ -66,7 +65,6 @@ class RecordEvents:
             info.seekable or not isinstance(store, LocalFiles)
         )
         self._size = info.size
-        self._sample: RecordChunk | None = None  # of records before the damage
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
         if isinstance(store, LocalFiles) and info.seekable:
@@ -222,18 +220,12 @@ class RecordEvents:
 
     def _salvage(self) -> Salvage:
         options = self._options
-        likeness = Likeness()
-        if self._sample is not None:
-            likeness.learn(self._sample)
-        return Salvage(
-            self._path, options.max_record_bytes, options.nested, options.threads, likeness, options.known_starts
-        )
+        known = None if options.known_starts is None else options.known_starts()
+        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads, known)
 
     def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""
         if isinstance(event, RecordChunk):
-            if self._options.skip and self._sample is None:
-                self._sample = event
             return event
         return error_of(event, self._path, self._hint(event, head))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
@@ -14,7 +14,6 @@ from penstock._core import RecordChunk, Stretch
 from penstock.damage import doubt_of, error_of
 from penstock.errors import CorruptDataError
 from penstock.files.local import naming
-from penstock.likeness import Likeness
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +26,7 @@ _WORTH_THREADS = 16 << 20
 
 @dataclass(frozen=True)
 class Doubtful:
-    """Records that may lie inside the payload of a record that lost its header."""
+    """Records that may lie inside the payload of a damaged record."""
 
     chunk: RecordChunk
 
@@ -56,21 +55,19 @@ class Salvage:
 
     path: str
     max_record_bytes: int
-    nested: bool | None
-    """Whether payloads may hold TFRecords; None: they may, unless many are seen and none does."""
+    nested: bool
+    """Whether payloads may hold TFRecords."""
     threads: int
-    likeness: Likeness
     known_starts: NDArray[np.uint64] | None = None
     """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
 
     def read(self, part: Part, record: int, hint: str = "") -> Generator[Salvaged, None, int]:
         """Give out what a part holds, numbered from ``record``; answer the number that comes next."""
-        start = part.start
+        start, at_record = part.start, part.at_record
         while start < part.stop:
-            stretches = self._survey(part, start)
-            looks_own = self._looks(part, stretches)
+            stretches, at_record = self._survey(part, start, at_record)
             for stretch in stretches:
-                if stretch.kind == "whole" or (stretch.is_likely and looks_own(stretch)):
+                if stretch.kind == "whole":
                     yield from self._chunks(part, stretch, record)
                     record += stretch.records
                 elif stretch.kind == "doubtful" and self.known_starts is not None:
@@ -84,24 +81,6 @@ class Salvage:
                     record += 1
             start = stretches[-1].stop
         return record
-
-    def _looks(self, part: Part, stretches: list[Stretch]) -> Callable[[Stretch], bool]:
-        """Answer a test that tells whether the records of a stretch look like those that are certain."""
-        if (
-            self.nested is not None
-            or self.known_starts is not None
-            or not any(stretch.is_likely for stretch in stretches)
-        ):
-            return lambda _: False
-        certain = (stretch for stretch in stretches if stretch.kind == "whole")
-        while self.likeness.wants_more and (stretch := next(certain, None)) is not None:
-            for chunk in self._chunks(part, stretch, 0):
-                if not isinstance(chunk, RecordChunk) or not self.likeness.wants_more:
-                    break
-                self.likeness.learn(chunk)
-        return lambda stretch: self.likeness.fits(
-            chunk for chunk in self._chunks(part, stretch, 0) if isinstance(chunk, RecordChunk)
-        )
 
     def _settled(
         self, part: Part, stretch: Stretch, record: int, known: NDArray[np.uint64]
@@ -120,20 +99,20 @@ class Salvage:
                 at += length + 16
         return record
 
-    def _survey(self, part: Part, start: int) -> list[Stretch]:
+    def _survey(self, part: Part, start: int, at_record: bool) -> tuple[list[Stretch], bool]:
         with naming(self.path):
-            stretches, _ = _core.survey(
+            stretches, ends_at_record, _ = _core.survey(
                 part.file,
                 start,
                 part.stop,
-                starts_at_record=part.at_record or start > part.start,
+                starts_at_record=at_record,
                 ends_with_file=part.at_end,
                 max_record_bytes=self.max_record_bytes,
-                flat=self.nested is False,
+                flat=not self.nested,
             )
         if not stretches:
             raise OSError(5, "the file became shorter while it was read", self.path)
-        return stretches
+        return stretches, ends_at_record
 
     def _chunks(self, part: Part, stretch: Stretch, record: int) -> Iterator[RecordChunk | CorruptDataError]:
         native = part.file == self.path and stretch.stop - stretch.start >= _WORTH_THREADS

@@ -38,6 +38,9 @@ class ModelFile:
         del self.origins[at : at + size]
 
     def insert(self, at: int, some: bytes) -> None:
+        # Where the first byte is the one that stood there, that one stays, and the others follow it.
+        while at < len(self.data) and some[:1] == self.data[at : at + 1]:
+            at, some = at + 1, some[1:] + some[:1]
         self.data[at:at] = some
         self.origins[at:at] = [UNKNOWN] * len(some)
 
@@ -57,11 +60,20 @@ class ModelFile:
 
     def leaves_no_trace(self, at: int, size: int) -> bool:
         """Whether a cut from ``at`` on joins what is whole frames on both sides: nobody could know of it."""
-        stop = at + size
-        ends = {found + 16 + int.from_bytes(self.data[found : found + 8], "little") for found in self._headers()}
-        return at in ends and (stop >= len(self.data) or stop in self._headers())
+        headers = self.headers()
+        ends = {0, *(found + 16 + int.from_bytes(self.data[found : found + 8], "little") for found in headers)}
+        # Where the bytes on both sides are alike, a cut a little before or behind leaves the same.
+        first, last = at, at
+        while first > 0 and first + size <= len(self.data) and self.data[first - 1] == self.data[first - 1 + size]:
+            first -= 1
+        while last + size < len(self.data) and self.data[last] == self.data[last + size]:
+            last += 1
+        return any(
+            begin in ends and (begin + size >= len(self.data) or begin + size in headers)
+            for begin in range(first, last + 1)
+        )
 
-    def _headers(self) -> set[int]:
+    def headers(self) -> set[int]:
         """Where headers stand that check themselves, those inside payloads among them."""
         found, at = set(), -1
         while (at := _core.find_header(self.data, at + 1)) < len(self.data):
@@ -86,6 +98,9 @@ def damage(model: ModelFile, kind: str, chance: random.Random) -> None:
         length = chance.randint(1, 120 if kind == "cut" else 8)
         if not model.leaves_no_trace(at, length):
             model.cut(at, length)
+    elif kind == "torn":
+        if not model.leaves_no_trace(at, size - at):
+            model.cut(at, size - at)
     elif kind == "short insert":
         model.insert(at, chance.randbytes(chance.randint(1, 40)))
     elif kind == "insert":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from damage_model import KINDS, ModelFile, damage, payload
+from fitted_damage import fitted_damage
 
 import framing
 from penstock import _core
@@ -15,7 +16,7 @@ from penstock import _core
 
 def survey(path: Path, data: bytes, **options) -> list[_core.Stretch]:
     path.write_bytes(data)
-    stretches, _ = _core.survey(path, 0, len(data), **options)
+    stretches, *_ = _core.survey(path, 0, len(data), **options)
     edges = [0, *(edge for stretch in stretches for edge in (stretch.start, stretch.stop)), len(data)]
     assert all(a == b for a, b in list(pairwise(edges))[::2]), "stretches tile the file"
     return stretches
@@ -77,6 +78,15 @@ def test_nothing_is_invented_where_payloads_hold_records(tmp_path: Path):
         assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
 
 
+def test_inner_records_that_are_moved_to_where_others_are_due_are_kept_apart(tmp_path: Path):
+    for seed in range(600):
+        model = fitted_damage(seed)
+        certain, doubtful, _ = found(tmp_path / "file", model)
+        whole = model.whole_records()
+        assert [at for at in certain if at not in whole] == [], seed
+        assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
+
+
 def test_that_payloads_hold_no_records_settles_all_doubt(tmp_path: Path):
     for seed in range(300):
         chance = random.Random(seed)
@@ -108,33 +118,58 @@ def test_where_the_payload_is_damaged_as_well_they_are_in_doubt(tmp_path: Path, 
     assert doubtful == [22 + 12 + 6, 22 + 12 + 6 + 23]
 
 
-def test_between_two_zeroed_blocks_all_is_in_doubt_but_likely(tmp_path: Path):
+def with_two_blocks_zeroed() -> ModelFile:
     chance = random.Random(1)
     model = ModelFile([chance.randbytes(200) for _ in range(60)])
     for block in (10, 40):
         model.zero(block * 216 + 100, 500)
-    certain, doubtful, stretches = found(tmp_path / "file", model)
+    return model
+
+
+def test_between_two_zeroed_blocks_all_is_in_doubt(tmp_path: Path):
+    model = with_two_blocks_zeroed()
+    certain, doubtful, _ = found(tmp_path / "file", model)
     assert sorted(certain + doubtful) == sorted(model.whole_records())
     assert len(doubtful) == 27
-    assert [s.is_likely for s in stretches if s.kind == "doubtful"] == [True]
 
 
-def test_no_payload_is_longer_than_the_limit(tmp_path: Path):
-    chance = random.Random(1)
+@pytest.mark.parametrize("torn", [False, True])
+def test_flipped_bits_put_nothing_in_doubt_whatever_else_is_damaged(tmp_path: Path, torn: bool):
+    chance = random.Random(2)
     model = ModelFile([chance.randbytes(200) for _ in range(60)])
-    for block in (10, 40):
-        model.zero(block * 216 + 100, 500)
-    certain, doubtful, _ = found(tmp_path / "file", model, max_record_bytes=27 * 216 - 1)
+    for record in range(3, 30, 3):
+        model.flip(record * 216 + chance.randrange(12, 212), 1 << chance.randrange(8))  # a payload
+        model.flip((record + 1) * 216 + chance.randrange(8, 12), 255)  # the checksum of a header
+    if torn:
+        model.cut(50 * 216 + 60, 10 * 216)
+    else:
+        model.zero(45 * 216 + 100, 500)
+    certain, doubtful, _ = found(tmp_path / "file", model)
     assert (certain, doubtful) == (sorted(model.whole_records()), [])
 
 
-def test_the_end_of_a_payload_is_no_likely_damage(tmp_path: Path):
-    model = ModelFile([*OUTER[:1], b"prefix" + OUTER[1], *OUTER[2:], *OUTER[2:], b"last"])
-    model.zero(22, 16)
-    model.zero(len(model.data) - 40, 2)
-    _, doubtful, stretches = found(tmp_path / "file", model)
-    assert doubtful[:2] == [22 + 12 + 6, 22 + 12 + 6 + 23]
-    assert not any(s.is_likely for s in stretches if s.kind == "doubtful" and s.start == doubtful[0])
+def test_a_payload_of_which_more_is_damaged_may_lack_bytes(tmp_path: Path):
+    # So what follows it is certain only if it leads on to the end of the file.
+    chance = random.Random(3)
+    model = ModelFile([chance.randbytes(200) for _ in range(20)])
+    model.zero(5 * 216 + 50, 100)
+    assert found(tmp_path / "file", model)[:2] == (sorted(model.whole_records()), [])
+    model.cut(15 * 216 + 60, 5 * 216)
+    assert found(tmp_path / "file", model)[:2] == ([i * 216 for i in range(5)], [i * 216 for i in range(6, 15)])
+
+
+def test_what_stands_whole_in_a_payload_that_may_lack_bytes_is_in_doubt(tmp_path: Path):
+    model = ModelFile([OUTER[0], b"prefix" + OUTER[1], *OUTER[2:]])
+    model.zero(22 + 12, 4)
+    certain, doubtful, stretches = found(tmp_path / "file", model)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [40, 63])
+    assert [(s.start, s.stop) for s in stretches if s.kind == "lost"] == [(22, 40), (86, 90)]
+
+
+def test_no_payload_is_longer_than_the_limit(tmp_path: Path):
+    model = with_two_blocks_zeroed()
+    certain, doubtful, _ = found(tmp_path / "file", model, max_record_bytes=27 * 216 - 1)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
 
 
 @pytest.mark.parametrize("bit", range(96))
@@ -165,7 +200,7 @@ def test_many_false_headers_cost_linear_work(tmp_path: Path):
         # Each header checks itself and claims all that is left: reading what each claims would be quadratic.
         headers = b"".join(framing.header(size - 12 * i - 16) for i in range(1, size // 12))
         path.write_bytes(b"\1" * 12 + headers)
-        stretches, work = _core.survey(path, 0, path.stat().st_size)
+        stretches, _, work = _core.survey(path, 0, path.stat().st_size)
         assert all(stretch.kind == "lost" for stretch in stretches)
         return work / size
 
@@ -184,7 +219,7 @@ def test_many_claims_that_are_crossed_cost_linear_work(tmp_path: Path):
         stop = count * (12 + len(small)) + 12
         claims = (framing.header(stop - i * (12 + len(small)) - 16) + small for i in range(count))
         path.write_bytes(b"".join(claims) + over)
-        _, work = _core.survey(path, 0, path.stat().st_size)
+        *_, work = _core.survey(path, 0, path.stat().st_size)
         return work / size
 
     small, large = work(1 << 16), work(1 << 18)

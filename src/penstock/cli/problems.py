@@ -51,7 +51,7 @@ MEANINGS = {
         f"all records before it are good; write them anew, without it, with  {_REPAIR}",
     ),
     "doubtful": (
-        "records that may lie inside the payload of a record that lost its header",
+        "records that may lie inside the payload of a damaged record",
         f"if no record holds TFRecords itself, they are the file's own; keep them with  {_REPAIR} --flat",
     ),
     "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),

@@ -37,9 +37,8 @@ Examples:
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be saved and what is lost.")
 @click.option(
     "--nested/--flat",
-    default=None,
-    help="Whether payloads may hold TFRecords themselves. By default they may, unless many records are seen and "
-    "none does; with --flat no record is in doubt.",
+    default=True,
+    help="Whether payloads may hold TFRecords themselves, which is the default; with --flat no record is in doubt.",
 )
 @click.option("--replace", is_flag=True, help="Replace files that exist.")
 @jobs_option
@@ -49,7 +48,7 @@ def repair(
     reading: Reading,
     output: str | None,
     dry_run: bool,
-    nested: bool | None,
+    nested: bool,
     replace: bool,
     jobs: int | None,
     as_json: bool,

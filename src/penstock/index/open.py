@@ -6,14 +6,16 @@ import warnings
 from functools import partial
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from penstock.cpus import available_cpus
-from penstock.errors import CorruptDataError, IndexFileError
+from penstock.errors import CorruptDataError, IndexFileError, PenstockError
 from penstock.files import StrPath, locate
 from penstock.index.build import Building, build_index, check_unchanged, known_identity, measure
 from penstock.index.foreign import find_foreign
 from penstock.index.identity import Identity
 from penstock.index.keep import cache_folder, path_beside, path_in_cache, read_index, write_index
-from penstock.index.lengths import Lengths
+from penstock.index.lengths import Lengths, Uint64s
 from penstock.index.progress import Progress, reporting
 from penstock.index.shard_index import ShardIndex
 from penstock.index.tidy import mark_used, tidy_once
@@ -67,6 +69,15 @@ def load_index(path: StrPath, *, compression: str = "auto", where: Where = "cach
     if index is not None:
         index.measure = partial(_measure_and_keep, name, Building(compression), where)
     return index
+
+
+def known_starts(path: StrPath) -> Uint64s | None:
+    """Answer where the records of a damaged file start, by an index of it; None where there is none that is of help."""
+    try:
+        index = load_index(path)
+        return None if index is None else index.places(np.arange(index.records))[0]
+    except (OSError, PenstockError, ValueError):
+        return None  # of a damaged file even an index may be damaged
 
 
 def _find(path: str, identity: Identity, compression: str, where: Where, stale: str) -> ShardIndex | None:

@@ -7,21 +7,18 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from penstock._core import RecordChunk
 from penstock.compression import Compression, check
 from penstock.cpus import available_cpus
-from penstock.errors import CorruptDataError, PenstockError
+from penstock.errors import CorruptDataError
 from penstock.files import StrPath, locate
+from penstock.index import known_starts
 from penstock.integrity.report import RepairReport
 from penstock.record_events import ReadOptions, RecordEvents
 from penstock.salvage import Doubtful, Salvaged
 from penstock.writer import RecordWriter
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _EXTENSIONS = re.compile(r"(\.(tfrecords?|tfrec|record))?(\.(gz|gzip|zlib|zz|snappy))?$")
 
@@ -32,7 +29,7 @@ class Salvaging:
 
     compression: Compression | None = None
     """None: tell by content."""
-    nested: bool | None = None
+    nested: bool = True
     max_record_bytes: int = 1 << 30
     sync: bool = False
     progress: Callable[[int], object] | None = None
@@ -44,7 +41,7 @@ def repair(
     target: StrPath | None,
     *,
     compression: str | None = "auto",
-    nested: bool | None = None,
+    nested: bool = True,
     max_record_bytes: int = 1 << 30,
     replace: bool = False,
     sync: bool = False,
@@ -56,15 +53,14 @@ def repair(
     993
 
     Records of which nobody knows whether they are the file's own, because a payload may hold TFRecords and the record
-    around it lost its header, are written apart: to ``saved.doubtful.tfrecord``. An index of the file, where there is
+    around it is damaged, are written apart: to ``saved.doubtful.tfrecord``. An index of the file, where there is
     one, settles whose they are. The source is never changed; the target appears when it is complete.
 
     Args:
         source: The damaged file, local or a URL.
         target: The new file; its extension tells its compression. None writes nothing and only reports.
         compression: How the source is compressed; ``"auto"`` tells by content.
-        nested: Whether payloads may hold TFRecords. None: they may, unless many records are seen and none
-            does; True leaves in doubt all that could be; False leaves nothing in doubt.
+        nested: Whether payloads may hold TFRecords. False leaves nothing in doubt.
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace a target that exists.
         sync: Wait until the new files are on the disk.
@@ -89,7 +85,7 @@ def save_records(source: StrPath, target: str | None, apart: str | None, how: Sa
         threads=how.threads,
         skip=True,
         nested=how.nested,
-        known_starts=_known_starts(name),
+        known_starts=partial(known_starts, name),
     )
     records = doubtful = 0
     damage: list[CorruptDataError] = []
@@ -138,16 +134,3 @@ def check_target(source: str, target: str, *, replace: bool) -> None:
     except FileNotFoundError:
         return
     raise FileExistsError(17, "The target exists; replace=True replaces it", name)
-
-
-def _known_starts(path: str) -> NDArray[np.uint64] | None:
-    """Where an index says that the records of a file start; None where there is none, or where it is of no help."""
-    import numpy as np
-
-    from penstock.index import load_index
-
-    try:
-        index = load_index(path)
-        return None if index is None else index.places(np.arange(index.records))[0]
-    except (OSError, PenstockError, ValueError):
-        return None  # of a damaged file even an index may be damaged

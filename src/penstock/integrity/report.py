@@ -18,7 +18,7 @@ class RepairReport:
     records: int
     """Records that were saved: all outside the damage."""
     doubtful: int
-    """Records that may lie inside the payload of a record that lost its header."""
+    """Records that may lie inside the payload of a damaged record."""
     doubtful_target: str | None
     """The file that these were written to, where there are any."""
     damage: tuple[CorruptDataError, ...]
