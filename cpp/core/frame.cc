@@ -1,6 +1,7 @@
 #include "core/frame.h"
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "core/bytes.h"
@@ -51,6 +52,12 @@ std::uint64_t corrected_length(const std::byte* p) {
     if (load_le32(header + 8) == checksum) return length ^ bit;
   }
   return length;
+}
+
+int bits_off_header(const std::byte* p, std::uint64_t length) {
+  std::byte header[kHeaderBytes];
+  write_header(header, length);
+  return std::popcount(load_le64(p) ^ load_le64(header)) + std::popcount(load_le32(p + 8) ^ load_le32(header + 8));
 }
 
 WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_record_bytes, std::uint64_t base,

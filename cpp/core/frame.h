@@ -75,6 +75,9 @@ std::size_t find_unsound(const std::byte* buffer, std::span<const Span> spans, s
 // True when 12 bytes at `p` are a header that checks itself.
 bool header_is_sound(const std::byte* p);
 
+// In how many bits 12 bytes at `p` differ from the header of a payload of `length` bytes.
+int bits_off_header(const std::byte* p, std::uint64_t length);
+
 // The length in 12 bytes at `p` that are a header with one wrong bit; the length as it stands there where more are
 // wrong.
 std::uint64_t corrected_length(const std::byte* p);

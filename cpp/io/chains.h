@@ -7,8 +7,8 @@
 //  - A chain that starts where a record is known to start is the file's own.
 //  - So is one that reaches the very end of the file: behind a frame inside a payload stands that payload's checksum.
 //  - So is one that is longer than a record may be.
-//  - Chains are linked where the frame between them is damaged, but tells its end. That is no proof: bytes may be
-//  missing
+//  - Chains are linked where the frame between them is damaged, but its header tells its end. That is no proof: bytes
+//  may be missing
 //    from it, and by chance a frame inside the next payload stand where a record is due. But where links lead from a
 //    known start to the end of the file, all are the file's own: to enter a payload and to leave it again takes two
 //    such chances.
@@ -24,7 +24,7 @@ namespace penstock {
 struct Chain {
   enum class Ground : std::uint8_t {
     kStart,    // a record is known to start where the chain does
-    kLinked,   // the damaged frame between the chain before and this one tells where it ends
+    kLinked,   // the header of the damaged frame between the chain before and this one tells where it ends
     kFound,    // it was found by searching
     kClaimed,  // the same, where a header that checks itself claims a payload
   };

@@ -24,6 +24,9 @@ constexpr std::size_t kMostBroken = 4;
 // region's: hostile files cost no more.
 constexpr std::uint64_t kMostWork = 16;
 
+// With so many wrong bits, a header still tells what it told.
+constexpr int kFewBits = 2;
+
 // Of frames that are in no chain.
 constexpr std::size_t kNoChain = ~std::size_t{0};
 
@@ -72,6 +75,8 @@ class Surveyor {
   void add_records(std::uint64_t at, std::uint64_t stop, std::size_t chain);
   void add_damaged(std::uint64_t at, const Frame& frame);
   void add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame);
+  Chain::Ground ground_of_found(std::uint64_t at) const;
+  Chain::Ground ground_behind(std::uint64_t at, std::uint64_t stop);
   void start_chain(Chain::Ground ground);
   void tell_owners();
 
@@ -107,7 +112,7 @@ Survey Surveyor::run() {
         add_lost(at, frame.stop, frame);
       } else {
         add_damaged(at, frame);
-        start_chain(Chain::Ground::kLinked);
+        start_chain(ground_behind(at, frame.stop));
       }
       at = frame.stop;
     } else {
@@ -245,7 +250,7 @@ std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
   }
   add_lost(at, found, frame);
   if (frame.header_is_sound) claimed_ = std::max(claimed_, frame.fits ? frame.stop - kFooterBytes : stop);
-  start_chain(found < claimed_ ? Chain::Ground::kClaimed : Chain::Ground::kFound);
+  start_chain(ground_of_found(found));
   return found;
 }
 
@@ -266,10 +271,20 @@ bool Surveyor::goes_back_to_broken(std::uint64_t stop) {
     first_linked_ = broken.first_linked;
     claimed_ = broken.claimed;
     add_lost(broken.at, stop, broken.frame);
-    start_chain(Chain::Ground::kLinked);
+    start_chain(ground_behind(broken.at, stop));
     return true;
   }
   return false;
+}
+
+Chain::Ground Surveyor::ground_of_found(std::uint64_t at) const {
+  return at < claimed_ ? Chain::Ground::kClaimed : Chain::Ground::kFound;
+}
+
+// Of a chain behind a damaged frame: they are linked where its header, but for some flipped bits, tells its end.
+Chain::Ground Surveyor::ground_behind(std::uint64_t at, std::uint64_t stop) {
+  const bool tells_end = bits_off_header(region_.probe(at, kHeaderBytes), stop - at - kFrameOverhead) <= kFewBits;
+  return tells_end ? Chain::Ground::kLinked : ground_of_found(stop);
 }
 
 void Surveyor::start_chain(Chain::Ground ground) {

@@ -191,7 +191,8 @@ class Spool:
                 path=self._source,
                 kind="no-room",
             )
-        self._file.write(data)
+        with naming(self._name):
+            self._file.write(data)
         self._size += len(data)
 
     def part(self, offset: int, *, at_record: bool, at_end: bool) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+import framing
 import penstock as ps
 from schema_examples import example
 
@@ -106,6 +108,19 @@ def test_what_cannot_be_done_is_said(penstock, arguments: tuple[str, ...], messa
     result = penstock("convert", *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+def test_ways_out_are_options_of_the_command_line(penstock, folder: Path):
+    pa.parquet.write_table(pa.table({"a": [0.5]}), "doubles.parquet")
+    assert (
+        "choose --float64 float32 (rounded) or --float64 raw"
+        in penstock("convert", "doubles.parquet", "-o", "x").stderr
+    )
+    assert penstock("convert", "doubles.parquet", "-o", "x", "--float64", "raw").exit_code == 0
+    (folder / "one.tfrecord.gz").write_bytes(gzip.compress(framing.frames([example(a=1)] * 3)))
+    refused = penstock("convert", "one.tfrecord.gz", "-o", "y", "--shuffle", "1")
+    assert refused.exit_code == 1
+    assert "Shuffle a plain copy: penstock cat one.tfrecord.gz --format tfrecord > COPY" in refused.stderr
 
 
 def test_nothing_is_written_where_a_file_is_missing_or_damaged(penstock, train, folder: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import glob
 import os
 import re
@@ -59,6 +60,16 @@ MEANINGS = {
 }
 
 
+_OPTIONS = {
+    'float64="float32"': "--float64 float32",
+    'float64="raw"': "--float64 raw",
+    "Shuffle within windows (window=10_000), or read a plain copy": "Shuffle a plain copy",
+}
+
+# What a disk, or a quota, answers to a write.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong with one file."""
@@ -105,6 +116,8 @@ def is_expected(path: str, error: Exception) -> bool:
     """Whether an error is about the file, and not a mistake in the program."""
     if isinstance(error, BrokenPipeError):
         return False  # about whoever reads our output, and has left
+    if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+        return False  # about our output, which alone has no name
     # Drivers of remote stores have exceptions of their own that no common class unites.
     return isinstance(error, OSError | PenstockError) or "://" in path
 
@@ -129,7 +142,8 @@ def problem_of(path: str, error: Exception) -> Problem:
     if isinstance(error, OSError) and error.strerror:
         return _problem_of_system(path, error)
     if isinstance(error, PenstockError):
-        return Problem(path, "missing-extra" if isinstance(error, MissingExtraError) else "error", str(error))
+        kind = "missing-extra" if isinstance(error, MissingExtraError) else "error"
+        return Problem(path, kind, _as_options(str(error)))
     return Problem(path, "not-readable", f"{error} ({type(error).__name__})", "check the address and your access to it")
 
 
@@ -143,6 +157,13 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
     cause = f"it cannot be written: {'no permission' if denied else _first_lower(error.strerror or '')}"
     advice = "choose another place" + (", or ask for permission" if denied else "")
     return Problem(_PARTIAL.sub(r"\1\2", place), "not-writable", cause, advice)
+
+
+def _as_options(text: str) -> str:
+    """Say in options of the command line what a message says in Python."""
+    for python, option in _OPTIONS.items():
+        text = text.replace(python, option)
+    return text
 
 
 def _look_around(path: str) -> str:
