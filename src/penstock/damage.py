@@ -42,7 +42,8 @@ def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) ->
     """The error that stands for records of which it is not known whether they are the file's own."""
     what = f"{records} records may lie inside the payload of a damaged record"
     where = f"{path}, record {record}, byte {offset}"
-    return CorruptDataError(f"{what}: {where}", path=path, offset=offset, stop=stop, record=record, kind="doubtful")
+    place: dict[str, Any] = {"path": path, "offset": offset, "stop": stop, "record": record}
+    return CorruptDataError(f"{what}: {where}", kind="doubtful", records=records, **place)
 
 
 def lookalike(head: bytes, what: str = "this") -> str:

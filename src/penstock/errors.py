@@ -44,6 +44,7 @@ class CorruptDataError(PenstockError):
         stop: int | None = None,
         record: int | None = None,
         kind: str = "corrupt",
+        records: int = 0,
     ) -> None:
         super().__init__(message)
         self.path = path
@@ -56,6 +57,8 @@ class CorruptDataError(PenstockError):
         """Number of the damaged record, counted from 0."""
         self.kind = kind
         """A short, stable name of the cause, such as ``data-crc``."""
+        self.records = records
+        """How many records are in doubt, where the kind is ``doubtful``."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions cross process borders; the default would lose the keyword arguments.

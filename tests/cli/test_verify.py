@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import framing
 import penstock as ps
 
 
@@ -118,3 +119,12 @@ def test_examples_are_checked_against_the_schema_beside_them(penstock, folder: P
     result = penstock("verify", name)
     assert result.exit_code == 1
     assert 'train.tfrecord, record 0: feature "x": expected float' in result.stdout
+
+
+def test_records_in_doubt_are_counted(penstock, folder: Path):
+    data = bytearray(framing.frames(b"record %d" % number * 5 for number in range(60)))
+    data[500:700] = data[1500:1700] = bytes(200)
+    (folder / "holes.tfrecord").write_bytes(data)
+    (report,) = json.loads(penstock("verify", "holes.tfrecord", "--json").stdout)["files"]
+    assert report["doubtful"] == ps.repair("holes.tfrecord", None).doubtful > 5
+    assert f"; {report['doubtful']} more are in doubt" in penstock("verify", "holes.tfrecord").stdout

@@ -147,3 +147,15 @@ def test_error_names_the_file_and_the_feature(tmp_path: Path) -> None:
     path.write_text(json.dumps(FILE | {"features": {"speed": {"dtype": "int63"}}}))
     with pytest.raises(SchemaError, match=r"schema\.json: feature 'speed'.*int64"):
         Schema.load(path)
+
+
+def test_a_text_that_is_too_large_is_refused_unread():
+    with pytest.raises(SchemaError, match="larger than 67108864 bytes"):
+        Schema.from_json(b" " * ((64 << 20) + 1))
+
+
+def test_a_default_that_is_nested_deep_is_a_schema_error():
+    default = "[" * 900 + "]" * 900
+    text = json.dumps(FILE | {"features": {"a": {"dtype": "int64", "default": "HERE"}}}).replace('"HERE"', default)
+    with pytest.raises(SchemaError, match="the default has the wrong type"):
+        Schema.from_json(text)

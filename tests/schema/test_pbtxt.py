@@ -108,3 +108,8 @@ def test_any_text_is_a_schema_or_a_schema_error(text: str) -> None:
         Schema.from_pbtxt(text)
     except SchemaError:
         pass
+
+
+def test_a_text_that_is_too_large_is_refused_unread():
+    with pytest.raises(SchemaError, match="larger than 67108864 bytes"):
+        Schema.from_pbtxt(" " * ((64 << 20) + 1))

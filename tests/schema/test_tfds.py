@@ -158,3 +158,8 @@ def test_round_trip_of_what_tfds_stores_alike() -> None:
 def test_what_tfds_would_store_otherwise_is_refused(schema: Schema) -> None:
     with pytest.raises(SchemaError, match="TFDS"):
         schema.to_tfds()
+
+
+def test_a_text_that_is_too_large_is_refused_unread():
+    with pytest.raises(SchemaError, match="larger than 67108864 bytes"):
+        Schema.from_tfds(" " * ((64 << 20) + 1))

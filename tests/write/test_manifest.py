@@ -96,6 +96,14 @@ def test_shards_that_cannot_be_are_refused(manifest: ps.Manifest, change: dict[s
         ps.Manifest.from_json(json.dumps(changed))
 
 
+def test_a_file_that_is_too_large_is_none(tmp_path: Path):
+    path = tmp_path / "data.penstock.json"
+    with path.open("wb") as file:
+        file.truncate((256 << 20) + 1)
+    with pytest.raises(ps.ManifestError, match="larger than 268435456 bytes"):
+        ps.Manifest.load(path)
+
+
 def test_verify_finds_what_is_not_as_it_says(tmp_path: Path, manifest: ps.Manifest):
     first, second, third = (tmp_path / shard.name for shard in manifest.shards)
     first.unlink()

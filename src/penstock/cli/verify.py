@@ -44,6 +44,8 @@ class Report:
     """Of the records, those before the first damage; None where nothing is damaged."""
     examples: bool | None = None
     """Whether the payloads are Examples; None where there are none, or where it was not looked."""
+    doubtful: int = 0
+    """Records that are not among them: they may lie inside the payload of a damaged one."""
 
     def as_json(self) -> dict[str, Any]:
         saved = None if self.before is None else {"before": self.before, "behind": self.records - self.before}
@@ -53,6 +55,7 @@ class Report:
             "bytes": self.bytes,
             "examples": self.examples,
             "saved": saved,
+            "doubtful": self.doubtful,
             "problems": [problem.as_json() for problem in self.problems],
         }
 
@@ -143,6 +146,7 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
         [*damage, *ending, *malformed],
         records if damage and before is None else before,
         None if payloads is None else payloads.are_examples,
+        sum(error.records for error in reader.damage),
     )
 
 
@@ -165,6 +169,7 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float, manif
     for report in reports:
         if report.before is not None:
             saved = f"{report.before:,} before the first damage, {report.records - report.before:,} behind it"
+            saved += f"; {report.doubtful:,} more are in doubt" if report.doubtful else ""
             line = f"{report.path}: {plural(report.records, 'record')} can be saved, {saved}"
             console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
     bad = sum(bool(report.problems) for report in reports)
