@@ -120,7 +120,7 @@ def test_ways_out_are_options_of_the_command_line(penstock, folder: Path):
     (folder / "one.tfrecord.gz").write_bytes(gzip.compress(framing.frames([example(a=1)] * 3)))
     refused = penstock("convert", "one.tfrecord.gz", "-o", "y", "--shuffle", "1")
     assert refused.exit_code == 1
-    assert "Shuffle a plain copy: penstock cat one.tfrecord.gz --format tfrecord > COPY" in refused.stderr
+    assert "Shuffle a copy, which has it: penstock convert one.tfrecord.gz -o COPY" in refused.stderr
 
 
 def test_nothing_is_written_where_a_file_is_missing_or_damaged(penstock, train, folder: Path):

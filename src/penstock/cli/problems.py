@@ -63,7 +63,7 @@ MEANINGS = {
 _OPTIONS = {
     'float64="float32"': "--float64 float32",
     'float64="raw"': "--float64 raw",
-    "Shuffle within windows (window=10_000), or read a plain copy": "Shuffle a plain copy",
+    "Shuffle within windows (window=10_000), or read a copy": "Shuffle a copy",
 }
 
 # What a disk, or a quota, answers to a write.
