@@ -8,6 +8,7 @@ from typing import Protocol
 
 from penstock.dataset.order import Ints, Order
 from penstock.dataset.source.source import Fetched, Source
+from penstock.dataset.source.together import Together
 from penstock.errors import MalformedExampleError
 
 # Where requests are read together: what they may take in memory, and how far apart their rows may lie in a file.
@@ -39,7 +40,7 @@ class Ahead(Protocol):
 
 def read_ahead(source: Source, order: Order, size: int) -> Ahead:
     """Open a source for reading requests of ``size`` rows ahead, in an order."""
-    return NativeAhead(source, order, size) if source.shards.local_and_plain else PooledAhead(source, order.reach)
+    return NativeAhead(source, order, size) if source.shards.local_and_plain else PooledAhead(source, order, size)
 
 
 class NativeAhead:
@@ -79,39 +80,62 @@ class NativeAhead:
 
 def _requests_together(source: Source, order: Order, size: int) -> int:
     """Answer how many requests have rows so near to one another that what lies between them is best read along."""
-    shards = source.shards
-    near = order.reach or (shards.rows if order.seeks else 0)
-    """From how many rows of the files those are drawn that are asked for at about the same time."""
+    shards, near = source.shards, _near(source, order)
     if not near:
         return 1
     frame = shards.places.nbytes / shards.rows
     most = int(_BYTES_TOGETHER / frame)
-    if near <= most:
-        return -(-near // size)
-    return max(1, most // size) if near * frame <= most * (frame + _GAP_BYTES) else 1
+    is_dense = near <= most or near * frame <= most * (frame + _GAP_BYTES)
+    return max(1, -(-min(near, most) // size)) if is_dense else 1
+
+
+def _near(source: Source, order: Order) -> int:
+    """Answer from how many rows of the files those that are asked for together are drawn; 0: they come in order."""
+    return order.reach or (source.shards.rows if order.seeks else 0)
 
 
 class PooledAhead:
     """Fetches on threads of Python, which work in native calls for most of the time."""
 
-    together = 1
-
-    def __init__(self, source: Source, reach: int) -> None:
+    def __init__(self, source: Source, order: Order, size: int) -> None:
         # Files that are read from their start are read by one thread, in order.
         threads = source.shards.reading.threads if source.shards.seekable else 1
         self.depth = threads + 1
-        self._fetcher = source.open(reach)
+        self.together = _members_together(source, order, size)
+        self._fetcher = source.open(order.reach)
         self._pool = ThreadPoolExecutor(threads, "penstock-fetch")
+        self._foreseen: deque[list[Ints]] = deque()
+        self._group: Together | None = None
+        self._left = 0
+        """Requests of the group that were not submitted."""
         self._waiting: deque[Future[Fetched]] = deque()
 
     def foresee(self, requests: list[Ints]) -> None:
-        pass
+        if self.together > 1 and requests:
+            self._foreseen.append(requests)
 
     def submit(self, rows: Ints) -> None:
-        self._waiting.append(self._pool.submit(self._fetcher.fetch, rows))
+        if not self._left and self._foreseen:
+            requests = self._foreseen.popleft()
+            self._group, self._left = Together(self._fetcher, requests, self._pool), len(requests)
+        fetch = self._fetcher.fetch
+        if self._left and self._group is not None:
+            fetch = self._group.fetch
+            self._left -= 1
+        self._waiting.append(self._pool.submit(fetch, rows))
 
     def take(self) -> Fetched:
         return self._waiting.popleft().result()
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
+
+
+def _members_together(source: Source, order: Order, size: int) -> int:
+    """Answer how many requests share the members of gzip files, each of which is unpacked whole for a row of it."""
+    members = [index.members for index in source.shards.indexes if index.members is not None]
+    near = _near(source, order)
+    if not near or not members or not source.shards.seekable:
+        return 1
+    record = sum(int(found.stream_offset[-1]) for found in members) / max(1, source.shards.rows)
+    return max(1, -(-min(near, int(_BYTES_TOGETHER / max(1, record))) // size))

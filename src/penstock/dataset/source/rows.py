@@ -24,6 +24,7 @@ from penstock.files.local import LocalFiles
 from penstock.index import Members, ShardIndex
 from penstock.reader import RecordReader
 
+# Of all files of a data set together.
 _KEPT_MEMBER_BYTES = 64 << 20
 
 # Bytes between two rows of a remote file that are read along: a request of its own takes longer.
@@ -41,17 +42,49 @@ class Rows(Protocol):
         """Ask for rows, named in ascending order, each once; what is remote is on its way when this returns."""
 
 
+class KeptMembers:
+    """Inflated gzip members of many files: those that were used last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int], tuple[Scanned, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, path: str, number: int) -> Scanned | None:
+        """Answer a member, where it is kept."""
+        with self._lock:
+            if (path, number) not in self._kept:
+                return None
+            self._kept.move_to_end((path, number))
+            return self._kept[path, number][0]
+
+    def put(self, path: str, number: int, member: Scanned, size: int) -> None:
+        """Keep a member, and let go of others where there are too many."""
+        with self._lock:
+            if (path, number) not in self._kept:  # another thread may have been at the same one
+                self._kept[path, number] = member, size
+                self._bytes += size
+            while self._bytes > _KEPT_MEMBER_BYTES and len(self._kept) > 1:
+                _, (_, oldest) = self._kept.popitem(last=False)
+                self._bytes -= oldest
+
+
 def open_rows(
-    path: str, index: ShardIndex | SalvagedIndex, reading: Reading, window: int, requests: Executor | None
+    path: str,
+    index: ShardIndex | SalvagedIndex,
+    reading: Reading,
+    window: int,
+    members: KeptMembers,
+    requests: Executor | None,
 ) -> Rows:
     """Open the rows of a file; ``window`` is how far apart those that are read at about the same time may be.
 
-    ``requests`` runs those to a remote store, side by side.
+    ``members`` are kept for all files; ``requests`` runs those to a remote store, side by side.
     """
     if not index.compression:
         return RangeRows(path, index, reading, requests)
     if index.members is not None:
-        return MemberRows(path, index.members, reading)
+        return MemberRows(path, index.members, reading, members)
     return StreamRows(path, index, reading, window)
 
 
@@ -94,36 +127,35 @@ class RangeRows:
 class MemberRows:
     """Rows of a gzip file whose members start with a record; inflated members are kept for a while."""
 
-    def __init__(self, path: str, members: Members, reading: Reading) -> None:
+    def __init__(self, path: str, members: Members, reading: Reading, kept: KeptMembers) -> None:
         self._store, self._path = locate(path)
-        self._members, self._reading = members, reading
-        self._kept: OrderedDict[int, Scanned] = OrderedDict()
-        self._kept_bytes = 0
-        self._lock = Lock()
+        self._members, self._reading, self._kept = members, reading, kept
 
     def ask(self, rows: Ints) -> Answer:
         return lambda: self._read(rows)
 
     def _read(self, rows: Ints) -> list[RecordChunk]:
         chunks: list[RecordChunk] = []
-        which = self._members.holding(rows)
-        for number in np.unique(which).tolist():
-            chunks += self._member(number).pick(rows[which == number])
+        for some in self.by_member(rows):
+            chunks += self._member(self._holding(some)).pick(some)
         return chunks
 
+    def by_member(self, rows: Ints) -> list[Ints]:
+        """Divide rows, named in ascending order, into those of each member."""
+        return np.split(rows, np.flatnonzero(np.diff(self._members.holding(rows))) + 1)
+
+    def read_member(self, rows: Ints) -> list[RecordChunk]:
+        """Read rows of one member, which is not kept for later."""
+        return self._inflated(self._holding(rows)).pick(rows)
+
+    def _holding(self, rows: Ints) -> int:
+        return int(self._members.holding(rows[:1])[0])
+
     def _member(self, number: int) -> Scanned:
-        with self._lock:
-            if number in self._kept:
-                self._kept.move_to_end(number)
-                return self._kept[number]
-        found = self._inflated(number)
-        with self._lock:
-            if number not in self._kept:  # another thread may have been at the same one
-                self._kept[number] = found
-                self._kept_bytes += self._size(number)
-            while self._kept_bytes > _KEPT_MEMBER_BYTES and len(self._kept) > 1:
-                oldest, _ = self._kept.popitem(last=False)
-                self._kept_bytes -= self._size(oldest)
+        found = self._kept.get(self._path, number)
+        if found is None:
+            found = self._inflated(number)
+            self._kept.put(self._path, number, found, self._size(number))
         return found
 
     def _size(self, number: int) -> int:

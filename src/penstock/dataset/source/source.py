@@ -18,7 +18,7 @@ from penstock.codec.row_decoder import RowDecoder
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
-from penstock.dataset.source.rows import Rows, open_rows
+from penstock.dataset.source.rows import KeptMembers, MemberRows, Rows, open_rows
 from penstock.dataset.source.salvaged import SalvagedIndex
 from penstock.dataset.source.shards import Shards
 from penstock.errors import CorruptDataError, MalformedExampleError
@@ -173,6 +173,7 @@ class RowFetcher:
         # One for all files, of which there may be thousands; threads start when there is something to ask for.
         remote = any("://" in path for path in source.shards.paths)
         self._requests = ThreadPoolExecutor(_REQUESTS, "penstock-ranges") if remote else None
+        self._members = KeptMembers()
 
     def fetch(self, rows: Ints) -> Fetched:
         """Answer rows in the order in which they are named."""
@@ -199,10 +200,31 @@ class RowFetcher:
         answers = [self._rows(shard).ask(numbers[shards == shard]) for shard in np.unique(shards).tolist()]
         return [chunk for answer in answers for chunk in answer()], inverse
 
+    def parts(self, rows: Ints) -> list[Ints]:
+        """Divide rows, named in ascending order, into those that are read at one go."""
+        shards, numbers = self._shards.split(rows)
+        parts: list[Ints] = []
+        for shard in np.unique(shards).tolist():
+            mine, opened = shards == shard, self._rows(shard)
+            of_file = opened.by_member(numbers[mine]) if isinstance(opened, MemberRows) else [numbers[mine]]
+            parts += [part + self._shards.starts[shard] for part in of_file]
+        return parts
+
+    def records_once(self, part: Ints) -> list[bytes]:
+        """Answer the records of a part, and keep nothing of the file for later."""
+        shards, numbers = self._shards.split(part)
+        opened = self._rows(int(shards[0]))
+        chunks = opened.read_member(numbers) if isinstance(opened, MemberRows) else opened.ask(numbers)()
+        return [record for chunk in chunks for record in chunk]
+
+    def decode(self, records: list[RecordChunk] | list[bytes]) -> Batch:
+        """Answer records as columns."""
+        return self._source.decoder.decode(records, allocate=self._source.allocate)
+
     def fetch_all(self, rows: Ints) -> Batch:
         """Answer rows in the order in which they are named; damage raises."""
         chunks, inverse = self.read(rows)
-        batch = self._source.decoder.decode(chunks, allocate=self._source.allocate)
+        batch = self.decode(chunks)
         in_order = len(inverse) == batch.num_rows and bool((inverse == np.arange(len(inverse))).all())
         return batch if in_order else batch.take(inverse)
 
@@ -210,7 +232,14 @@ class RowFetcher:
         opened = self._open.get(shard)
         if opened is None:
             shards = self._shards
-            opened = open_rows(shards.paths[shard], shards.indexes[shard], shards.reading, self._window, self._requests)
+            opened = open_rows(
+                shards.paths[shard],
+                shards.indexes[shard],
+                shards.reading,
+                self._window,
+                self._members,
+                self._requests,
+            )
             opened = self._open.setdefault(shard, opened)
         return opened
 
