@@ -91,7 +91,8 @@ def _requests_together(source: Source, order: Order, size: int) -> int:
 
 def _near(source: Source, order: Order) -> int:
     """Answer from how many rows of the files those that are asked for together are drawn; 0: they come in order."""
-    return order.reach or (source.shards.rows if order.seeks else 0)
+    rows = source.shards.rows
+    return min(order.reach, rows) if order.reach else rows if order.seeks else 0
 
 
 class PooledAhead:
