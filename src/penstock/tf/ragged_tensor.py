@@ -100,6 +100,28 @@ class RaggedTensor:
             built = cls.from_row_splits(built, splits)
         return built
 
+    @classmethod
+    def from_tensor(
+        cls, tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1, name: str | None = None
+    ) -> RaggedTensor:
+        """Build from rows of one length, of which only the first values count, or those before the padding."""
+        array = as_array(tensor)
+        if ragged_rank != 1 or array.ndim < 2:
+            raise NotImplementedError("RaggedTensor.from_tensor makes one ragged dimension of the second one")
+        if lengths is not None and padding is not None:
+            raise ValueError("Specify argument `lengths` or `padding`, but not both.")
+        count, width = array.shape[:2]
+        if lengths is None and padding is None:
+            return cls.from_uniform_row_length(array.reshape(-1, *array.shape[2:]), width, nrows=count)
+        places = np.arange(1, width + 1)
+        if padding is not None:
+            same = array == as_array(padding, of_numpy(array.dtype))
+            filled = ~same.reshape(count, width, -1).all(axis=2)
+            ends = np.where(filled, places, 0).max(axis=1, initial=0)
+        else:
+            ends = _as_splits(lengths)
+        return cls.from_row_lengths(Tensor(array[places <= ends[:, None]]), ends.astype(np.int64))
+
     @property
     def values(self) -> Tensor | RaggedTensor:
         """The values of all rows."""
@@ -146,6 +168,10 @@ class RaggedTensor:
         """The number of rows, as a Python integer."""
         return len(self._splits) - 1
 
+    def get_shape(self) -> TensorShape:
+        """Answer the sizes; that of a ragged dimension is None."""
+        return self.shape
+
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """Answer the number of rows."""
         return Tensor(np.array(self.nrows_count, self._splits.dtype))
@@ -155,6 +181,11 @@ class RaggedTensor:
         if axis > 1 and isinstance(self._values, RaggedTensor):
             return RaggedTensor(self._values.row_lengths(axis - 1), self._splits)
         return Tensor(np.diff(self._splits))
+
+    def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
+        """Answer the lengths of the rows of each ragged dimension."""
+        inner = self._values.nested_row_lengths() if isinstance(self._values, RaggedTensor) else ()
+        return (self.row_lengths(), *inner)
 
     def row_starts(self, name: str | None = None) -> Tensor:
         """Answer where rows begin."""

@@ -18,6 +18,7 @@ class Options:
         self.threading = SimpleNamespace()
         self.experimental_distribute = SimpleNamespace()
         self.experimental_optimization = SimpleNamespace()
+        self.experimental_threading = self.threading
 
     def merge(self, options: Options) -> Options:
         """Answer these options, and what others set over them."""
