@@ -107,7 +107,14 @@ def test_what_describes_some_of_the_files_holds_for_the_others(written):
 def test_a_data_set_without_records_has_every_order(tmp_path):
     (tmp_path / "empty.tfrecord").touch()
     empty = ps.Dataset(tmp_path / "empty.tfrecord", schema=SCHEMA)
-    for ds in (empty, empty.shuffle(1), empty.shuffle(1, window=5), empty.interleave(), empty.shard(0, 3)):
+    for ds in (
+        empty,
+        empty.shuffle(1),
+        empty.shuffle(1, window=5),
+        empty.interleave(),
+        empty.shard(0, 3),
+        empty.repeat(),
+    ):
         assert list(ds) == list(ds.batch(2)) == []
 
 

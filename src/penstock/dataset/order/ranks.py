@@ -61,9 +61,9 @@ class Repeated(Around):
         self._times = times
 
     def length(self, which: Pass) -> int | None:
-        if self._times is None:
-            return None
         first, other = self._lengths(which)
+        if self._times is None:
+            return None if first or other else 0  # nothing, again and again, is nothing
         return first + (self._times - 1) * other if self._times else 0
 
     def at(self, positions: Ints, which: Pass) -> Keys:
