@@ -115,6 +115,12 @@ def test_a_bomb_is_refused_before_it_is_decoded(side: int):
         decode_image(png(side, side, b""), dtype="uint8", shape=ANY)
 
 
+def test_an_image_that_the_schema_has_no_room_for_is_refused_before_it_is_decoded():
+    # Below Pillow's limit, and without the pixels that its header promises: decoding it would tell of these.
+    with pytest.raises(ps.MalformedExampleError, match="found height and width"):
+        decode_image(png(5000, 5000, b""), dtype="uint8", shape=(9, 7, 3))
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, about metadata
 @pytest.mark.parametrize("encoding", ["png", "jpeg"])
 @settings(max_examples=60)
