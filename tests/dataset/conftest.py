@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from numbered import write_shards
+import penstock as ps
+from numbered import SCHEMA, row_of, write_shards
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +27,11 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str
         return made[kind]
 
     return make
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    """A data set with its manifest."""
+    rows = [row_of(number) for number in range(20)]
+    ps.write(tmp_path / "set" / "train", rows, schema=SCHEMA, shards=3)
+    return tmp_path / "set"
