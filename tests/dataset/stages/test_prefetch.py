@@ -9,11 +9,13 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from flows import Source, blocks_of, check_resumes, elements_of, relaxed, sources
 from hypothesis import given
 from hypothesis import strategies as st
 
+import penstock as ps
 from penstock.dataset.meter import Meter
 from penstock.dataset.stages import Map, Prefetched, RepeatedFlow
 
@@ -107,3 +109,25 @@ def test_a_program_ends_in_the_middle_of_a_flow(ending: str, status: int):
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (status, "1 1\n")
     assert result.stderr.count("Traceback") == (status == -signal.SIGINT)
+
+
+BUSY_PROGRAM = """
+import sys
+import penstock as ps
+
+numbers = ps.Dataset(sys.argv[1])
+more = numbers.shuffle(1).map(lambda row: {"x": row["x"] + 1}, workers=4).batch(8).map(lambda batch: batch, workers=4)
+sums = numbers.batch(16).map(lambda batch: batch["x"].sum(), workers=4)
+passes = [iter(ds.prefetch(2)) for ds in (more, sums)]
+for each in passes:
+    next(each)
+"""
+
+
+def test_a_program_that_ends_while_threads_are_at_work_ends_well(tmp_path: Path):
+    ps.write(tmp_path / "data", {"x": np.arange(100_000)})
+    for _ in range(4):  # where the threads are then is a matter of chance
+        result = subprocess.run(
+            [sys.executable, "-c", BUSY_PROGRAM, tmp_path / "data"], capture_output=True, timeout=60
+        )
+        assert (result.returncode, result.stderr) == (0, b"")

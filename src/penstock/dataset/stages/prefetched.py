@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from contextlib import closing
@@ -11,6 +10,7 @@ from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow
 from penstock.dataset.meter import Meter
+from penstock.dataset.stages.ending import ended
 from penstock.dataset.stages.stage import Stage
 
 
@@ -28,18 +28,11 @@ class Prefetched(Stage):
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         channel = _Channel(self.blocks)
-        # A daemon, so that a program can end while it waits for a consumer that will not come.
         thread = threading.Thread(target=_fill, args=(channel, upstream, cursor), name="penstock-prefetch", daemon=True)
-        owner = os.getpid()
-        thread.start()
-        try:
+        with ended([thread], channel.close):
+            thread.start()
             while (block := channel.get()) is not None:
                 yield block
-        finally:
-            if os.getpid() == owner:  # a forked child has no such thread
-                channel.close()
-                if thread is not threading.current_thread():  # which may be collecting this as garbage
-                    thread.join()
 
     def describe(self) -> list[Any]:
         return []  # it changes nothing about what is given

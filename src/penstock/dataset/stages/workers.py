@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
@@ -13,6 +12,7 @@ from typing import TypeAlias
 
 from penstock.dataset.block import Block, Flow
 from penstock.dataset.meter import Meter
+from penstock.dataset.stages.ending import ended
 from penstock.dataset.stages.function import Call, FunctionStage, Outcome
 from penstock.dataset.stages.processes import processes
 
@@ -63,7 +63,6 @@ def threads(call: Call, count: int) -> Iterator[Submit]:
     jobs: SimpleQueue[tuple[Block, Future[Outcome]] | None] = SimpleQueue()
     stopping = threading.Event()
     started: list[threading.Thread] = []
-    owner = os.getpid()
 
     def work() -> None:
         while (job := jobs.get()) is not None:
@@ -79,17 +78,14 @@ def threads(call: Call, count: int) -> Iterator[Submit]:
         jobs.put((block, future))
         return future.result
 
-    try:
+    def stop() -> None:
+        stopping.set()
+        for _ in started:
+            jobs.put(None)
+
+    with ended(started, stop):
         for number in range(count):
             thread = threading.Thread(target=work, name=f"penstock-function-{number}", daemon=True)
             thread.start()
             started.append(thread)
         yield submit
-    finally:
-        if os.getpid() == owner:  # a forked child has no such threads
-            stopping.set()
-            for _ in started:
-                jobs.put(None)
-            for thread in started:
-                if thread is not threading.current_thread():  # which may be collecting this as garbage
-                    thread.join()
