@@ -174,8 +174,12 @@ def verify_manifest(folder: str, tell: Tell, seed: int) -> list[str]:
 
 def verify(folder: str, tell: Tell, seed: int) -> object:
     """Run the command; what it tells of the operating system's errors is raised, so that it counts as told."""
-    answer = json.loads(CliRunner().invoke(penstock.cli.main, ["verify", folder, "--json", "--jobs", "1"]).output)
-    causes = [problem["cause"] for file in answer["files"] for problem in file["problems"]]
+    result = CliRunner().invoke(penstock.cli.main, ["verify", folder, "--json", "--jobs", "1"])
+    if result.output.startswith("Error: "):  # and nothing else
+        answer, causes = None, [result.output]
+    else:
+        answer = json.loads(result.output)
+        causes = [problem["cause"] for file in answer["files"] for problem in file["problems"]]
     for number in errno.errorcode:
         if any(os.strerror(number).lower() in cause.lower() for cause in causes):
             raise OSError(number, "; ".join(causes))

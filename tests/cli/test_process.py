@@ -76,11 +76,18 @@ def test_a_narrow_terminal_is_spared_what_is_extra(folder: Path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
+@pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("command", ["count", "head", "schema", "stats"])
-def test_output_that_cannot_be_written_is_a_line(folder: Path, command: str):
+def test_output_that_cannot_be_written_is_a_line(folder: Path, command: str, buffered: bool):
     ps.write("data/train", {"x": list(range(10))})
     with open("/dev/full", "wb") as full:
-        result = subprocess.run([*COMMAND, command, "data/train"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        result = subprocess.run(
+            [*COMMAND, command, "data/train"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"},
+            timeout=60,
+        )
     assert result.returncode == 1
     assert result.stderr == b"Error: the output cannot be written: No space left on device\n"
 

@@ -7,9 +7,12 @@ that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong,
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import importlib
+import os
+import sys
 
 import click
 
@@ -38,6 +41,7 @@ class _Commands(click.Group):
             # Commands report what is wrong with files: this is about the output. Whoever left it is click's business.
             if error.errno in (None, errno.EPIPE):
                 raise
+            _forget_output()
             raise click.ClickException(f"the output cannot be written: {error.strerror}") from None
 
     def resolve_command(
@@ -47,6 +51,12 @@ class _Commands(click.Group):
         if near and near[0] != args[0]:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
+
+
+def _forget_output() -> None:
+    """Have Python not try to write once more, when it ends, what could not be written."""
+    with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 _EXAMPLES = """\b
