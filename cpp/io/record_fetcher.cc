@@ -118,6 +118,8 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
                                        Piece& into) {
   std::vector<Read> reads;
   auto spans = std::make_shared<std::vector<Span>>();
+  reads.reserve(end - begin);
+  spans->reserve(end - begin);
   std::size_t row = begin, size = 0;
   for (; row < end; ++row) {
     const RecordPlace place = places_.at(job.rows[row]);
@@ -131,8 +133,9 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
     spans->push_back({size + kHeaderBytes, place.length});
     size += frame_bytes(place);
   }
-  // In the order of the files: what the kernel looks up for one record is at hand for the next.
-  std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.place.shard, read.place.offset); });
+  // In the order of the files: what the kernel looks up for one record is at hand for the next. Few lie far apart.
+  if (reads.size() >= 2 * kRowsPerPart)
+    std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.place.shard, read.place.offset); });
   SharedBuffer buffer = acquire_buffer(size);
   read_all(reads, buffer->data(), into.faults);
   if (!into.faults.empty()) return row;
