@@ -5,6 +5,11 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about it.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and with them every process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(tables())
 def test_rows_come_back(table: tuple[ps.Schema, list[dict[str, Any]]]):
     schema, rows = table
@@ -86,7 +86,7 @@ def test_rows_come_back(table: tuple[ps.Schema, list[dict[str, Any]]]):
     assert ps.Encoder(schema).encode(batch) == records  # columns give the same bytes as rows
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(tables())
 def test_arrays_are_as_good_as_lists(table: tuple[ps.Schema, list[dict[str, Any]]]):
     schema, rows = table

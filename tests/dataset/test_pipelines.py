@@ -108,7 +108,7 @@ def run(ds: ps.Dataset) -> Model:
 
 
 @pytest.mark.parametrize("kind", ["plain", "members"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pipeline=pipelines())
 def test_a_pipeline_does_what_lists_do_and_goes_on_from_any_step(kind, pipeline, shards):
     ds, model = ps.Dataset(shards(kind), schema=SCHEMA), [row_of(number) for number in range(TOTAL)]

@@ -45,7 +45,7 @@ inner = st.one_of(
 payloads = st.lists(st.lists(inner, max_size=4).map(b"".join), min_size=1, max_size=30)
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     payloads=payloads,
     large=st.integers(0, 2),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import framing
 from penstock import _core
 
-relaxed = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 payloads = st.lists(st.binary(max_size=40) | st.integers(0, 700).map(lambda size: b"\xa5" * size), max_size=12)
 cuts = st.lists(st.integers(0, 3000), max_size=20)

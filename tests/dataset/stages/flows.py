@@ -19,7 +19,7 @@ from penstock.dataset.order import Keys
 from penstock.dataset.stages.elements import each
 from penstock.dataset.stages.stage import Stage
 
-relaxed = settings(deadline=None, max_examples=40)
+relaxed = settings(max_examples=40)
 
 
 def row(number: int, epoch: int = 0) -> dict[str, Any]:
