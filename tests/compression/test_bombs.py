@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs an enforc
 ZEROS = 512 << 20
 
 READ = """
-    limit_memory(200 << 20)
+    limit_memory(60 << 20)
     try:
         for record in ps.RecordReader(sys.argv[1], threads=1, max_record_bytes=100 << 20):
             pass
