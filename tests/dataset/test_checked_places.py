@@ -1,0 +1,69 @@
+"""An index is a hint: what lies at a place that it tells is checked before it is given out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import framing
+import penstock as ps
+
+ROWS, LENGTH = 2_000, 100
+FRAME = LENGTH + 16
+SCHEMA = ps.Schema({"x": bytes})
+
+WAYS: dict[str, Callable[[ps.Dataset], object]] = {
+    "one": lambda ds: ds.record(ROWS // 2),
+    "some": lambda ds: ds.records([3, ROWS // 2]),
+    "many": lambda ds: ds.records(np.random.default_rng(1).permutation(ROWS)),
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "data.tfrecord"
+    path.write_bytes(framing.frames([bytes([number % 251]) * LENGTH for number in range(ROWS)]))
+    return path
+
+
+def indexed(file: Path, *, verify: bool = True) -> ps.Dataset:
+    """A data set that knows where its records are, and has none of its files open."""
+    ds = ps.Dataset(file, schema=SCHEMA, verify=verify)
+    assert len(ds) == ROWS
+    return ds
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("byte", [0, 7, 8, 11, 12, LENGTH + 11, LENGTH + 12, LENGTH + 15])
+def test_every_part_of_a_frame_is_checked(file, byte, way):
+    ds = indexed(file)
+    data = bytearray(file.read_bytes())
+    data[ROWS // 2 * FRAME + byte] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(ps.CorruptDataError):
+        WAYS[way](ds)
+
+
+def test_a_record_that_is_shorter_than_the_index_says_is_not_given_out_with_what_follows(file):
+    ds = indexed(file, verify=False)
+    data, at = file.read_bytes(), ROWS // 2 * FRAME
+    shorter = framing.frames([b"s" * 20, b"r" * (LENGTH - 36)])
+    file.write_bytes(data[:at] + shorter + data[at + FRAME :])
+    assert ds.record(ROWS // 2) == b"s" * 20
+    assert list(ds.records([3, ROWS // 2])) == [bytes([3]) * LENGTH, b"s" * 20]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_file_that_became_shorter_is_told(file, way, opened, verify):
+    ds = indexed(file, verify=verify)
+    if opened:
+        ds.record(0)
+    with open(file, "r+b") as cut:
+        cut.truncate(ROWS // 2 * FRAME + 50)
+    with pytest.raises(ps.PenstockError):
+        WAYS[way](ds)
