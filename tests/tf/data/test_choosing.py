@@ -73,3 +73,14 @@ def test_a_number_of_elements_that_was_said_is_checked():
     assert len(ds) == 4
     with pytest.raises(tf.errors.FailedPreconditionError, match="expected to contain 4 elements but contained only 3"):
         numbers(ds)
+
+
+def test_random_numbers_have_no_end_and_repeat_by_their_seed():
+    numbers = tf.data.Dataset.random(seed=4).take(300)
+    first = list(numbers.as_numpy_iterator())
+    assert list(numbers.as_numpy_iterator()) == first
+    assert len(set(first)) > 290
+    assert all(0 <= number < 2**32 for number in first)
+    assert tf.data.Dataset.random().cardinality() == tf.data.INFINITE_CARDINALITY
+    anew = tf.data.Dataset.random(seed=4, rerandomize_each_iteration=True).take(5)
+    assert list(anew.as_numpy_iterator()) != list(anew.as_numpy_iterator())

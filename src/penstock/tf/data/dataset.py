@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +20,7 @@ from penstock.tf.data.origins import RECORDS
 from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.specs import spec_of
+from penstock.tf.specs import TensorSpec, spec_of
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.trace import Trace
 from penstock.tf.tracing import INPUT, Untraceable
@@ -80,6 +80,22 @@ class Dataset(Orders, Batching):
         node = creation.numbers((start, (1 if int(step) > 0 else -1) * (2**63 - 1), step), dtype)
         node.cardinality = INFINITE
         return Dataset(node, structure=INPUT, story=("counter: numbers",))
+
+    @staticmethod
+    def random(
+        seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset:
+        """Draw numbers below 2**32 without end; TensorFlow draws others."""
+        seeds = np.random.SeedSequence(seed)
+
+        def draw() -> Iterator[Any]:
+            generator = np.random.default_rng(seeds.spawn(1)[0] if rerandomize_each_iteration else seeds)
+            while True:
+                yield from generator.integers(1 << 32, size=256)
+
+        node = Generated(draw, (), TensorSpec((), int64))
+        node.cardinality = INFINITE
+        return Dataset(node, structure=INPUT, story=("random: numbers",))
 
     @staticmethod
     def list_files(
