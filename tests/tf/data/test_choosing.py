@@ -84,3 +84,11 @@ def test_random_numbers_have_no_end_and_repeat_by_their_seed():
     assert tf.data.Dataset.random().cardinality() == tf.data.INFINITE_CARDINALITY
     anew = tf.data.Dataset.random(seed=4, rerandomize_each_iteration=True).take(5)
     assert list(anew.as_numpy_iterator()) != list(anew.as_numpy_iterator())
+
+
+def test_random_numbers_follow_the_seed_of_the_program():
+    def drawn() -> list[int]:
+        tf.random.set_seed(7)
+        return list(tf.data.Dataset.random().take(3).as_numpy_iterator())
+
+    assert drawn() == drawn()

@@ -71,12 +71,12 @@ class Chosen(Node):
 
 
 class Draws(Node):
-    """Numbers up to the number of weights, without end, as often as these say."""
+    """Random numbers without end, drawn some at a time; ``again``: others in each pass."""
 
     origin = ELEMENTS
 
-    def __init__(self, weights: Sequence[float], seed: int | None, *, again: bool) -> None:
-        self._chances = np.array(weights, np.float64) / np.sum(weights)
+    def __init__(self, draw: Callable[[np.random.Generator], Any], seed: int | None, *, again: bool) -> None:
+        self._draw = draw
         self._seeds = seeds_of(seed)
         self._again = again
         self._passes = 0
@@ -86,7 +86,7 @@ class Draws(Node):
         self._passes += self._again
         generator = np.random.default_rng([*self._seeds, self._passes])
         while True:
-            yield from generator.choice(len(self._chances), 256, p=self._chances).tolist()
+            yield from self._draw(generator).tolist()
 
 
 class TakenWhile(Moving):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -86,14 +86,10 @@ class Dataset(Orders, Batching):
         seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset:
         """Draw numbers below 2**32 without end; TensorFlow draws others."""
-        seeds = np.random.SeedSequence(seed)
-
-        def draw() -> Iterator[Any]:
-            generator = np.random.default_rng(seeds.spawn(1)[0] if rerandomize_each_iteration else seeds)
-            while True:
-                yield from generator.integers(1 << 32, size=256)
-
-        node = Generated(draw, (), TensorSpec((), int64))
+        numbers = chosen.Draws(
+            lambda generator: generator.integers(1 << 32, size=256), seed, again=bool(rerandomize_each_iteration)
+        )
+        node = Generated(numbers.rows, (), TensorSpec((), int64))
         node.cardinality = INFINITE
         return Dataset(node, structure=INPUT, story=("random: numbers",))
 
@@ -137,10 +133,13 @@ class Dataset(Orders, Batching):
         parts = list(datasets)
         if isinstance(weights, Dataset):
             raise NotImplementedError("weights that are a data set are not part of penstock.tf: give a list of numbers")
-        chances = [1.0] * len(parts) if weights is None else np.asarray(weights, np.float64).tolist()
-        if len(chances) != len(parts):
-            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {len(chances)}.")
-        draws = chosen.Draws(chances, seed, again=bool(rerandomize_each_iteration))
+        given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
+        if len(given) != len(parts):
+            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {len(given)}.")
+        chances = given / given.sum()
+        draws = chosen.Draws(
+            lambda generator: generator.choice(len(parts), 256, p=chances), seed, again=bool(rerandomize_each_iteration)
+        )
         return _chosen(parts, draws, stop=stop_on_empty_dataset, called="sample_from_datasets")
 
     # Functions of elements.
