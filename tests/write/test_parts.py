@@ -106,6 +106,11 @@ def test_a_whole_data_set_is_not_written_over_shard_by_shard(tmp_path: Path):
     assert len(ps.Dataset(tmp_path / "train")) == 7
 
 
+def test_what_is_no_part_is_refused_by_name(tmp_path):
+    with pytest.raises(TypeError, match="answered, found str"):
+        ps.commit(tmp_path / "train", ["train-00000-of-00001.tfrecord"])
+
+
 def test_parts_on_a_store_without_folders():
     path = "memory://parts/train"
     try:

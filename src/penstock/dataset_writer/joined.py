@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -36,6 +37,8 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> M
     if not parts:
         raise ManifestError("a data set has at least one shard; there are no parts")
     for part in parts:
+        if not isinstance(part, Manifest):
+            raise TypeError(f"parts are what write(shard=..., shards=...) answered, found {type(part).__name__}")
         if part.schema != parts[0].schema:
             one, other = parts[0].shards[0].name, part.shards[0].name
             raise SchemaError(f"{one} and {other} have different schemas: pass the same schema=... to each write()")
@@ -49,7 +52,7 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> M
             raise ManifestError(f"{shard.name} has {size} bytes, its writer told {shard.bytes}: it was written again")
     for file in existing(store, base):
         if os.path.basename(file) not in shards:
-            raise FileExistsError(17, "It is no part of this data set, and has its name: remove it", file)
+            raise FileExistsError(errno.EEXIST, "It is no part of this data set, and has its name: remove it", file)
     manifest.save(base + SUFFIX, sync=sync)
     return manifest
 
