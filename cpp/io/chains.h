@@ -8,10 +8,9 @@
 //  - So is one that reaches the very end of the file: behind a frame inside a payload stands that payload's checksum.
 //  - So is one that is longer than a record may be.
 //  - Chains are linked where the frame between them is damaged, but its header tells its end. That is no proof: bytes
-//  may be missing
-//    from it, and by chance a frame inside the next payload stand where a record is due. But where links lead from a
-//    known start to the end of the file, all are the file's own: to enter a payload and to leave it again takes two
-//    such chances.
+//    may be missing from it, and by chance a frame inside the next payload stand where a record is due. But where
+//    links lead from a known start to the end of the file, all are the file's own: to enter a payload and to leave it
+//    again takes two such chances.
 //
 // Of all others nobody can know.
 #pragma once
