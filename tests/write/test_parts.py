@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -118,3 +119,10 @@ def test_parts_on_a_store_without_folders():
         assert len(ps.Dataset(path)) == 20
     finally:
         fsspec.filesystem("memory").rm("/parts", recursive=True)
+
+
+def test_a_name_that_promises_many_shards_costs_no_memory(tmp_path: Path):
+    part = write_part(str(tmp_path / "train"), 0)
+    shard = dataclasses.replace(part.shards[0], name="train-00000-of-999999999.tfrecord")
+    with pytest.raises(ps.ManifestError, match=r"999999998 of 999999999 .* first is train-00001-of-999999999"):
+        ps.commit(tmp_path / "train", [dataclasses.replace(part, shards=(shard,))])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Iterable
 
-from penstock.dataset_writer.target import existing
+from penstock.dataset_writer.target import ENDING, existing, shard_ending
 from penstock.errors import ManifestError, SchemaError
 from penstock.files import StrPath, locate
 from penstock.manifest import SUFFIX, Manifest, Shard
-
-_ENDING = re.compile(r"-\d{5,}-of-(?P<count>\d{5,})(?P<suffix>\.tfrecord.*)")
 
 
 def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> Manifest:
@@ -58,12 +55,19 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> M
 
 
 def _check_names(shards: tuple[Shard, ...], name: str) -> None:
-    """Refuse shards of another data set, and fewer than there should be."""
-    ending = _ENDING.fullmatch(shards[0].name.removeprefix(name))
+    """Refuse shards of another data set, and fewer than there should be.
+
+    How many that is, the name of a file says, which anybody may have made: nothing here is as large as it says.
+    """
+    ending = ENDING.fullmatch(shards[0].name.removeprefix(name))
     count, suffix = (int(ending["count"]), ending["suffix"]) if ending else (len(shards), "")
-    wanted = {f"{name}-{i:05d}-of-{count:05d}{suffix}" for i in range(count)}
-    found = {shard.name for shard in shards}
-    if odd := sorted(found - wanted):
-        raise ManifestError(f"{odd[0]} does not belong to the {count} shards of {name}")
-    if missing := sorted(wanted - found):
-        raise ManifestError(f"{len(missing)} of {count} shards are missing, the first is {missing[0]}")
+    for shard in shards:
+        ending = ENDING.fullmatch(shard.name.removeprefix(name))
+        number = int(ending["number"]) if ending else count
+        if number >= count or shard.name != name + shard_ending(number, count, suffix):
+            raise ManifestError(f"{shard.name} does not belong to the {count} shards of {name}")
+    if missing := count - len(shards):
+        found = {shard.name for shard in shards}
+        names = (name + shard_ending(number, count, suffix) for number in range(count))
+        first = next(one for one in names if one not in found)
+        raise ManifestError(f"{missing} of {count} shards are missing, the first is {first}")

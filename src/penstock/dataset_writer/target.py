@@ -14,7 +14,8 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
 _EXTENSIONS = {"": "", "GZIP": ".gz", "ZLIB": ".zlib", "SNAPPY": ".snappy"}
-_ENDING = re.compile(r"-\d{5,}-of-\d{5,}\.tfrecord(\.(gz|zlib|snappy))?")
+ENDING = re.compile(r"-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<suffix>\.tfrecord(\.(gz|zlib|snappy))?)")
+"""How the name of a shard goes on behind that of its data set."""
 
 
 class Target:
@@ -54,7 +55,8 @@ class Target:
             raise FileExistsError(17, f"The data set, or a part of one, exists; {way_out}", self._old[0])
         if "://" not in self._base:
             os.makedirs(os.path.dirname(self._base) or ".", exist_ok=True)
-        names = [f"{self._base}-{i:05d}-of-{shards:05d}.tfrecord{_EXTENSIONS[kind]}" for i in numbers]
+        suffix = f".tfrecord{_EXTENSIONS[kind]}"
+        names = [self._base + shard_ending(number, shards, suffix) for number in numbers]
         self.shards: list[ShardWriter] = []
         try:
             for name in names:
@@ -113,6 +115,11 @@ class Target:
         return self._base + SUFFIX
 
 
+def shard_ending(number: int, count: int, suffix: str) -> str:
+    """Answer how the name of a shard goes on behind that of its data set."""
+    return f"-{number:05d}-of-{count:05d}{suffix}"
+
+
 def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[str]:
     """Answer the manifest and the shards of a data set that are there."""
     # A store may spell the way to a file in its own manner; the name is the same.
@@ -120,7 +127,7 @@ def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[st
     found = [
         path
         for path in (store.list(f"{base}-*") if shards_too else [])
-        if os.path.basename(path).startswith(name) and _ENDING.fullmatch(os.path.basename(path)[len(name) :])
+        if os.path.basename(path).startswith(name) and ENDING.fullmatch(os.path.basename(path)[len(name) :])
     ]
     try:
         store.stat(base + SUFFIX)
