@@ -267,6 +267,20 @@ def test_what_has_no_length_says_so(shards):
     assert len(ds.batch(10, drop_last=True).repeat(4)) == 8
 
 
+def test_a_shuffle_behind_a_cache_on_disk_names_the_way_out(shards, tmp_path: Path):
+    cached = ps.Dataset(shards("plain"), schema=SCHEMA).cache(tmp_path)
+    with pytest.raises(TypeError, match=r"before .* cache\(\); behind them, shuffle\(7, window=10_000\) mixes"):
+        cached.shuffle(7)
+    assert sorted(ids(cached.shuffle(7, window=10_000))) == list(range(TOTAL))
+
+
+def test_data_sets_are_joined_with_data_sets(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    for call in (lambda: ds.concat([ds, ds]), lambda: ds.zip([ds]), lambda: ds.mix([ds], weights=[1, 1], seed=1)):
+        with pytest.raises(TypeError, match=r"(concat|zip|mix)\(\) takes data sets, one argument each, not list"):
+            call()
+
+
 def test_ranks_and_workers_part_the_records(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(9)
     for world in range(1, 8):

@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow
 from penstock.dataset.meter import Meter
-from penstock.dataset.order import Order, Pass, Range
+from penstock.dataset.order import Joined, Order, Pass, Range
 from penstock.dataset.pipeline import Pipeline
+from penstock.dataset.reads import Reads
 from penstock.dataset.stages.joined import ConcatFlow, Mixed, ZipFlow
 
 Stop: TypeAlias = Literal["first", "all", "never"]
@@ -73,6 +74,20 @@ class Concatenated(Joining):
 
     def describe(self) -> list[Any]:
         return [["concat", *(child.describe() for child in self.children)]]
+
+
+def concatenated(first: Pipeline, second: Pipeline) -> Pipeline:
+    """Put one pipeline behind another: where both read rows alike, as one that reads all files, and has an index."""
+    one, other = first.start, second.start
+    if (
+        isinstance(one, Reads)
+        and isinstance(other, Reads)
+        and not (first.stages or second.stages)
+        and one.source.joins(other.source)
+    ):
+        order = Joined(one.rows, other.rows, one.source.shards)
+        return Pipeline(Reads(one.source + other.source, order))
+    return Pipeline(Concatenated((first, second)))
 
 
 @dataclass(frozen=True)
