@@ -90,6 +90,13 @@ def test_nulls_inside_lists_stay_nulls() -> None:
     assert from_arrow(pa.table({"x": pa.array(fixed, pa.list_(pa.int32(), 2))}))["x"].to_list() == fixed
 
 
+def test_rows_that_are_null_leave_the_others_an_array() -> None:
+    for kind, row in ((pa.list_(pa.int32(), 2), [2, 3]), (pa.list_(pa.list_(pa.utf8(), 1), 2), [["a"], ["b"]])):
+        column = from_arrow(pa.table({"x": pa.array([None, row, None, row], kind)}).slice(1))["x"]
+        assert column.to_list() == [row, None, row]
+        assert isinstance(column.values, np.ndarray | BytesColumn)  # and no column of lists of what may be absent
+
+
 def table_in_chunks() -> pa.Table:
     return pa.concat_tables(
         [pa.table({"a": [1, 2], "s": ["x", LONG]}), pa.table({"a": [3], "s": [LONG]}), pa.table({"a": [4], "s": ["y"]})]

@@ -99,11 +99,20 @@ def _values(array: Any) -> AnyColumn:
 def _from_fixed_size_list(array: Any) -> AnyColumn:
     size = array.type.list_size
     values = _column(array.values.slice(array.offset * size, len(array) * size))
+    if isinstance(values, Nullable) and _absent_with_their_rows(values.valid.reshape(len(array), size), array):
+        values = values.values
     if isinstance(values, np.ndarray):
         return values.reshape(len(array), size, *values.shape[1:])
     if isinstance(values, BytesColumn):
         return BytesColumn(values.views, values.buffers, text=values.text, shape=(size, *values.shape), rows=len(array))
     return Ragged(values, np.arange(len(array) + 1) * size)
+
+
+def _absent_with_their_rows(valid: NDArray[np.bool_], array: Any) -> bool:
+    """Whether values are absent in absent rows alone: Polars says it of both."""
+    if not array.null_count:
+        return False
+    return bool(valid[_bits(array.buffers()[0], array.offset, len(array))].all())
 
 
 def _from_offsets(array: Any, dtype: type[np.integer[Any]], text: bool) -> BytesColumn:
