@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +102,42 @@ def test_what_the_consumer_changes_is_not_what_is_kept(cache: Stage):
         for block in blocks_of(cache, source, {"epoch": epoch}):
             block.elements["n"][:] = -1
     assert rows_behind(cache, source) == source.rows()
+
+
+@pytest.mark.parametrize(
+    ("element", "change"),
+    [
+        ({"x": np.zeros(2)}, lambda element: element["x"].__iadd__(1)),
+        ({"x": [0, 0]}, lambda element: element["x"].append(1)),
+        ((np.zeros(2), 0), lambda element: element[0].__iadd__(1)),
+        ({"x": {"y": np.zeros(2)}}, lambda element: element["x"].pop("y")),
+        (np.array([[1], None], object), lambda element: element[0].append(2)),
+        (Ragged(np.zeros(2), [0, 2]), lambda element: element.values.__iadd__(1)),
+        (bytearray(2), lambda element: element.append(1)),
+    ],
+)
+def test_what_the_consumer_changes_of_any_element_is_not_what_is_kept(element: Any, change: Any):
+    cache, kept = Cached(), deepcopy(plain(element))
+
+    def upstream(cursor: object):
+        yield Block([deepcopy(element)], Keys(np.zeros(1, np.int64), np.zeros(1, np.int64)), {"epoch": 0}, {"end": 1})
+
+    for epoch in range(3):
+        for block in blocks_of(cache, upstream, {"epoch": epoch}):
+            assert plain(block.elements[0]) == kept
+            change(block.elements[0])
+            assert plain(block.elements[0]) != kept
+
+
+def test_what_cannot_be_copied_is_kept_as_it_is():
+    lock = threading.Lock()
+
+    def upstream(cursor: object):
+        yield Block([lock], Keys(np.zeros(1, np.int64), np.zeros(1, np.int64)), {"epoch": 0}, {"end": 1})
+
+    cache = Cached()
+    for epoch in range(2):
+        assert [block.elements for block in blocks_of(cache, upstream, {"epoch": epoch})] == [[lock]]
 
 
 def test_batches_are_kept_as_batches(cache: Stage):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -91,6 +92,13 @@ def given_out(block: Block, place: dict[str, Any]) -> Block:
 
 
 def _copied(elements: Elements) -> Elements:
-    if isinstance(elements, Batch):
-        return elements.copy()
-    return [element.copy() if isinstance(element, Batch) else element for element in elements]
+    return elements.copy() if isinstance(elements, Batch) else list(map(_copied_element, elements))
+
+
+def _copied_element(element: Any) -> Any:
+    if isinstance(element, Batch):
+        return element.copy()
+    try:
+        return deepcopy(element)
+    except Exception:  # what lets nobody copy it is kept as it is
+        return element
