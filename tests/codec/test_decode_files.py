@@ -14,6 +14,7 @@ import pytest
 import framing
 import penstock as ps
 from penstock import Decoder, Feature, Schema
+from penstock.codec.decoder import decoding_of
 from processes import run_python
 from schema_examples import example, field, sequence_example
 
@@ -79,7 +80,7 @@ def write_files(folder: Path, records: Sequence[bytes], shares: Sequence[int]) -
 
 
 def open_files(decoder: Decoder, paths: Sequence[Path], size: int, **options: Any) -> Any:
-    return decoder.open_files([str(path) for path in paths], size, **options)
+    return decoding_of(decoder).open_files([str(path) for path in paths], size, **options)
 
 
 @pytest.fixture(scope="module")

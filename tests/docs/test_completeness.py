@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -26,7 +28,7 @@ def test_options_of_reader_and_writer(cls: type):
 
 def test_options_of_open_index():
     parameters = list(inspect.signature(open_index).parameters)
-    table = (DOCS / "index.md").read_text().partition("| Option of `open_index` |")[2].partition("\n\n")[0]
+    table = (DOCS / "record-index.md").read_text().partition("| Option of `open_index` |")[2].partition("\n\n")[0]
     assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
     assert [name for name in parameters if f"        {name}: " not in (open_index.__doc__ or "")] == []
 
@@ -36,6 +38,27 @@ def test_public_methods(cls: type):
     page = (DOCS / "records.md").read_text()
     names = [name for name in vars(cls) if not name.startswith("_")]
     assert [name for name in names if f"{name}" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("cls", "page"),
+    [
+        (ps.Batch, "columns.md"),
+        (ps.BytesColumn, "columns.md"),
+        (ps.Dataset, "datasets.md"),
+        (ps.Decoder, "examples.md"),
+        (ps.Encoder, "schema.md"),
+        (ps.Manifest, "write.md"),
+        (ps.Nullable, "columns.md"),
+        (ps.Ragged, "columns.md"),
+        (ps.Schema, "schema.md"),
+        (ps.Writer, "write.md"),
+    ],
+)
+def test_what_help_shows_is_documented(cls: type, page: str):
+    text = (DOCS / page).read_text() + (DOCS / "examples.md").read_text()
+    names = [name for name in dir(cls) if not name.startswith("_") and not hasattr(Mapping, name)]
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_errors_about_records():

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock.codec.blobs import decode_blobs, is_blob
 from penstock.codec.nested import nest
-from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
+from penstock.columns import AnyColumn, BytesColumn, Nullable
+from penstock.columns.bytes_column import bytes_of_sound_views
+from penstock.columns.ragged import ragged_of_sound_parts
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
 
@@ -161,9 +163,9 @@ def _builder(feature: Feature) -> Build:
             if len(native) > 1:
                 built = nest(items, offsets, native[1:])
             elif step_offsets is not None:
-                built = Ragged.of_sound_parts(Ragged.of_sound_parts(items, step_offsets), offsets)
+                built = ragged_of_sound_parts(ragged_of_sound_parts(items, step_offsets), offsets)
             else:
-                built = Ragged.of_sound_parts(items, offsets)
+                built = ragged_of_sound_parts(items, offsets)
         return Nullable(built, valid) if feature.optional and valid is not None else built
 
     return build
@@ -176,7 +178,7 @@ def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | N
     if feature.dtype in ("bytes", "str"):
         text = feature.dtype == "str"
         shape = tuple(size or 0 for size in feature.inner_shape)
-        return lambda views, buffers, valid: BytesColumn.of_sound_views(
+        return lambda views, buffers, valid: bytes_of_sound_views(
             views.reshape(-1, 4), buffers, text, shape, len(views)
         )
     if feature.dtype == "bfloat16":

@@ -8,7 +8,7 @@ by name.
 from __future__ import annotations
 
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
-from penstock.columns.batch import Batch, row_value
+from penstock.columns.batch import Batch, batch_of_equal_columns, row_value
 from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.collate import collate
 from penstock.columns.column import AnyColumn, Column
@@ -23,6 +23,7 @@ __all__ = [
     "Column",
     "Nullable",
     "Ragged",
+    "batch_of_equal_columns",
     "batches_from_arrow",
     "collate",
     "concat",

@@ -36,14 +36,6 @@ class Batch:
                 )
         self._num_rows = num_rows
 
-    @classmethod
-    def of_equal_columns(cls, columns: dict[str, AnyColumn], num_rows: int) -> Batch:
-        """Build from columns that are known to be columns of ``num_rows`` rows: checking many small ones costs time."""
-        batch = cls.__new__(cls)
-        batch._columns = columns
-        batch._num_rows = num_rows
-        return batch
-
     @property
     def num_rows(self) -> int:
         """The length of every column."""
@@ -109,20 +101,27 @@ class Batch:
         columns = ", ".join(f"{name}: {describe(column)}" for name, column in self._columns.items())
         return f"Batch({self._num_rows} rows; {columns})"
 
-    def arrow_node(self) -> ArrowNode:
+    def _arrow_node(self) -> ArrowNode:
         """Describe the batch for Arrow: a struct of its columns."""
         children = tuple(arrow_node(column)._replace(name=name) for name, column in self._columns.items())
         return ArrowNode("+s", self._num_rows, (None,), children, name="")
 
     def __arrow_c_schema__(self) -> object:
-        return _core.arrow_schema(self.arrow_node())
+        return _core.arrow_schema(self._arrow_node())
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        node = self.arrow_node()
+        node = self._arrow_node()
         return _core.arrow_schema(node), _core.arrow_array(node)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return _core.arrow_stream(self.arrow_node())
+        return _core.arrow_stream(self._arrow_node())
+
+
+def batch_of_equal_columns(columns: dict[str, AnyColumn], num_rows: int) -> Batch:
+    """Build from columns that are known to be columns of ``num_rows`` rows: checking many small ones costs time."""
+    batch = Batch.__new__(Batch)
+    batch._columns, batch._num_rows = columns, num_rows
+    return batch
 
 
 def row_value(column: AnyColumn, index: int) -> Any:

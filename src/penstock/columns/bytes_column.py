@@ -62,7 +62,7 @@ class BytesColumn(Column):
         return cls(views, [data[start : start + _MOST_IN_BUFFER] for start in windows], text=text)
 
     @classmethod
-    def of_sound_views(
+    def _of_sound_views(
         cls,
         views: NDArray[np.int32],
         buffers: Sequence[NDArray[np.uint8]],
@@ -70,7 +70,6 @@ class BytesColumn(Column):
         shape: tuple[int, ...],
         rows: int,
     ) -> Self:
-        """Build from views and buffers that are known to be arrays as they should be."""
         column = cls.__new__(cls)
         column._shape = shape
         column._rows = rows
@@ -135,7 +134,7 @@ class BytesColumn(Column):
     def copy(self) -> Self:
         return self.compact()
 
-    def arrow_node(self) -> ArrowNode:
+    def _arrow_node(self) -> ArrowNode:
         _core.check_views(self._views, self._buffers, self._text)
         views = self._views
         if views.ctypes.data % _VIEW_ALIGNMENT:
@@ -177,7 +176,14 @@ class BytesColumn(Column):
     def _with(self, views: NDArray[np.int32], buffers: tuple[NDArray[np.uint8], ...], rows: int | None = None) -> Self:
         # Parts of a column that was checked when it was made.
         rows = self._rows if rows is None else rows
-        return self.of_sound_views(views, buffers, self._text, self._shape, rows)
+        return self._of_sound_views(views, buffers, self._text, self._shape, rows)
+
+
+def bytes_of_sound_views(
+    views: NDArray[np.int32], buffers: Sequence[NDArray[np.uint8]], text: bool, shape: tuple[int, ...], rows: int
+) -> BytesColumn:
+    """Build from views and buffers that are known to be arrays as they should be."""
+    return BytesColumn._of_sound_views(views, buffers, text, shape, rows)
 
 
 def _rebuild(

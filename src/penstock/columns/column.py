@@ -48,7 +48,7 @@ class Column(ABC):
         """Bytes of memory that the column keeps alive."""
 
     @abstractmethod
-    def arrow_node(self) -> ArrowNode:
+    def _arrow_node(self) -> ArrowNode:
         """Describe the column for Arrow."""
 
     @abstractmethod
@@ -92,10 +92,10 @@ class Column(ABC):
         raise TypeError(f"{type(self).__name__} is no array: convert it with {' or '.join(ways)}")
 
     def __arrow_c_schema__(self) -> object:
-        return _core.arrow_schema(self.arrow_node())
+        return _core.arrow_schema(self._arrow_node())
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        node = self.arrow_node()
+        node = self._arrow_node()
         return _core.arrow_schema(node), _core.arrow_array(node)
 
 
@@ -114,7 +114,7 @@ def as_column(values: Any) -> AnyColumn:
 
 def arrow_node(column: AnyColumn) -> ArrowNode:
     """Describe any column for Arrow."""
-    return column.arrow_node() if isinstance(column, Column) else dense_node(column)
+    return column._arrow_node() if isinstance(column, Column) else dense_node(column)
 
 
 def to_list(column: AnyColumn) -> list[Any]:

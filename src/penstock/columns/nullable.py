@@ -80,7 +80,7 @@ class Nullable(Column):
     def copy(self) -> Self:
         return type(self)(self._values.copy(), self._valid.copy())
 
-    def arrow_node(self) -> ArrowNode:
+    def _arrow_node(self) -> ArrowNode:
         node = arrow_node(self._values)
         bitmap = pack_bits(self._valid)
         return node._replace(buffers=(bitmap, *node.buffers[1:]), null_count=self.null_count, nullable=True)

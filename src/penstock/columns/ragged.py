@@ -25,8 +25,7 @@ class Ragged(Column):
         self._offsets = _read_only_offsets(offsets, len(self._values))
 
     @classmethod
-    def of_sound_parts(cls, values: AnyColumn, offsets: NDArray[np.int64]) -> Self:
-        """Build from a column and offsets that fit it by construction: checking them would cost more than a slice."""
+    def _of_sound_parts(cls, values: AnyColumn, offsets: NDArray[np.int64]) -> Self:
         column = cls.__new__(cls)
         offsets.flags.writeable = False
         column._values = values
@@ -98,9 +97,9 @@ class Ragged(Column):
 
     def copy(self) -> Self:
         begin, end = self._range()
-        return self.of_sound_parts(self._values[begin:end].copy(), self._offsets - begin)
+        return self._of_sound_parts(self._values[begin:end].copy(), self._offsets - begin)
 
-    def arrow_node(self) -> ArrowNode:
+    def _arrow_node(self) -> ArrowNode:
         return ArrowNode("+L", len(self), (None, self._offsets), (arrow_node(self._values),))
 
     def _range(self) -> tuple[int, int]:
@@ -110,17 +109,17 @@ class Ragged(Column):
         return self._values[int(self._offsets[index]) : int(self._offsets[index + 1])]
 
     def _slice(self, start: int, stop: int) -> Self:
-        return self.of_sound_parts(self._values, self._offsets[start : stop + 1])
+        return self._of_sound_parts(self._values, self._offsets[start : stop + 1])
 
     def _take(self, positions: NDArray[np.int64]) -> Self:
         lengths = self.lengths[positions]
-        return self.of_sound_parts(self._values[_ranges(self._offsets[positions], lengths)], offsets_of(lengths))
+        return self._of_sound_parts(self._values[_ranges(self._offsets[positions], lengths)], offsets_of(lengths))
 
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
         if len(value):
             raise TypeError("rows of a ragged column are filled with nothing: []")
         lengths = np.where(rows, 0, self.lengths)
-        return self.of_sound_parts(self._values[_ranges(self._offsets[:-1], lengths)], offsets_of(lengths))
+        return self._of_sound_parts(self._values[_ranges(self._offsets[:-1], lengths)], offsets_of(lengths))
 
     def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
         return self.to_padded(value, lengths or None)
@@ -128,6 +127,11 @@ class Ragged(Column):
     @property
     def _padding(self) -> Any:
         return padding_of(self._values)
+
+
+def ragged_of_sound_parts(values: AnyColumn, offsets: NDArray[np.int64]) -> Ragged:
+    """Build from a column and offsets that fit it by construction: checking them would cost more than a slice."""
+    return Ragged._of_sound_parts(values, offsets)
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codec.decoder import Allocate
+from penstock.codec.decoding import Allocate
 from penstock.cpus import available_cpus
 from penstock.dataset.access import Access
 from penstock.dataset.arguments import names_in

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import Encoder
+from penstock.codec.encoding import Encoding
 from penstock.dataset_writer.framework_sources import stored_form
 from penstock.dataset_writer.order import check_seed, permutation
 from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek
 from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
-from penstock.dataset_writer.writer import Writer
+from penstock.dataset_writer.writer import Writer, number_rows
 from penstock.files import StrPath
 from penstock.manifest import Manifest
 from penstock.schema import Schema
@@ -84,9 +84,9 @@ def write(
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar(progress, source.num_rows) as bar:
-            encoder = Encoder(schema or infer_from_columns(source.sample(), float64), float64=float64)
+            encoding = Encoding(schema or infer_from_columns(source.sample(), float64), float64)
             return write_table(
-                source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
+                source, encoding, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     order = None
     rows_in_memory = isinstance(data, list | tuple) and len(data) > 0 and as_table(data[0]) is None
@@ -96,7 +96,7 @@ def write(
     with Writer(
         path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
     ) as writer:
-        writer.row_numbers = order
+        number_rows(writer, order)
         _write_stream(writer, source, map, at_once=rows_in_memory)
     return writer.manifest
 
@@ -108,13 +108,11 @@ def _write_stream(
         source = _rows_of(source)
     first, items = peek(source)
     if as_table(first) is not None:
-        tables = (as_table(item) for item in items)
         if function is None:
-            for table in tables:
-                assert table is not None
-                writer.write_table(table)
+            for columns in items:
+                writer.write_batch(columns)
             return
-        items = (row for table in tables if table is not None for row in _rows_of(table))
+        items = (row for table in map(as_table, items) if table is not None for row in _rows_of(table))
     if function is not None:
         items = (function(dict(row)) for row in items)
     elif at_once:

@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 from penstock import _core
-from penstock.codec.encoder import Block
+from penstock.codec.encoding import Block
 from penstock.compression import Compression, open_encoder
 from penstock.files import FileStore
 from penstock.manifest import Shard

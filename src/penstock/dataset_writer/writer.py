@@ -13,7 +13,7 @@ from penstock import _core
 from penstock.codec.encode_infer import infer_from_columns, infer_from_rows
 from penstock.codec.encode_rows import Gatherer, copy_value
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import Block, Encoder, schema_error
+from penstock.codec.encoding import Block, Encoding, schema_error
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.cpus import available_cpus
@@ -80,7 +80,7 @@ class Writer:
     ) -> None:
         self._path = path
         check_seed(shuffle)
-        self._encoder: Encoder | None = None
+        self._encoding: Encoding | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
@@ -92,8 +92,7 @@ class Writer:
         self._first_bytes = 0
         self._unweighed = 1  # rows that may come before the size of all is looked at
         self._written = self._blocks = 0
-        self.row_numbers: Sequence[int] | None = None
-        """What errors call the rows, where they do not come in their own order."""
+        self._row_numbers: Sequence[int] | None = None
         if schema is not None:
             self._start(schema)
         self._running: list[Future[None]] = []
@@ -121,7 +120,7 @@ class Writer:
     @property
     def schema(self) -> Schema | None:
         """What the records hold; None before it is known."""
-        return None if self._encoder is None else self._encoder.schema
+        return None if self._encoding is None else self._encoding.schema
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: a mapping of names to values, which may change afterwards."""
@@ -137,8 +136,11 @@ class Writer:
             self._weigh()
 
     def write_batch(self, columns: Batch | Mapping[str, Any] | Any) -> None:
-        """Write many rows: a mapping of names to columns of equal length, or a table or data frame."""
-        self.write_table(as_table(columns) or ColumnTable(columns))
+        """Write many rows: a mapping of names to columns of equal length, or a table or data frame.
+
+        Their memory may change afterwards.
+        """
+        self._write_table(as_table(columns) or ColumnTable(columns))
 
     def write_rows(self, rows: list[Any]) -> None:
         """Write many rows, which may change afterwards."""
@@ -150,29 +152,6 @@ class Writer:
                 raise self._failure(error) from None
             self._weigh()
 
-    def write_table(self, table: Table) -> None:
-        """Write a table, whose memory may change afterwards."""
-        self._check_open()
-        try:
-            self._write_gathered()
-            if self._encoder is None:
-                self._start(infer_from_columns(table.sample(), self._float64), "the first batch")
-            assert self._encoder is not None
-            rows = table.num_rows
-            step = max(1, rows if self._shuffle is not None else self._block_rows)
-            for start in range(0, rows, step):
-                part = slice(start, min(rows, start + step))
-                numbers = range(self._written, self._written + part.stop - start)
-                if self._shuffle is None:
-                    block = self._encoder.columns_block(table.take(part), len(numbers), numbers)
-                else:
-                    order = permutation(self._shuffle, self._blocks, rows)
-                    block = self._encoder.columns_block(table.take(order), rows, (self._written + order).tolist())
-                self._deal(block)
-            self._wait()
-        except BaseException as error:
-            raise self._failure(error) from None
-
     def close(self) -> None:
         """Write what is left, give the shards their names, and write the manifest."""
         if self._closed:
@@ -180,9 +159,9 @@ class Writer:
         try:
             self._write_gathered()
             self._wait()
-            if self._encoder is None:
+            if self._encoding is None:
                 raise SchemaError("there are no rows that tell a schema: pass one")
-            self._manifest = self._target.commit(self._encoder.schema)
+            self._manifest = self._target.commit(self._encoding.schema)
         except BaseException as error:
             raise self._failure(error) from None
         self._end()
@@ -228,9 +207,31 @@ class Writer:
 
     def _start(self, schema: Schema, inferred_from: str = "") -> None:
         self._inferred_from = inferred_from
-        self._encoder = Encoder(schema, float64=self._float64)
-        self._gatherer = self._encoder.gatherer()
+        self._encoding = Encoding(schema, self._float64)
+        self._gatherer = self._encoding.gatherer()
         self._add = self._gatherer.add
+
+    def _write_table(self, table: Table) -> None:
+        self._check_open()
+        try:
+            self._write_gathered()
+            if self._encoding is None:
+                self._start(infer_from_columns(table.sample(), self._float64), "the first batch")
+            assert self._encoding is not None
+            rows = table.num_rows
+            step = max(1, rows if self._shuffle is not None else self._block_rows)
+            for start in range(0, rows, step):
+                part = slice(start, min(rows, start + step))
+                numbers = range(self._written, self._written + part.stop - start)
+                if self._shuffle is None:
+                    block = self._encoding.columns_block(table.take(part), len(numbers), numbers)
+                else:
+                    order = permutation(self._shuffle, self._blocks, rows)
+                    block = self._encoding.columns_block(table.take(order), rows, (self._written + order).tolist())
+                self._deal(block)
+            self._wait()
+        except BaseException as error:
+            raise self._failure(error) from None
 
     def _weigh(self) -> None:
         """Write the rows that have gathered, where they are enough."""
@@ -253,7 +254,7 @@ class Writer:
             self._infer()
         if not self._gatherer:
             return
-        assert self._encoder is not None
+        assert self._encoding is not None
         rows = len(self._gatherer)
         columns: Any = self._gatherer.take()
         numbers = self._numbers(rows)
@@ -261,7 +262,7 @@ class Writer:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
             numbers = [numbers[row] for row in order.tolist()]
-        self._deal(self._encoder.columns_block(columns, rows, numbers))
+        self._deal(self._encoding.columns_block(columns, rows, numbers))
 
     def _deal(self, block: Block) -> None:
         """Let every shard write its part of a block, while the next one is prepared."""
@@ -295,7 +296,7 @@ class Writer:
     def _numbers(self, count: int) -> Sequence[int]:
         """Answer what errors call the next rows."""
         rows = range(self._written, self._written + count)
-        return rows if self.row_numbers is None else self.row_numbers[rows.start : rows.stop]
+        return rows if self._row_numbers is None else self._row_numbers[rows.start : rows.stop]
 
     def _check_open(self) -> None:
         if self._closed:
@@ -312,6 +313,11 @@ class Writer:
         self._pool.shutdown(cancel_futures=True)
         self._progress.__exit__(None, None, None)
         self._first, self._gatherer, self._add = [], None, None
+
+
+def number_rows(writer: Writer, numbers: Sequence[int] | None) -> None:
+    """Say what errors call the rows, where a caller has put them in another order than their own."""
+    writer._row_numbers = numbers
 
 
 def weigh(value: Any) -> int:

@@ -6,6 +6,7 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
+from penstock.codec.decoder import decoding_of
 from penstock.dataset.order import Ints, Order
 from penstock.dataset.source.source import Fetched, Source
 from penstock.dataset.source.together import Together
@@ -47,7 +48,7 @@ class NativeAhead:
     """Fetches on native threads: each reads, checks and decodes a request while its bytes are near."""
 
     def __init__(self, source: Source, order: Order, size: int) -> None:
-        self._source, self._decoder = source, source.decoder
+        self._source, self._decoding = source, decoding_of(source.decoder)
         self._native = source.shards.open_natively()
         self.depth = source.shards.reading.threads + 1
         self.together = _requests_together(source, order, size)
@@ -58,9 +59,8 @@ class NativeAhead:
             self._native.foresee(requests)
 
     def submit(self, rows: Ints) -> None:
-        allocate = self._source.allocate
-        outputs = [] if allocate is None else self._decoder.outputs(len(rows), {}, allocate)
-        self._native.submit(rows, self._decoder.native, outputs)
+        outputs = self._decoding.outputs(len(rows), None, self._source.allocate)
+        self._native.submit(rows, self._decoding.native, outputs)
         self._waiting.append(rows)
 
     def take(self) -> Fetched:
@@ -68,7 +68,7 @@ class NativeAhead:
         decoded, _ = self._native.next()
         if decoded is not None and decoded[-1] is None:
             try:
-                return Fetched(self._decoder.batch_of(decoded, lambda row: (None, row)), None)
+                return Fetched(self._decoding.batch_of(decoded, lambda row: (None, row)), None)
             except MalformedExampleError:
                 pass
         # Something is wrong with one of them: the slower way finds what it is, and does what is to be done about it.

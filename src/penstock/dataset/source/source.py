@@ -13,7 +13,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.codec.decoder import Allocate, Decoder
+from penstock.codec.decoder import Decoder, decoding_of
+from penstock.codec.decoding import Allocate
 from penstock.codec.row_decoder import RowDecoder
 from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
@@ -107,7 +108,7 @@ class Source:
 
     @cached_property
     def _row_decoder(self) -> RowDecoder:
-        return self.decoder.by_row()
+        return decoding_of(self.decoder).by_row()
 
     def _native(self) -> _core.RecordFetcher:
         """Answer what reads local plain files; a forked child opens its own."""
@@ -151,10 +152,11 @@ class Source:
     def fetch(self, rows: Ints) -> Batch:
         """Read and decode rows, in the order in which they are named; damage raises, whatever the policy of a pass."""
         if self.shards.local_and_plain:
-            decoded, _ = self._native().fetch(rows, self.decoder.native)
+            decoding = decoding_of(self.decoder)
+            decoded, _ = self._native().fetch(rows, decoding.native)
             if decoded is not None:
                 with suppress(MalformedExampleError):
-                    return self.decoder.batch_of(decoded, lambda row: (None, row))
+                    return decoding.batch_of(decoded, lambda row: (None, row))
         return self.random_access.fetch_all(rows)
 
     def open(self, window: int = 0) -> RowFetcher:

@@ -8,6 +8,7 @@ from contextlib import closing
 import numpy as np
 
 from penstock._core import RecordChunk
+from penstock.codec.decoder import decoding_of
 from penstock.columns import Batch
 from penstock.dataset.source.source import Source
 from penstock.reader import RecordReader
@@ -34,7 +35,7 @@ def stream_batches(source: Source, size: int, first_row: int) -> Generator[Batch
             return
         shard, number = (int(found[0]) for found in shards.split(np.array([first_row])))
         start = (shard, int(shards.indexes[shard].places(np.array([number]))[0][0]), number)
-    batches = decoder.open_files(
+    batches = decoding_of(decoder).open_files(
         shards.paths, size, verify=reading.verify, max_record_bytes=reading.max_record_bytes, start=start
     )
     with closing(batches):
