@@ -54,6 +54,24 @@ def test_a_data_set_is_repaired_by_its_name(penstock, folder: Path):
     assert [int(row["x"]) for row in ps.Dataset("saved/train")] == list(range(99))
 
 
+def test_what_is_missing_of_a_data_set_is_counted(penstock, folder: Path):
+    ps.write("data/train", {"x": range(100)}, shards=4)
+    (folder / "data" / "train-00002-of-00004.tfrecord").unlink()
+    result = penstock("repair", "data", "-o", "saved")
+    assert result.stdout.splitlines()[-1] == "75 good records of 100, 0 bytes lost, 1 file missing"
+    assert "missing  the file is not there" in result.stdout
+
+
+def test_the_folder_of_the_new_file_is_made(penstock, damaged: str):
+    assert penstock("repair", damaged, "-o", "new/folder/saved.tfrecord").exit_code == 0
+    assert ps.RecordReader("new/folder/saved.tfrecord").count() == 8
+
+
+def test_a_target_that_exists_is_told_with_the_option_that_replaces_it(penstock, damaged: str):
+    result = penstock("repair", damaged, "-o", "good.tfrecord")
+    assert "good.tfrecord exists: --replace replaces it." in result.stderr
+
+
 def test_mistakes_are_told(penstock, damaged: str):
     assert penstock("repair", damaged).exit_code == 2
     assert penstock("repair", damaged, "-o", damaged).exit_code == 2

@@ -40,6 +40,36 @@ def test_what_is_missing_or_swapped_is_reported(folder: Path, name: str):
     ]
 
 
+def test_advice_is_given_once_and_in_a_sentence(folder: Path):
+    first, second, _ = sorted(folder.glob("*.tfrecord"))
+    first.unlink()
+    second.unlink()
+    output = CliRunner().invoke(main, ["verify", str(folder)]).output
+    assert output.count("where a file is missing: copy the data set again, all of its files") == 1
+
+
+@pytest.mark.parametrize("name", ["train-{:05d}-of-00009.tfrecord", "mnist-train.tfrecord-{:05d}-of-00009"])
+def test_names_tell_what_is_missing_where_no_manifest_does(tmp_path: Path, name: str):
+    for number in (0, 4):
+        ps.RecordWriter(tmp_path / name.format(number)).close()
+    result = CliRunner().invoke(main, ["verify", str(tmp_path)])
+    assert result.exit_code == 1
+    assert (
+        "7 of 9 shards are missing, by the names of the others: 00001, 00002, 00003, 00005, 00006 ..." in result.output
+    )
+    for number in range(9):
+        ps.RecordWriter(tmp_path / name.format(number)).close()
+    assert CliRunner().invoke(main, ["verify", str(tmp_path)]).exit_code == 0
+
+
+def test_files_that_are_named_are_all_that_is_asked_for(tmp_path: Path):
+    path = tmp_path / "train-00000-of-00009.tfrecord"
+    ps.RecordWriter(path).close()
+    result = CliRunner().invoke(main, ["verify", str(path)])
+    assert result.exit_code == 0
+    assert "1 file holds no record" in result.output
+
+
 def test_a_manifest_that_is_none_is_reported(folder: Path):
     (folder / "train.penstock.json").write_text("{}")
     result = CliRunner().invoke(main, ["verify", str(folder / "train.penstock.json")])

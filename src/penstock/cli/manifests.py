@@ -6,17 +6,24 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from penstock.beside import is_file
-from penstock.cli.problems import Problem, is_expected, problem_of
+from penstock.cli.problems import A_FILE_IS_MISSING, COPY_ALL, Problem, is_expected, problem_of
 from penstock.errors import ManifestError
 from penstock.files import locate, split_path
 from penstock.manifest import SUFFIX, Finding, Manifest
 
+# By the kind of a finding: what to do, and where.
 _ADVICE = {
-    "missing": "copy the data set again, all of its files",
-    "appended": "wait for the writer; if it was killed, RecordWriter(FILE, append=True).close() mends the manifest",
-    "size": "the file was cut short or written anew; copy the data set again",
-    "checksum": "the file is not the one that was written; copy the data set again",
-    "extra": "it is left from another data set of the same name; remove it, or readers may take it for a part of this",
+    "missing": (COPY_ALL, A_FILE_IS_MISSING),
+    "appended": (
+        "wait for the writer; if it was killed, RecordWriter(FILE, append=True).close() mends the manifest",
+        "a writer appends to a file",
+    ),
+    "size": ("it was cut short or written anew; copy the data set again", "a file has another size"),
+    "checksum": ("it is not the one that was written; copy the data set again", "a file has another checksum"),
+    "extra": (
+        "it is left from another data set of the same name; remove it, or readers may take it for a part of this",
+        "there is a file too many",
+    ),
 }
 
 
@@ -96,4 +103,5 @@ def _shards(path: str) -> list[str]:
 
 
 def _problem(folder: str, finding: Finding) -> Problem:
-    return Problem(folder + finding.shard, f"manifest-{finding.kind}", finding.message, _ADVICE[finding.kind])
+    advice, case = _ADVICE[finding.kind]
+    return Problem(folder + finding.shard, f"manifest-{finding.kind}", finding.message, advice, case=case)

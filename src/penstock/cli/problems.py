@@ -17,6 +17,8 @@ _REPAIR = "penstock repair FILE -o NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_REPAIR}"
 _KEEP = f"restore the file, or keep the good records with  {_REPAIR}"
 
+COPY_ALL = "copy the data set again, all of its files"
+A_FILE_IS_MISSING = "a file is missing"
 LOOK_AT_BYTES = "to look at records that are no Examples, use  penstock cat FILE"
 
 # The hidden name of a file that is being written.
@@ -55,6 +57,7 @@ MEANINGS = {
         "records that may lie inside the payload of a damaged record",
         f"if no record holds TFRecords itself, they are the file's own; keep them with  {_REPAIR} --flat",
     ),
+    "missing": ("the file is not there", COPY_ALL),
     "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),
     "empty": ("the file is empty", "its writer was killed, or a download failed; fetch it again"),
 }
@@ -83,9 +86,11 @@ class Problem:
     stop: int | None = None
     damage: str | None = None
     """What most likely happened, in a word or two."""
+    case: str = ""
+    """Where the advice holds, if that is not the cause."""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "case"}
 
     def __str__(self) -> str:
         """Where and what, in one line."""
@@ -101,7 +106,8 @@ class Problem:
 
 def advice_on(problems: list[Problem]) -> list[str]:
     """What to do about all of them, each said once."""
-    return list(dict.fromkeys(f"where {problem.cause}: {problem.advice}" for problem in problems if problem.advice))
+    cases = [(problem.case or problem.cause, problem.advice) for problem in problems if problem.advice]
+    return list(dict.fromkeys(f"where {case}: {advice}" for case, advice in cases))
 
 
 def note_on_numbers(problems: list[Problem]) -> list[str]:

@@ -14,7 +14,7 @@ from penstock.cli.manifests import manifest_of
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
 from penstock.cli.problems import is_expected, note_on_numbers, problem_of
-from penstock.cli.work import expand
+from penstock.cli.work import expand, is_folder
 from penstock.compression import by_extension
 from penstock.errors import PenstockError
 from penstock.files import locate
@@ -71,12 +71,14 @@ def repair(
                 "replace": replace,
                 "progress": progress,
             }
-            if path.endswith(SUFFIX) or _is_folder(path):
+            if path.endswith(SUFFIX) or is_folder(path):
                 reports = repair_data_set(path, output, jobs=jobs, **options)
             else:
                 reports = [repair_file(path, output, compression=reading.compression, **options)]
     except Exception as error:
-        if isinstance(error, FileExistsError | ValueError) and not isinstance(error, PenstockError):
+        if isinstance(error, FileExistsError):
+            raise click.UsageError(printable(f"{error.filename} exists: --replace replaces it.")) from None
+        if isinstance(error, ValueError) and not isinstance(error, PenstockError):
             raise click.UsageError(printable(str(error))) from None
         if not is_expected(path, error):
             raise
@@ -113,23 +115,13 @@ def _plain_bytes(path: str) -> int | None:
         return None  # the repair itself tells what is wrong
 
 
-def _is_folder(path: str) -> bool:
-    store, name = locate(path)
-    try:
-        store.stat(name)
-    except IsADirectoryError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
 def _as_json(reports: list[RepairReport]) -> dict[str, Any]:
     files = [
         {
             "path": report.source,
             "target": report.target,
             "records": report.records,
+            "expected": report.expected,
             "doubtful": report.doubtful,
             "doubtful_target": report.doubtful_target,
             "problems": [problem_of(report.source, error).as_json() for error in report.damage],
@@ -157,9 +149,17 @@ def _print(reports: list[RepairReport]) -> None:
         if report.doubtful_target is not None:
             console.print(Text(printable(f"{report.doubtful_target}: {plural(report.doubtful, 'record')} in doubt")))
     records, doubtful = (sum(getattr(report, name) for report in reports) for name in ("records", "doubtful"))
-    lost = sum(stop - start for report in reports for start, stop in report.lost_ranges if stop is not None)
-    loss = f"{plural(lost, 'byte')} lost" if problems else "nothing is damaged"
+    expected = [report.expected for report in reports if report.expected is not None]
+    total = f" of {sum(expected):,}" if len(expected) == len(reports) else ""
     doubt = f", {plural(doubtful, 'record')} in doubt" if doubtful else ""
-    console.print(Text(f"{plural(records, 'good record')}{doubt}, {loss}"))
+    console.print(Text(f"{plural(records, 'good record')}{total}{doubt}, {_loss(reports)}"))
     if doubtful:
         console.print(Text("if no record holds TFRecords itself, those in doubt are the file's own: --flat keeps them"))
+
+
+def _loss(reports: list[RepairReport]) -> str:
+    missing = sum(report.causes.get("missing", 0) for report in reports)
+    lost = sum(stop - start for report in reports for start, stop in report.lost_ranges if stop is not None)
+    if all(report.is_whole for report in reports):
+        return "nothing is damaged"
+    return f"{plural(lost, 'byte')} lost" + (f", {plural(missing, 'file')} missing" if missing else "")

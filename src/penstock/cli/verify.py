@@ -11,15 +11,17 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.beside import find_beside, load_schema
+from penstock.beside import data_set_of, find_beside, load_schema
 from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
+from penstock.cli.numbered import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
 from penstock.cli.problems import Problem, advice_on, is_expected, note_on_numbers, problem_of
-from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.cli.work import Ticker, expand, is_folder, jobs_for, on_each
 from penstock.cpus import available_cpus
 from penstock.files import locate
 from penstock.integrity.payloads import PayloadCheck
+from penstock.manifest import SUFFIX
 from penstock.schema import Schema
 
 _EXAMPLES = """\b
@@ -93,6 +95,7 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     start = time.perf_counter()
     reports = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
     reports += on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
+    reports += [Report(problem.path, 0, 0, [problem]) for problem in _missing(paths, manifests)]
     seconds = time.perf_counter() - start
     problems = [problem for report in reports for problem in report.problems]
     if as_json:
@@ -101,6 +104,14 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     else:
         _print(reports, problems, seconds, len(manifests))
     click.get_current_context().exit(1 if problems else 0)
+
+
+def _missing(paths: tuple[str, ...], manifests: list[str]) -> list[Problem]:
+    """Answer what is not in the directories that were named, where no manifest tells."""
+    folders = [path for path in paths if is_folder(path)]
+    described = {manifest.removesuffix(SUFFIX) for manifest in manifests}
+    files = [file for file in expand(folders) if isinstance(file, str)]
+    return missing_by_name(file for file in files if data_set_of(file) not in described)
 
 
 def _verify_manifest(path: str, ticker: Ticker) -> Report:
@@ -157,7 +168,7 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float, manif
     size = size_text(sum(report.bytes for report in reports))
     read = f"{files}, {records}, {size} in {seconds:.1f} s"
     if not problems:
-        console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches{_no_examples(reports)}"))
+        console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches{_remarks(reports)}"))
         return
     if console.is_terminal:
         console.print(problem_table(problems), Text(), soft_wrap=False)
@@ -174,10 +185,12 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float, manif
             console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
     bad = sum(bool(report.problems) for report in reports)
     summary = f": {plural(len(problems), 'problem')} in {bad} of {read.replace('record', 'good record', 1)}"
-    console.print(Text.assemble(("not ok", "bold red"), summary + _no_examples(reports)))
+    console.print(Text.assemble(("not ok", "bold red"), summary + _remarks(reports)))
 
 
-def _no_examples(reports: list[Report]) -> str:
-    """Say how many files hold other payloads than Examples, which is no damage."""
+def _remarks(reports: list[Report]) -> str:
+    """Say how many files are empty, or hold other payloads than Examples, which is no damage."""
+    empty = sum(not report.records and not report.problems for report in reports if not report.path.endswith(SUFFIX))
     others = sum(report.examples is False for report in reports)
-    return f"; the payloads of {plural(others, 'file')} are no Examples" if others else ""
+    remark = f"; {plural(empty, 'file')} {'holds' if empty == 1 else 'hold'} no record" if empty else ""
+    return remark + (f"; the payloads of {plural(others, 'file')} are no Examples" if others else "")

@@ -15,7 +15,7 @@ from penstock.cli.manifests import manifest_of, shards_of
 from penstock.cli.output import open_console
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cpus import available_cpus
-from penstock.files import find_files
+from penstock.files import find_files, locate
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,6 +53,18 @@ def expand(paths: Iterable[str]) -> list[str | Problem]:
                 raise
             found.append(problem_of(path, error))
     return found
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path is a directory that can be looked at."""
+    store, name = locate(path)
+    try:
+        store.stat(name)
+    except IsADirectoryError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title: str) -> list[R]:

@@ -11,6 +11,7 @@ from penstock.files import FileStore, locate
 Cause: TypeAlias = Literal[
     "bit rot",
     "truncated",
+    "missing",
     "torn tail",
     "zero-filled block",
     "wrong compression",
@@ -33,8 +34,10 @@ def cause_of(error: CorruptDataError) -> Cause:
     match error.kind:
         case "truncated-header" | "truncated-record":
             return "torn tail"
-        case "truncated-stream" | "empty" | "missing":
+        case "truncated-stream" | "empty":
             return "truncated"
+        case "missing":
+            return "missing"
         case "too-large":
             return "too large"
         case "doubtful":

@@ -11,7 +11,7 @@ from penstock import _core
 from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
 from penstock.files import StrPath, find_files, locate, split_path
-from penstock.integrity.one_file import Salvaging, check_target, save_records, without_extension
+from penstock.integrity.one_file import Salvaging, check_target, make_folder_of, save_records, without_extension
 from penstock.integrity.report import RepairReport
 from penstock.manifest import SUFFIX, Manifest, Shard
 
@@ -47,26 +47,31 @@ def repair_data_set(
     folder = split_path(path)[0] if path.endswith(SUFFIX) else path.rstrip("/")
     if path.endswith(SUFFIX):
         manifests = [path]
-        files = [_beside(path, shard.name) for shard in Manifest.load(path).shards]
+        expected = _named_in(manifests)
+        files = list(expected)
     else:
         manifests = [entry for entry in store.list(folder) if entry.endswith(SUFFIX)]
-        files = find_files([path])
-        listed = [_beside(entry, shard.name) for entry in manifests for shard in Manifest.load(entry).shards]
-        files = sorted({*files, *listed})
+        expected = _named_in(manifests)
+        files = sorted({*find_files([path]), *expected})
     new = {file: _moved(file, folder, target) for file in [*files, *manifests]}
     for old, name in new.items():
         if name is not None:
             check_target(old, name, replace=replace)
-            if "://" not in name:
-                os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+            make_folder_of(name)
     jobs = max(1, min(len(files), jobs or available_cpus()))
     how = Salvaging(None, nested, max_record_bytes, sync, progress, threads=max(1, available_cpus() // jobs))
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
-        reports = list(pool.map(lambda file: _repair_shard(file, new[file], how), files))
+        repaired = pool.map(lambda file: _repair_shard(file, new[file], how), files)
+        reports = [changed(report, expected=expected.get(report.source)) for report in repaired]
     if target is not None:
         for manifest in manifests:
             _write_manifest(manifest, new[manifest], reports)
     return reports
+
+
+def _named_in(manifests: list[str]) -> dict[str, int]:
+    """Answer the files that manifests name, and how many records each holds."""
+    return {_beside(path, shard.name): shard.records for path in manifests for shard in Manifest.load(path).shards}
 
 
 def _repair_shard(file: str, target: str | None, how: Salvaging) -> RepairReport:
@@ -77,7 +82,7 @@ def _repair_shard(file: str, target: str | None, how: Salvaging) -> RepairReport
     try:
         return save_records(file, target, apart, how)
     except FileNotFoundError:
-        missing = CorruptDataError(f"the shard is missing: {file}", path=file, kind="missing")
+        missing = CorruptDataError(f"the file is missing: {file}", path=file, kind="missing")
         return RepairReport(file, None, 0, 0, None, (missing,))
 
 

@@ -72,6 +72,7 @@ def repair(
         return save_records(source, None, None, how)
     _, name = locate(target)
     check_target(locate(source)[1], name, replace=replace)
+    make_folder_of(name)
     return save_records(source, name, f"{without_extension(name)}.doubtful.tfrecord", how)
 
 
@@ -120,6 +121,12 @@ def _bytes_of(event: Salvaged) -> int:
 def without_extension(path: str) -> str:
     """Answer a path without what says that it is a TFRecord, and how compressed."""
     return _EXTENSIONS.sub("", path)
+
+
+def make_folder_of(target: str) -> None:
+    """Make the folder that a local file is written to."""
+    if "://" not in target:
+        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
 
 
 def check_target(source: str, target: str, *, replace: bool) -> None:

@@ -23,6 +23,8 @@ class RepairReport:
     """The file that these were written to, where there are any."""
     damage: tuple[CorruptDataError, ...]
     """What is damaged, in order: ``offset`` to ``stop`` is lost, in the uncompressed stream."""
+    expected: int | None = None
+    """Records that the file had, by the manifest of its data set; None where there is none."""
 
     @property
     def is_whole(self) -> bool:
