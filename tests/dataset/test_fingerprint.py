@@ -49,6 +49,31 @@ SAME = "def fn(x):\n    return x + 1\n"
             "class C:\n def g(self): return 1\ndef fn(x): return C().g()",
             "class C:\n def g(self): return 2\ndef fn(x): return C().g()",
         ),
+        ("class C: K = 1\ndef fn(x): return C.K", "class C: K = 2\ndef fn(x): return C.K"),
+        (
+            "class C:\n K = 1\n def __call__(self, x): return self.K\nfn = C()",
+            "class C:\n K = 2\n def __call__(self, x): return self.K\nfn = C()",
+        ),
+        (
+            "class C:\n @staticmethod\n def g(): return 1\ndef fn(x): return C.g()",
+            "class C:\n @staticmethod\n def g(): return 2\ndef fn(x): return C.g()",
+        ),
+        (
+            "class C:\n @classmethod\n def g(cls): return 1\ndef fn(x): return C.g()",
+            "class C:\n @classmethod\n def g(cls): return 2\ndef fn(x): return C.g()",
+        ),
+        (
+            "class C:\n @property\n def g(self): return 1\ndef fn(x): return C().g",
+            "class C:\n @property\n def g(self): return 2\ndef fn(x): return C().g",
+        ),
+        (
+            "import functools\nclass C:\n @functools.cached_property\n def g(self): return 1\ndef fn(x): return C().g",
+            "import functools\nclass C:\n @functools.cached_property\n def g(self): return 2\ndef fn(x): return C().g",
+        ),
+        (
+            "from enum import Enum\nclass C(Enum):\n A = 1\n def g(self): return 1\ndef fn(x): return C(x)",
+            "from enum import Enum\nclass C(Enum):\n A = 2\n def g(self): return 1\ndef fn(x): return C(x)",
+        ),
         ("import numpy as np\ndef fn(x): return np.sin(x)", "import numpy as np\ndef fn(x): return np.cos(x)"),
         (
             "import numpy as np\nK = np.zeros(3)\ndef fn(x): return K",
@@ -60,6 +85,14 @@ SAME = "def fn(x):\n    return x + 1\n"
         ),
         ("def fn(x): return 1", "def fn(x): return True"),
         ("K = {1, 2}\ndef fn(x): return K", "K = {1, 3}\ndef fn(x): return K"),
+        (
+            "from typing import NamedTuple\nclass C(NamedTuple):\n a: int = 1\ndef fn(x): return C()",
+            "from typing import NamedTuple\nclass C(NamedTuple):\n a: int = 2\ndef fn(x): return C()",
+        ),
+        (
+            "from abc import ABC\nclass C(ABC):\n __slots__ = ('a',)\n K = 1\ndef fn(x): return C.K",
+            "from abc import ABC\nclass C(ABC):\n __slots__ = ('a',)\n K = 2\ndef fn(x): return C.K",
+        ),
     ],
 )
 def test_it_changes_with_what_the_function_does(one: str, two: str):
@@ -75,13 +108,26 @@ def test_functions_that_call_themselves():
     assert of("def fn(x): return fn(x - 1) if x else 0") != of("def fn(x): return fn(x - 2) if x else 0")
 
 
-def test_a_module_beside_the_function_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("helping", "import helping\ndef fn(x): return helping.h(x)"),
+        ("helping", "def fn(x):\n from helping import h\n return h(x)"),
+        ("helping", "def fn(x):\n import helping\n return [helping.h(y) for y in x]"),
+        ("helpers.one", "import helpers.one\ndef fn(x): return helpers.one.h(x)"),
+        ("helpers.one", "def fn(x):\n from helpers.one import h\n return h(x)"),
+    ],
+)
+def test_a_module_beside_the_function_counts(module: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path.joinpath(*module.split(".")).with_suffix(".py")
+    path.parent.mkdir(exist_ok=True)
     names = []
     for number in (1, 2):
-        (tmp_path / "helping.py").write_text(f"def h(x): return {number}  # {'longer' * number}\n")
-        monkeypatch.delitem(sys.modules, "helping", raising=False)
-        names.append(of("import helping\ndef fn(x): return helping.h(x)"))
+        path.write_text(f"def h(x): return {number}  # {'longer' * number}\n")
+        for name in ("helping", "helpers", "helpers.one"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        names.append(of(source))
     assert names[0] != names[1]
 
 

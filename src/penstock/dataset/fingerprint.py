@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import dis
 import hashlib
+import importlib.util
 import json
 import sys
 import sysconfig
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from pathlib import PurePath
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from penstock.dataset.stages.function import name_of
+
+# How the slots of a class and the names of a tuple's items stand in it: they follow from the rest.
+_PLACES = (MemberDescriptorType, type(vars(namedtuple("_", "item"))["item"]))
 
 _INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
@@ -81,6 +88,12 @@ class Parts:
             yield from self._of_all([value.func, value.args, value.keywords])
         elif isinstance(value, MethodType):
             yield from self._of_all([value.__func__, value.__self__])
+        elif isinstance(value, staticmethod | classmethod):
+            yield from self.of(value.__func__)
+        elif isinstance(value, property):
+            yield from self._of_all([value.fget, value.fset, value.fdel])
+        elif isinstance(value, cached_property):
+            yield from self.of(value.func)
         elif isinstance(value, FunctionType | BuiltinFunctionType | type | np.ufunc):
             yield from self._of_code(value)
         elif is_dataclass(value):
@@ -106,34 +119,72 @@ class Parts:
         if _is_installed(module):
             return
         if isinstance(value, type):
-            named = {name: item for name, item in vars(value).items() if isinstance(item, FunctionType)}
-            yield from self._of_all([value.__bases__, named])
+            yield from self._of_all([value.__bases__, _attributes_of(value)])
         elif isinstance(value, FunctionType):
             cells = [cell.cell_contents for cell in value.__closure__ or ()]
             yield from self._of_all([value.__code__, value.__defaults__, value.__kwdefaults__, cells])
             yield from self._of_all(_globals_of(value))
 
 
+def _attributes_of(value: type) -> dict[str, Any]:
+    """Answer what a class defines: its functions and constants, and not what Python makes of it."""
+    if issubclass(value, Enum):
+        named: dict[str, Any] = {name: member.value for name, member in value.__members__.items()}
+    else:
+        named = {name: item for name, item in vars(value).items() if not name.startswith("__") and name != "_abc_impl"}
+    functions = {name: item for name, item in vars(value).items() if isinstance(item, FunctionType)}
+    return {name: item for name, item in named.items() if not isinstance(item, _PLACES)} | functions
+
+
 def _globals_of(fn: FunctionType) -> list[Any]:
     """Answer what a function refers to in its module, and what it may call in modules of the user's own."""
-    names = sorted(set(_names_in(fn.__code__)))
-    found = [fn.__globals__[name] for name in names if name in fn.__globals__]
-    own = [value for value in found if isinstance(value, ModuleType) and not _is_installed(value.__name__)]
-    return [*found, *(vars(module)[name] for module in own for name in names if name in vars(module))]
+    names = sorted({name for code in _codes_in(fn.__code__) for name in code.co_names})
+    found: list[Any] = []
+    spaces, modules = [fn.__globals__, _imported_by(fn)], set()
+    for space in spaces:  # which grow
+        here = [space[name] for name in names if name in space]
+        found += here
+        for module in here:
+            if isinstance(module, ModuleType) and module not in modules and not _is_installed(module.__name__):
+                modules.add(module)
+                spaces.append(vars(module))
+    return found
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _imported_by(fn: FunctionType) -> dict[str, Any]:
+    """Answer the modules of the user's own that a function imports when it is called."""
+    imported: dict[str, Any] = {}
+    for code in _codes_in(fn.__code__):
+        steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+        for level, _, step in zip(steps, steps[1:], steps[2:], strict=False):
+            if step.opname == "IMPORT_NAME":
+                with suppress(Exception):  # the function will tell when it is called
+                    imported[step.argval] = _imported(step.argval, level.argval, fn.__globals__.get("__package__"))
+    return imported
+
+
+def _imported(name: str, level: int, package: str | None) -> ModuleType | None:
+    if not level:
+        found = importlib.util.find_spec(name.partition(".")[0])
+        if found is None or (found.origin or "").startswith((*_INSTALLED, "built-in", "frozen")):
+            return None  # it has a version, and may take long to import
+    return importlib.import_module("." * level + name, package)
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names_in(constant)
+            yield from _codes_in(constant)
 
 
 def _is_installed(module: str) -> bool:
     """Tell whether a module belongs to a package that has a version, or to Python."""
     if module.partition(".")[0] == "penstock":
         return True
-    file = getattr(sys.modules.get(module), "__file__", None)
+    found = sys.modules.get(module)
+    # A package without a file of its own has a folder.
+    file = getattr(found, "__file__", None) or next(iter(getattr(found, "__path__", ())), None)
     return module != "__main__" and (file is None or file.startswith(_INSTALLED))
 
 
