@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from penstock.errors import MalformedExampleError
 from penstock.protobuf import BYTES, VARINT, read_fields, write_field, write_varint
 from penstock.schema.dtype import numpy_dtype
+from penstock.schema.tensor_types import BY_NAME, BY_NUMBER, TensorType
 
 # NumPy 1 knows no more.
 MAX_RANK = 32
@@ -24,35 +25,6 @@ MAX_RANK = 32
 MOST_FILLED_BYTES = 64 << 20
 """The largest array that is made of a tensor that does not spell out all of its values."""
 
-
-class _Type(NamedTuple):
-    """An element type: its name, its number in TensorProto.dtype, and the field that lists values of it."""
-
-    name: str
-    number: int
-    field: int
-
-
-_TYPES = [
-    _Type("float32", 1, 5),
-    _Type("float64", 2, 6),
-    _Type("int32", 3, 7),
-    _Type("uint8", 4, 7),
-    _Type("int16", 5, 7),
-    _Type("int8", 6, 7),
-    _Type("bytes", 7, 8),
-    _Type("complex64", 8, 9),
-    _Type("int64", 9, 10),
-    _Type("bool", 10, 11),
-    _Type("bfloat16", 14, 13),
-    _Type("uint16", 17, 7),
-    _Type("complex128", 18, 12),
-    _Type("float16", 19, 13),
-    _Type("uint32", 22, 16),
-    _Type("uint64", 23, 17),
-]
-_BY_NAME = {type_.name: type_ for type_ in _TYPES}
-_BY_NUMBER = {type_.number: type_ for type_ in _TYPES}
 
 # The fields of a TensorProto.
 _DTYPE, _SHAPE, _CONTENT, _STRINGS = 1, 2, 4, 8
@@ -68,12 +40,12 @@ def serialize_tensor(array: ArrayLike) -> bytes:
     """
     values = np.asarray(array)
     name = "bytes" if values.dtype.kind in "OSUT" else values.dtype.name
-    if name not in _BY_NAME:
-        raise TypeError(f"a TensorProto holds no {name}: one of {', '.join(sorted(_BY_NAME))}")
+    if name not in BY_NAME:
+        raise TypeError(f"a TensorProto holds no {name}: one of {', '.join(sorted(BY_NAME))}")
     # A dimension of 0 is an empty message, for zeros are not written.
     sizes = (b"\x08" + write_varint(size) if size else b"" for size in values.shape)
     shape = b"".join(write_field(2, size) for size in sizes)
-    head = b"\x08" + write_varint(_BY_NAME[name].number) + write_field(_SHAPE, shape)
+    head = b"\x08" + write_varint(BY_NAME[name].number) + write_field(_SHAPE, shape)
     if name == "bytes":
         return head + b"".join(write_field(_STRINGS, _encoded(value)) for value in values.ravel().tolist())
     content = values.astype(_little_endian(values.dtype), copy=False).tobytes()
@@ -97,7 +69,7 @@ def parse_tensor(
         MalformedExampleError: ``data`` is no TensorProto, or contradicts itself, or has another dtype.
     """
     message = _read(memoryview(data).cast("B"))
-    type_ = _BY_NUMBER.get(message.dtype)
+    type_ = BY_NUMBER.get(message.dtype)
     if type_ is None:
         raise MalformedExampleError(f"a tensor has dtype number {message.dtype}, which has no NumPy equivalent")
     if dtype is not None and type_.name != ("bytes" if str(dtype) == "str" else str(dtype)):
@@ -204,7 +176,7 @@ def _strings_of(content: memoryview, count: int) -> NDArray[Any]:
     return strings
 
 
-def _listed_values(message: _Message, type_: _Type, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _listed_values(message: _Message, type_: TensorType, dtype: np.dtype[Any]) -> NDArray[Any]:
     if type_.name == "bytes":
         strings = np.empty(len(message.strings), object)
         strings[:] = message.strings

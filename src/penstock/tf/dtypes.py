@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.errors import import_extra
+from penstock.schema.tensor_types import BY_NAME
 from penstock.tf.fallback import attribute_of_tensorflow
 
 
@@ -23,9 +24,9 @@ class DType:
         *("is_bool", "is_complex", "is_floating", "is_integer", "is_numeric", "is_unsigned"),
     )
 
-    def __init__(self, name: str, number: int) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._number = number
+        self._number = BY_NAME["bytes" if name == "string" else name].number
         # bfloat16 is of another package, which is imported when it is first used.
         self._numpy = np.dtype(object if name == "string" else name) if name != "bfloat16" else None
         # Found out once: operations ask all the time.
@@ -121,22 +122,22 @@ class DType:
         return as_dtype, (self._name,)
 
 
-float32 = DType("float32", 1)
-float64 = double = DType("float64", 2)
-int32 = DType("int32", 3)
-uint8 = DType("uint8", 4)
-int16 = DType("int16", 5)
-int8 = DType("int8", 6)
-string = DType("string", 7)
-complex64 = DType("complex64", 8)
-int64 = DType("int64", 9)
-bool = DType("bool", 10)
-bfloat16 = DType("bfloat16", 14)
-uint16 = DType("uint16", 17)
-complex128 = DType("complex128", 18)
-float16 = half = DType("float16", 19)
-uint32 = DType("uint32", 22)
-uint64 = DType("uint64", 23)
+float32 = DType("float32")
+float64 = double = DType("float64")
+int32 = DType("int32")
+uint8 = DType("uint8")
+int16 = DType("int16")
+int8 = DType("int8")
+string = DType("string")
+complex64 = DType("complex64")
+int64 = DType("int64")
+bool = DType("bool")
+bfloat16 = DType("bfloat16")
+uint16 = DType("uint16")
+complex128 = DType("complex128")
+float16 = half = DType("float16")
+uint32 = DType("uint32")
+uint64 = DType("uint64")
 
 ALL = (
     *(float32, float64, float16, bfloat16),

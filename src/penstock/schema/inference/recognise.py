@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from penstock.errors import MalformedExampleError
 from penstock.protobuf import BYTES, VARINT, read_fields
+from penstock.schema.dtype import DTYPES
 from penstock.schema.feature import Shape
+from penstock.schema.tensor_types import BY_NAME
 
 Form: TypeAlias = Literal["empty", "text", "jpeg", "png", "gif", "tensor", "binary"]
 
@@ -28,24 +30,9 @@ _PNG_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # a palette (3) may become three or fo
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
 
-# Numbers of tensorflow.DataType, with the size of an element.
-_TENSOR_DTYPES = {
-    1: ("float32", 4),
-    2: ("float64", 8),
-    3: ("int32", 4),
-    4: ("uint8", 1),
-    5: ("int16", 2),
-    6: ("int8", 1),
-    7: ("bytes", 0),
-    9: ("int64", 8),
-    10: ("bool", 1),
-    14: ("bfloat16", 2),
-    17: ("uint16", 2),
-    19: ("float16", 2),
-    22: ("uint32", 4),
-    23: ("uint64", 8),
-}
-_TENSOR_VALUES = frozenset({5, 6, 7, 8, 10, 11, 13, 16, 17})
+# Of the types of tensors, those that a feature may have; and the fields that list their values.
+_TENSOR_TYPES = {type_.number: type_ for type_ in BY_NAME.values() if type_.name in DTYPES}
+_TENSOR_VALUES = frozenset(type_.field for type_ in _TENSOR_TYPES.values())
 
 
 def recognise(value: bytes) -> Recognised:
@@ -129,12 +116,12 @@ def _read_tensor(value: bytes) -> Recognised | None:
                 has_values = True
             case _:
                 return None
-    if dtype not in _TENSOR_DTYPES or shape is None:
+    type_ = _TENSOR_TYPES.get(dtype)
+    if type_ is None or shape is None:
         return None
-    name, size = _TENSOR_DTYPES[dtype]
     count = math.prod(shape)
-    fits = content == count * size if content is not None and size else has_values or count == 0
-    return Recognised("tensor", name, shape) if fits else None
+    fits = content == count * type_.size if content is not None and type_.size else has_values or count == 0
+    return Recognised("tensor", type_.name, shape) if fits else None
 
 
 def _tensor_shape(data: memoryview) -> tuple[int, ...] | None:
