@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn, TransferSpeedColumn
 from rich.text import Text
 
 from penstock.cli.manifests import manifest_of
@@ -21,6 +18,7 @@ from penstock.files import locate
 from penstock.integrity import RepairReport, repair_data_set
 from penstock.integrity import repair as repair_file
 from penstock.manifest import SUFFIX
+from penstock.progress_bar import ProgressBar, on_terminal
 
 _EXAMPLES = """\b
 Examples:
@@ -64,12 +62,12 @@ def repair(
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
     path = manifest_of(paths[0]) or paths[0]
     try:
-        with _bar(path) as progress:
+        with ProgressBar("repairing", _plain_bytes(path) if on_terminal() else None, "bytes") as bar:
             options: dict[str, Any] = {
                 "nested": nested,
                 "max_record_bytes": reading.max_record_bytes,
                 "replace": replace,
-                "progress": progress,
+                "progress": bar.advance,
             }
             if path.endswith(SUFFIX) or is_folder(path):
                 reports = repair_data_set(path, output, jobs=jobs, **options)
@@ -92,16 +90,6 @@ def repair(
     # Damage is what one comes for; that nothing at all could be saved is not.
     failed = damaged if dry_run else [report for report in damaged if not report.records]
     click.get_current_context().exit(1 if failed else 0)
-
-
-@contextmanager
-def _bar(path: str) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how many bytes are gone through."""
-    console = open_console(stderr=True)
-    columns = (TextColumn("repairing"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=_plain_bytes(path) if console.is_terminal else None)
-        yield lambda size: bar.advance(task, size)
 
 
 def _plain_bytes(path: str) -> int | None:

@@ -9,13 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from penstock.cli.manifests import manifest_of, shards_of
-from penstock.cli.output import open_console
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cpus import available_cpus
 from penstock.files import find_files, locate
+from penstock.progress_bar import ProgressBar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -24,18 +23,17 @@ R = TypeVar("R")
 class Ticker:
     """What the work on the files reports while it goes on. Thread-safe."""
 
-    def __init__(self, progress: Progress, files: int) -> None:
-        self._progress = progress
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
         self._lock = threading.Lock()
         self._records = 0
-        self._task = progress.add_task("", total=files, note="")
 
     def advance(self, files: float = 0, records: int = 0) -> None:
         """Note that a part of a file is done."""
         with self._lock:
             self._records += records
             note = f"{self._records:,} records" if self._records else ""
-        self._progress.update(self._task, advance=files, note=note)
+        self._bar.advance(files, note)
 
 
 def expand(paths: Iterable[str]) -> list[str | Problem]:
@@ -71,21 +69,17 @@ def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title:
     """Answer what ``work`` makes of every file, ``jobs`` at a time, behind a progress bar on standard error."""
     if not files:
         return []
-    console = open_console(stderr=True)
-    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TextColumn("files  {task.fields[note]}"))
     with (
-        Progress(
-            *columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal
-        ) as bar,
+        ProgressBar(title, len(files), "files") as bar,
         ThreadPoolExecutor(jobs, thread_name_prefix="penstock-cli") as pool,
     ):
-        ticker = Ticker(bar, len(files))
+        ticker = Ticker(bar)
         try:
             futures = [pool.submit(work, file, ticker) for file in files]
             return [future.result() for future in futures]
         except KeyboardInterrupt:
             # Threads may be deep in a slow read that nothing interrupts. They only read: nothing is lost by leaving.
-            bar.stop()
+            bar.close()
             click.echo("Aborted!", err=True)
             os._exit(130)
 

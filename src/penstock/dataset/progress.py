@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from penstock.dataset.meter import Meter
+from penstock.progress_bar import ProgressBar, on_terminal
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def shown(elements: Iterator[T], meter: Meter, *, total: int | None, name: str =
         total: How many elements there will be, where that is known.
         name: What to call the pass.
     """
-    display = _Bar(name, total) if sys.stderr is not None and sys.stderr.isatty() else _Lines(name, total)
+    display = _Bar(name, total) if on_terminal() else _Lines(name, total)
     begin = now = updated = time.perf_counter()
     count = 0
     with display:
@@ -77,21 +77,13 @@ class _Bar:
     interval = _SECONDS_BETWEEN_UPDATES
 
     def __init__(self, name: str, total: int | None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        rate = TextColumn("{task.completed:,} at {task.fields[rate]:,.1f}/s")
-        columns = (TextColumn(name, markup=False), BarColumn(), TaskProgressColumn(), rate, TimeRemainingColumn())
-        breakdown = TextColumn("{task.fields[breakdown]}")
-        self._bar: Any = Progress(*columns, breakdown, console=Console(stderr=True))
-        self._task = self._bar.add_task("", total=total, rate=0.0, breakdown="")
+        self._bar = ProgressBar(name, total, "", stays=True)
 
     def show(self, count: int, breakdown: str, elapsed: float) -> None:
-        rate = count / max(elapsed, 1e-9)
-        self._bar.update(self._task, completed=count, rate=rate, breakdown=breakdown)
+        self._bar.reach(count, f"{count / max(elapsed, 1e-9):,.1f}/s  {breakdown}")
 
     def __enter__(self) -> None:
-        self._bar.start()
+        self._bar.__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self._bar.stop()
+        self._bar.close()

@@ -14,13 +14,13 @@ from penstock.codec.encode_values import Float64
 from penstock.codec.encoding import Encoding
 from penstock.dataset_writer.framework_sources import stored_form
 from penstock.dataset_writer.order import check_seed, permutation
-from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek
 from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
 from penstock.dataset_writer.writer import Writer, number_rows
 from penstock.files import StrPath
 from penstock.manifest import Manifest
+from penstock.progress_bar import ProgressBar
 from penstock.schema import Schema
 
 _ROWS_AT_ONCE = 8192
@@ -83,7 +83,7 @@ def write(
         data, schema = stored
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
-        with ProgressBar(progress, source.num_rows) as bar:
+        with ProgressBar("writing", source.num_rows, "rows", show=progress) as bar:
             encoding = Encoding(schema or infer_from_columns(source.sample(), float64), float64)
             return write_table(
                 source, encoding, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar

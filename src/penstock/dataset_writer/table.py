@@ -13,11 +13,11 @@ from penstock import _core
 from penstock.codec.encoding import Block, Encoding
 from penstock.cpus import available_cpus
 from penstock.dataset_writer.order import split
-from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.shard import PIECE, ShardWriter
 from penstock.dataset_writer.sources import Table
 from penstock.dataset_writer.target import Target
 from penstock.manifest import Manifest
+from penstock.progress_bar import ProgressBar
 
 # Rows that tell how large a row is.
 _SAMPLE_ROWS = 64

@@ -18,12 +18,12 @@ from penstock.codec.row_fault import RowFault
 from penstock.columns import Batch
 from penstock.cpus import available_cpus
 from penstock.dataset_writer.order import check_seed, deal, permutation
-from penstock.dataset_writer.progress import ProgressBar
 from penstock.dataset_writer.sources import ColumnTable, Table, as_table
 from penstock.dataset_writer.target import Target
 from penstock.errors import SchemaError
 from penstock.files import StrPath
 from penstock.manifest import Manifest
+from penstock.progress_bar import ProgressBar
 from penstock.schema import Schema
 
 FIRST_ROWS = 256
@@ -101,7 +101,7 @@ class Writer:
         )
         threads = min(len(self._target.shards), available_cpus())
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="penstock-write")
-        self._progress = ProgressBar(progress, None)
+        self._progress = ProgressBar("writing", None, "rows", show=progress)
         self._progress.__enter__()
         self._closed = False
         self._manifest: Manifest | None = None
@@ -311,7 +311,7 @@ class Writer:
     def _end(self) -> None:
         self._closed = True
         self._pool.shutdown(cancel_futures=True)
-        self._progress.__exit__(None, None, None)
+        self._progress.close()
         self._first, self._gatherer, self._add = [], None, None
 
 
