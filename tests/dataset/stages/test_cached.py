@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 from contextlib import closing
@@ -258,6 +259,24 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
     abandoned.mkdir()
     (abandoned / "blocks").write_bytes(b"half of it")
     elements_of(CachedOnDisk(str(tmp_path), "name"), Source([1]))
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such locks: there nothing is removed")
+def test_a_process_that_begins_beside_another_takes_nothing_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import fcntl
+
+    stage, others, lock = CachedOnDisk(str(tmp_path), "name"), iter([Source([1])]), fcntl.flock
+
+    def locked_late(file: Any, how: int) -> None:
+        """Let another pass begin, and end, before the first lock is held."""
+        for other in others:
+            with closing(blocks_of(stage, other)) as flow:
+                next(flow)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", locked_late)
+    assert elements_of(stage, Source([1, 2])) == Source([3]).rows()
     assert [path.name for path in tmp_path.iterdir()] == ["name"]
 
 

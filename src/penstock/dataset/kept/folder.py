@@ -87,7 +87,15 @@ class KeptBlocksWriter:
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder)
-        self._unfinished = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        self._begin()
+        # Before it was held, another process that began may have taken it for abandoned.
+        while not os.path.exists(self._file.name):
+            self._file.close()
+            self._begin()
+        self._entries: list[Kept] = []
+
+    def _begin(self) -> None:
+        self._unfinished = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}.", dir=self._folder.parent))
         self._file: BinaryIO = open(self._unfinished / "blocks", "wb")  # noqa: SIM115
         # Held as long as this process lives: what nobody holds was abandoned. Windows has no such locks, nor have some
         # network file systems; there nothing is removed.
@@ -95,7 +103,6 @@ class KeptBlocksWriter:
             import fcntl
 
             fcntl.flock(self._file, fcntl.LOCK_EX)
-        self._entries: list[Kept] = []
 
     def add(self, block: Block) -> None:
         """Write a block; its elements are storable."""
