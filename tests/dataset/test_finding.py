@@ -34,8 +34,17 @@ def test_what_is_missing_of_a_data_set_is_named(written):
     with pytest.raises(ps.ManifestError, match=r"train-00001-of-00003\.tfrecord: expected .* bytes"):
         ps.Dataset(written)
     shard.unlink()
-    with pytest.raises(ps.ManifestError, match=r"train-00001-of-00003\.tfrecord is missing"):
+    with pytest.raises(
+        ps.ManifestError, match=r"train-00001-of-00003\.tfrecord is missing; .* by a pattern, .*/train-\*"
+    ):
         ps.Dataset(written)
+
+
+def test_shards_without_their_manifest_are_pointed_at(written):
+    (written / "train.penstock.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no manifest train\.penstock\.json: .* pattern, .*/train-\*"):
+        ps.Dataset(written / "train")
+    assert len(ps.Dataset(f"{written}/train-*")) == 20
 
 
 def test_one_of_several_data_sets_in_a_folder_must_be_named(written):

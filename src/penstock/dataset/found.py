@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from collections.abc import Iterable, Mapping
@@ -91,7 +92,7 @@ def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
         path = os.fspath(name) if isinstance(name, os.PathLike) else str(name)
         manifest = _manifest_of(path)
         if manifest is None:
-            files += find_files([path])
+            files += _find_files(path)
         else:
             manifests[manifest] = Manifest.load(manifest)
             told = _check_shards(manifest, manifests[manifest])
@@ -106,6 +107,17 @@ def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
             counts |= _known_shards(found, manifests[found], others=set(files) - counts.keys())
     schemas = tuple(found for found in beside if found not in manifests)
     return Found(tuple(files), tuple(counts.get(file) for file in files), manifests, schemas)
+
+
+def _find_files(path: str) -> list[str]:
+    try:
+        return find_files([path])
+    except FileNotFoundError as error:
+        if "://" in path or not glob.glob(f"{glob.escape(path)}-*-of-*"):
+            raise
+        manifest = split_path(path)[1] + SUFFIX
+        text = f"There are shards, and no manifest {manifest}: copy it, or open them by a pattern, {path}-*"
+        raise FileNotFoundError(errno.ENOENT, text, path) from error
 
 
 def _manifest_of(path: str) -> str | None:
@@ -139,7 +151,8 @@ def _check_shards(path: str, manifest: Manifest) -> dict[str, int | None]:
             size = store.stat(name).size
         except FileNotFoundError:
             raise ManifestError(
-                f"{file} is missing; the manifest {path} names {len(manifest.shards)} shards: copy the whole data set"
+                f"{file} is missing; the manifest {path} names {len(manifest.shards)} shards: "
+                f"copy the whole data set, or open what is there by a pattern, {path.removesuffix(SUFFIX)}-*"
             ) from None
         if size != shard.bytes and not shard.is_appended:
             raise ManifestError(f"{file}: expected {shard.bytes} bytes, found {size}: copy the data set again")

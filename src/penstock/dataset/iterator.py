@@ -90,8 +90,10 @@ class DatasetIterator:
 
     def _report(self) -> None:
         if self.meter.skipped:
-            causes = ", ".join(f"{count} {kind}" for kind, count in self.meter.skipped.most_common())
-            warnings.warn(f"{self.meter.skipped.total()} records were passed over: {causes}", stacklevel=4)
+            causes = ", ".join(f"{count:,} {kind}" for kind, count in self.meter.skipped.most_common())
+            total = self.meter.skipped.total()
+            text = f"{total:,} {'record was' if total == 1 else 'records were'} passed over ({causes})"
+            warnings.warn(f"{text}; the first: {self.meter.errors[0]}", stacklevel=4)
 
     def state_dict(self, position: Position | None = None) -> dict[str, Any]:
         """Answer where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``.
