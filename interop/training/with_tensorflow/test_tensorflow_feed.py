@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -90,3 +92,14 @@ def test_each_iteration_is_a_pass_and_resumes(dataset: ps.Dataset):
 def test_an_empty_data_set_asks_for_its_spec(dataset: ps.Dataset):
     with pytest.raises(ValueError, match="element_spec"):
         feeds.feed(dataset.take(0)).as_dataset()
+
+
+def test_what_makes_no_tensor_is_refused_with_its_name_and_the_way_out(tmp_path: Path):
+    pictures = [np.zeros((size, size), np.uint8) for size in (2, 3)]
+    ps.write(tmp_path / "pictures", {"picture": pictures, "score": [1.0, None]})
+    for column, way_out in (("picture", "make them one size"), ("score", "fill")):
+        chosen = ps.Dataset(tmp_path / "pictures", columns=[column]).batch(2)
+        for ask in (lambda feed: next(iter(feed)), lambda feed: feed.as_dataset()):
+            with pytest.raises(TypeError, match=way_out) as caught:
+                ask(feeds.feed(chosen))
+            assert caught.value.__notes__ == [f"column {column!r}"]

@@ -26,7 +26,7 @@ def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.i
             raise IndexError(f"a mask for {length} elements has that length, not {given.shape}")
         return np.flatnonzero(given)
     if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise IndexError("elements are chosen by a list of integers or booleans")
+        raise IndexError("elements are chosen by a list of integers or booleans, columns by select_columns(names)")
     if given.size and given.min() >= 0 and given.max() < length:
         return given.astype(np.int64)
     positions = np.where(given < 0, given.astype(np.int64) + length, given).astype(np.int64)

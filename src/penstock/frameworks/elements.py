@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,10 +16,24 @@ from penstock.dataset.dataset import Dataset
 def convert_leaves(element: Any, leaf: Callable[[Any], Any]) -> Any:
     """Answer a batch, dict or tuple with each of its values converted; a batch becomes a dict."""
     if isinstance(element, Batch | Mapping):
-        return {name: _named(name, value, leaf) for name, value in element.items()}
+        converted = {}
+        for name, value in element.items():
+            with naming(name):
+                converted[name] = convert_leaves(value, leaf)
+        return converted
     if isinstance(element, tuple):
         return tuple(convert_leaves(value, leaf) for value in element)
     return leaf(element)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let errors say which column they are about."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        error.add_note(f"column {name!r}")
+        raise
 
 
 def is_numeric(value: Any) -> bool:
@@ -74,11 +89,3 @@ def _is_dealt_out(steps: list[Any]) -> bool:
     return any(
         isinstance(step, list) and (step[:1] in (["shard"], ["stride"]) or _is_dealt_out(step)) for step in steps
     )
-
-
-def _named(name: str, value: Any, leaf: Callable[[Any], Any]) -> Any:
-    try:
-        return convert_leaves(value, leaf)
-    except (TypeError, ValueError, OverflowError) as error:
-        error.add_note(f"column {name!r}")
-        raise

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.errors import import_extra
-from penstock.frameworks.elements import is_numeric, ragged_parts, refuse_absent
+from penstock.frameworks.elements import is_numeric, naming, ragged_parts, refuse_absent
 from penstock.schema import Feature, Schema
 
 tf = import_extra("tensorflow", "tensorflow", "feeding TensorFlow")
@@ -22,7 +22,11 @@ def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bo
     """
     if isinstance(element, Batch | Mapping):
         batched = batched or isinstance(element, Batch)
-        return {name: spec_of(value, schema, batched=batched, name=name) for name, value in element.items()}
+        specs = {}
+        for name, value in element.items():
+            with naming(name):
+                specs[name] = spec_of(value, schema, batched=batched, name=name)
+        return specs
     if isinstance(element, tuple):
         return tuple(spec_of(value, schema, batched=batched) for value in element)
     return _leaf_spec(element, batched, schema[name] if name in schema else None)  # noqa: SIM401
@@ -80,6 +84,10 @@ def _leaf_spec(value: Any, batched: bool, feature: Feature | None) -> Any:
     if isinstance(value, BytesColumn):
         return tf.TensorSpec([None if batched else len(value), *value.shape], tf.string)
     array = _array(value)
+    if array.dtype == object and array.size and isinstance(array.flat[0], np.ndarray):
+        raise TypeError(
+            "arrays of unequal shapes make no tensor: make them one size in a map() before batch(), or pad them"
+        )
     shape = list(array.shape)
     rows = shape[:1] if batched else []
     inner = shape[len(rows) :]
