@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock._core import Fault
 from penstock.compression.detect import detect, starts_plain
 from penstock.errors import ChecksumError, CorruptDataError, RecordTooLargeError, TruncatedError
 
 
+class Lookalike(NamedTuple):
+    """What a file that does not begin as it should seems to be; as text, how an error about it goes on."""
+
+    what: str
+    """A sentence."""
+    compression: str | None = None
+    """How it is to be read, where it is a TFRecord after all."""
+
+    def __str__(self) -> str:
+        if self.compression is None:
+            return f"; {self.what}"
+        return f"; {self.what}: read it with compression={self.compression!r}, or leave that to 'auto'"
+
+
 def error_of(
-    fault: Fault, path: str, hint: str = "", *, stop: int | None = None, record: int | None = None, shift: int = 0
+    fault: Fault,
+    path: str,
+    instead: Lookalike | None = None,
+    *,
+    stop: int | None = None,
+    record: int | None = None,
+    shift: int = 0,
 ) -> CorruptDataError:
     """The exception that a fault becomes.
 
-    ``hint`` says what the file seems to be instead, ``stop`` where the damage ends, if that is known better than by the
+    ``instead`` says what the file seems to be, ``stop`` where the damage ends, if that is known better than by the
     fault. ``record`` stands for the fault's own number; ``shift`` is added to its offset.
     """
     offset = fault.offset + shift
     record = fault.record if record is None else record
     where = f"{path}, record {record}, byte {offset}"
     place: dict[str, Any] = {"path": path, "offset": offset, "record": record, "kind": fault.kind}
+    hint, seems = told(instead)
     match fault.kind:
         case "length-crc":
-            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=stop, **place)
+            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=stop, **seems, **place)
         case "data-crc":
             what = f"the payload's checksum does not match: {where} (payload at byte {offset + 12})"
             return ChecksumError(what, stop=stop or offset + fault.need, **place)
@@ -32,7 +53,7 @@ def error_of(
             return RecordTooLargeError(f"{what}: {where}", stop=stop, **place)
         case "truncated-header":
             what = f"the input ends inside a record's header (12 bytes needed, {fault.have} there)"
-            return TruncatedError(f"{what}: {where}{hint}", stop=stop or offset + fault.have, **place)
+            return TruncatedError(f"{what}: {where}{hint}", stop=stop or offset + fault.have, **seems, **place)
         case _:
             what = f"the input ends inside a record ({fault.need} bytes needed, {fault.have} there)"
             return TruncatedError(f"{what}: {where}", stop=stop or offset + fault.have, **place)
@@ -46,26 +67,31 @@ def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) ->
     return CorruptDataError(f"{what}: {where}", kind="doubtful", records=records, **place)
 
 
-def lookalike(head: bytes, what: str = "this") -> str:
-    """Name what starts with ``head`` seems to be, with what to do; ``what`` is the subject of the sentence."""
+def told(instead: Lookalike | None) -> tuple[str, dict[str, Any]]:
+    """How an error goes on that knows what a file seems to be, and what it carries of that."""
+    return ("", {}) if instead is None else (str(instead), {"seems": instead.what, "compression": instead.compression})
+
+
+def lookalike(head: bytes, what: str = "this") -> Lookalike:
+    """Name what starts with ``head`` seems to be; ``what`` is the subject of the sentence."""
     text = head[:1024].lstrip().lower()
     if head.startswith(b"version https://git-lfs"):
-        return f"; {what} is a Git LFS pointer, not the data: run  git lfs pull"
+        return Lookalike(f"{what} is a Git LFS pointer, not the data: run  git lfs pull")
     if text.startswith((b"<!doctype html", b"<html", b"<?xml")):
-        return f"; {what} is an HTML or XML page, probably the error page of a download"
+        return Lookalike(f"{what} is an HTML or XML page, probably the error page of a download")
     compression = detect(head)
     if compression:
-        return f"; {what} is {compression} data: read it with compression={compression!r}, or leave that to 'auto'"
+        return Lookalike(f"{what} is {compression} data", compression)
     if starts_plain(head):
-        return f"; {what} is plain TFRecord data: read it with compression='', or leave that to 'auto'"
+        return Lookalike(f"{what} is plain TFRecord data", "")
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
-            return f"; {what} is {name}, not a TFRecord"
+            return Lookalike(f"{what} is {name}, not a TFRecord")
     if head and head == bytes(len(head)):
-        return f"; {what} starts with zeros: a disk was full, or a download never finished"
+        return Lookalike(f"{what} starts with zeros: a disk was full, or a download never finished")
     if head[257:262] == b"ustar":
-        return f"; {what} is a tar archive, not a TFRecord"
-    return f"; is {what} a TFRecord file at all?"
+        return Lookalike(f"{what} is a tar archive, not a TFRecord")
+    return Lookalike(f"is {what} a TFRecord file at all?")
 
 
 _MAGIC = {

@@ -45,6 +45,8 @@ class CorruptDataError(PenstockError):
         record: int | None = None,
         kind: str = "corrupt",
         records: int = 0,
+        seems: str = "",
+        compression: str | None = None,
     ) -> None:
         super().__init__(message)
         self.path = path
@@ -59,6 +61,10 @@ class CorruptDataError(PenstockError):
         """A short, stable name of the cause, such as ``data-crc``."""
         self.records = records
         """How many records are in doubt, where the kind is ``doubtful``."""
+        self.seems = seems
+        """Where the file does not even begin as it should, what it seems to be, such as ``this is GZIP data``."""
+        self.compression = compression
+        """The compression that the file seems to have, where it was read by another."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions cross process borders; the default would lose the keyword arguments.
@@ -134,6 +140,14 @@ class StateError(PenstockError, ValueError):
 
 class NotSeekableError(PenstockError, ValueError):
     """An order that needs random access to files that do not have it."""
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        """The first of the files, as it was named when it was opened."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), vars(self))
 
 
 class MissingExtraError(PenstockError, ImportError):

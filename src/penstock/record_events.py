@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock import _core
 from penstock._core import Fault, RecordChunk
 from penstock.compression import Compression, Trailing, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
-from penstock.damage import error_of, lookalike
+from penstock.damage import Lookalike, error_of, lookalike, told
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
@@ -89,7 +89,7 @@ class RecordEvents:
             while walk.advance(_STRIDE):
                 pass  # between two strides, Ctrl-C is heard
         fault = walk.fault
-        error = None if fault.kind == "none" else error_of(fault, self._path, self._hint(fault, self._head))
+        error = None if fault.kind == "none" else error_of(fault, self._path, self._instead(fault, self._head))
         return walk.records, error
 
     def __iter__(self) -> Generator[Salvaged, None, None]:
@@ -151,7 +151,7 @@ class RecordEvents:
                 records.close()
         if broken is not None:
             part = Part(self._path, broken.offset, self._size or 0)
-            yield from self._salvage().read(part, broken.record, self._hint(broken, self._head))
+            yield from self._salvage().read(part, broken.record, self._instead(broken, self._head))
 
     def _from_pieces(self) -> Iterator[Salvaged]:
         options = self._options
@@ -190,7 +190,7 @@ class RecordEvents:
 
         options = self._options
         salvage = self._salvage()
-        hint = lookalike(head, self._subject())
+        instead = lookalike(head, self._subject())
         with (
             closing(self._store.stream(self._path)) as pieces,
             tempfile.TemporaryDirectory(prefix="penstock-") as folder,
@@ -208,7 +208,7 @@ class RecordEvents:
             for found in parts:
                 if isinstance(found, Gap):
                     part = spool.part(start, at_record=at_record, at_end=False)
-                    record = yield from salvage.read(part, record, hint)
+                    record = yield from salvage.read(part, record, instead)
                     yield self._completed(found.error, record)
                     record += 1
                     spool.clear()
@@ -216,7 +216,7 @@ class RecordEvents:
                 else:
                     stop += len(found)
                     spool.write(found[max(0, len(found) - (stop - start)) :])
-            yield from salvage.read(spool.part(start, at_record=at_record, at_end=True), record, hint)
+            yield from salvage.read(spool.part(start, at_record=at_record, at_end=True), record, instead)
 
     def _salvage(self) -> Salvage:
         options = self._options
@@ -227,12 +227,10 @@ class RecordEvents:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""
         if isinstance(event, RecordChunk):
             return event
-        return error_of(event, self._path, self._hint(event, head))
+        return error_of(event, self._path, self._instead(event, head))
 
-    def _hint(self, fault: Fault, head: bytes) -> str:
-        if fault.offset != 0:
-            return ""
-        return lookalike(head, self._subject())
+    def _instead(self, fault: Fault, head: bytes) -> Lookalike | None:
+        return lookalike(head, self._subject()) if fault.offset == 0 else None
 
     def _subject(self) -> str:
         return f"the inflated {self._compression()} stream" if self._compression() else "this"
@@ -240,10 +238,9 @@ class RecordEvents:
     def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
         """Tell what the layers below could not know: the record, and what the file seems to be instead."""
         wrong_kind = error.offset == 0 and detect(self._head) != self._compression()
-        hint = lookalike(self._head) if wrong_kind else ""
-        return type(error)(
-            f"{error}, record {record}{hint}", path=error.path, offset=error.offset, record=record, kind=error.kind
-        )
+        hint, seems = told(lookalike(self._head) if wrong_kind else None)
+        place: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
+        return type(error)(f"{error}, record {record}{hint}", **seems, **place)
 
 
 def _read_head(store: FileStore, path: str) -> bytes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import _core
 from penstock._core import RecordChunk, Stretch
-from penstock.damage import doubt_of, error_of
+from penstock.damage import Lookalike, doubt_of, error_of
 from penstock.errors import CorruptDataError
 from penstock.files.local import naming
 
@@ -61,7 +61,7 @@ class Salvage:
     known_starts: NDArray[np.uint64] | None = None
     """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
 
-    def read(self, part: Part, record: int, hint: str = "") -> Generator[Salvaged, None, int]:
+    def read(self, part: Part, record: int, instead: Lookalike | None = None) -> Generator[Salvaged, None, int]:
         """Give out what a part holds, numbered from ``record``; answer the number that comes next."""
         start, at_record = part.start, part.at_record
         while start < part.stop:
@@ -77,7 +77,7 @@ class Salvage:
                         yield Doubtful(chunk) if isinstance(chunk, RecordChunk) else chunk
                     yield self._doubt(part, stretch, record)
                 elif part.at_end or not stretch.fault.kind.startswith("truncated"):
-                    yield self._error(part, stretch, record, hint)
+                    yield self._error(part, stretch, record, instead)
                     record += 1
             start = stretches[-1].stop
         return record
@@ -160,10 +160,10 @@ class Salvage:
                 yield from records.feed(piece)
         yield from records.finish()
 
-    def _error(self, part: Part, stretch: Stretch, record: int, hint: str) -> CorruptDataError:
-        hint = hint if stretch.start + part.shift == 0 else ""
+    def _error(self, part: Part, stretch: Stretch, record: int, instead: Lookalike | None) -> CorruptDataError:
+        instead = instead if stretch.start + part.shift == 0 else None
         stop = stretch.stop + part.shift
-        return error_of(stretch.fault, self.path, hint, stop=stop, record=record, shift=part.shift)
+        return error_of(stretch.fault, self.path, instead, stop=stop, record=record, shift=part.shift)
 
     def _doubt(self, part: Part, stretch: Stretch, record: int) -> CorruptDataError:
         start, stop = stretch.start + part.shift, stretch.stop + part.shift

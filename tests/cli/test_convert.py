@@ -110,17 +110,26 @@ def test_what_cannot_be_done_is_said(penstock, arguments: tuple[str, ...], messa
     assert message in result.stderr
 
 
-def test_ways_out_are_options_of_the_command_line(penstock, folder: Path):
+def test_ways_out_are_those_of_the_command_line(penstock, folder: Path):
     pa.parquet.write_table(pa.table({"a": [0.5]}), "doubles.parquet")
     assert (
-        "choose --float64 float32 (rounded) or --float64 raw"
+        'with the option float64, choose "float32" (rounded) or "raw"'
         in penstock("convert", "doubles.parquet", "-o", "x").stderr
     )
     assert penstock("convert", "doubles.parquet", "-o", "x", "--float64", "raw").exit_code == 0
     (folder / "one.tfrecord.gz").write_bytes(gzip.compress(framing.frames([example(a=1)] * 3)))
     refused = penstock("convert", "one.tfrecord.gz", "-o", "y", "--shuffle", "1")
     assert refused.exit_code == 1
-    assert "Shuffle a copy, which has it: penstock convert one.tfrecord.gz -o COPY" in refused.stderr
+    assert "shuffle a copy, which has it:  penstock convert FILE -o COPY" in refused.stderr
+    assert "window" not in refused.stderr
+
+
+def test_a_file_is_no_folder(penstock, train, folder: Path):
+    (folder / "note").write_text("a file")
+    for output in ("note/new.parquet", "note/new.csv", "note/new"):
+        refused = penstock("convert", train, "-o", output)
+        assert refused.exit_code == 1
+        assert "it cannot be written: not a directory; choose another place" in refused.stderr
 
 
 def test_nothing_is_written_where_a_file_is_missing_or_damaged(penstock, train, folder: Path):

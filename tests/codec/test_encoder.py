@@ -221,7 +221,7 @@ REFUSED = [
     (ps.Schema({"x": "bool"}), 1, "expected bool, found int64"),
     (FLOAT, 1e39, "found 1e+39, which float32 does not hold"),
     (FLOAT, 16777217, "found a value of int64 that float32 does not hold"),
-    (FLOAT, np.float64(0.5), 'expected float32, found float64; float64="float32" rounds it'),
+    (FLOAT, np.float64(0.5), 'expected float32, found float64; with the option float64, "float32" rounds it'),
     (LIST, np.ones(3), "expected float32, found float64"),
     (LIST, [1.0, None], "expected float32, found None"),
     (LIST, [1.0, "a"], "expected float32, found str"),

@@ -10,7 +10,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, PenstockError
+from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, NotSeekableError, PenstockError
 from penstock.integrity.causes import cause_of
 
 _REPAIR = "penstock repair FILE -o NEW"
@@ -60,13 +60,6 @@ MEANINGS = {
     "missing": ("the file is not there", COPY_ALL),
     "changed": ("the file changed while it was read", "wait until its writer is done, then try again"),
     "empty": ("the file is empty", "its writer was killed, or a download failed; fetch it again"),
-}
-
-
-_OPTIONS = {
-    'float64="float32"': "--float64 float32",
-    'float64="raw"': "--float64 raw",
-    "Shuffle within windows (window=10_000), or read a copy": "Shuffle a copy",
 }
 
 # What a disk, or a quota, answers to a write.
@@ -132,10 +125,9 @@ def problem_of(path: str, error: Exception) -> Problem:
     """Describe an error for the person who typed the command."""
     if isinstance(error, CorruptDataError):
         cause, advice = MEANINGS.get(error.kind, (str(error), ""))
-        if error.offset == 0 and "; " in str(error):
-            # At the very start the error also says what the file seems to be instead, which is the better advice.
-            hint, asked, _ = str(error).rpartition("; ")[2].partition(": read it with compression=")
-            cause, advice = f"{cause}; {hint}" + (": leave out --compression" if asked else ""), ""
+        if error.seems:  # which is the better advice
+            way_out = "" if error.compression is None else ": leave out --compression"
+            cause, advice = f"{cause}; {error.seems}{way_out}", ""
         return Problem(path, error.kind, cause, advice, error.record, error.offset, error.stop, cause_of(error))
     if isinstance(error, MalformedExampleError):
         feature = "" if error.feature is None else f', feature "{error.feature}"'
@@ -147,9 +139,12 @@ def problem_of(path: str, error: Exception) -> Problem:
         return Problem(path, "not-found", f"{cause}; {_look_around(path)}")
     if isinstance(error, OSError) and error.strerror:
         return _problem_of_system(path, error)
+    if isinstance(error, NotSeekableError):
+        cause, copy = "it is one compressed stream, without random access", "shuffle a copy, which has it"
+        return Problem(error.path or path, "not-seekable", f"{cause}: {copy}:  penstock convert FILE -o COPY")
     if isinstance(error, PenstockError):
         kind = "missing-extra" if isinstance(error, MissingExtraError) else "error"
-        return Problem(path, kind, _as_options(str(error)))
+        return Problem(path, kind, str(error))
     return Problem(path, "not-readable", f"{error} ({type(error).__name__})", "check the address and your access to it")
 
 
@@ -163,13 +158,6 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
     cause = f"it cannot be written: {'no permission' if denied else _first_lower(error.strerror or '')}"
     advice = "choose another place" + (", or ask for permission" if denied else "")
     return Problem(_PARTIAL.sub(r"\1\2", place), "not-writable", cause, advice)
-
-
-def _as_options(text: str) -> str:
-    """Say in options of the command line what a message says in Python."""
-    for python, option in _OPTIONS.items():
-        text = text.replace(python, option)
-    return text
 
 
 def _look_around(path: str) -> str:

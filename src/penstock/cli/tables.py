@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import secrets
@@ -52,8 +53,15 @@ def write_table(reader: Any, path: str) -> int:
 
 @contextmanager
 def _complete_or_absent(path: Path) -> Iterator[str]:
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.touch()  # or Arrow would word what is wrong with the place
+    except FileExistsError:  # a file stands where the folder should
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
+    except OSError as error:
+        error.filename = str(path)
+        raise
     try:
         yield str(partial)
         partial.replace(path)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.codec.encode_values import CHOICE, Float64, as_array, is_untyped
+from penstock.codec.encode_values import Float64, as_array, is_untyped
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
-from penstock.schema.dtype import DTYPES, FLOATS, TEXT
+from penstock.schema.dtype import DTYPES, FLOAT64_CHOICE, FLOATS, TEXT
 from penstock.schema.feature import Shape
 
 _PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float32", str: "str", bytes: "bytes"}
@@ -176,7 +176,7 @@ def _feature(seen: _Seen, float64: Float64 | None) -> Feature:
     several = shape.count(None) > 1
     if dtype == "float64":
         if float64 is None:
-            raise SchemaError(f"float64 does not fit a FloatList: {CHOICE}")
+            raise SchemaError(FLOAT64_CHOICE)
         if float64 == "float32":
             return Feature("float32", shape, optional=seen.optional)
         return Feature("float64", shape, encoding="tensor" if several else "raw", optional=seen.optional)

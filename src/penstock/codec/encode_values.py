@@ -15,8 +15,6 @@ from penstock.schema.dtype import FLOATS, INTEGERS, numpy_dtype
 Float64: TypeAlias = Literal["float32", "raw"]
 """What becomes of float64, which no list of an Example holds: rounded to float32, or stored as raw bytes."""
 
-CHOICE = 'choose float64="float32" (rounded) or float64="raw" (as it is)'
-
 # Up to 2 ** bits, every integer is a float.
 _WHOLE_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
@@ -98,7 +96,9 @@ def _may_become(found: np.dtype[Any], dtype: str) -> bool:
 
 def _advice(found: np.dtype[Any], dtype: str) -> str:
     if found == np.float64 and dtype in FLOATS:
-        rounded = 'float64="float32" rounds it' if dtype == "float32" else f".astype({dtype!r}) rounds it"
+        rounded = (
+            'with the option float64, "float32" rounds it' if dtype == "float32" else f".astype({dtype!r}) rounds it"
+        )
         return f"; {rounded}, a schema with Feature('float64', ..., encoding='raw') keeps it"
     return ""
 

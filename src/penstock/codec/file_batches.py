@@ -112,4 +112,4 @@ def file_chunks(
 
 def damage_error(fault: Fault, path: str) -> CorruptDataError:
     """Say what is wrong with a file, and at its very start, what it seems to be instead."""
-    return error_of(fault, path, "" if fault.offset else lookalike(LocalFiles().read(path, 0, HEAD_BYTES)))
+    return error_of(fault, path, None if fault.offset else lookalike(LocalFiles().read(path, 0, HEAD_BYTES)))

@@ -118,7 +118,8 @@ class Reads:
             files = slow if len(shards.paths) == 1 else "FILES"
             raise NotSeekableError(
                 f"this order needs random access, which {slow} has not: it is one compressed stream. Shuffle within "
-                f"windows (window=10_000), or read a copy, which has it: penstock convert {files} -o COPY"
+                f"windows (window=10_000), or read a copy, which has it: penstock convert {files} -o COPY",
+                path=slow,
             )
 
     def _first_row(self, cursor: Cursor) -> int:

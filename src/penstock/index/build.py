@@ -84,8 +84,8 @@ def _walk(store: FileStore, path: str, building: Building, report: Report) -> Le
             parts.append(narrowed(walk.take_lengths()))
             report(walk.position)
     if walk.fault.kind != "none":
-        hint = lookalike(store.read(path, 0, HEAD_BYTES)) if walk.fault.offset == 0 else ""
-        raise error_of(walk.fault, path, hint)
+        instead = lookalike(store.read(path, 0, HEAD_BYTES)) if walk.fault.offset == 0 else None
+        raise error_of(walk.fault, path, instead)
     return Lengths.of(parts)
 
 

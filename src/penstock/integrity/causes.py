@@ -44,9 +44,9 @@ def cause_of(error: CorruptDataError) -> Cause:
             return "in doubt"
         case "trailing-bytes" | "changed":
             return "other"
-    if error.offset == 0 and ": read it with compression=" in str(error):
+    if error.compression is not None:
         return "wrong compression"
-    if error.offset == 0 and error.kind in ("length-crc", "inflate") and "; " in str(error):
+    if error.seems and error.kind in ("length-crc", "inflate"):
         return "not a TFRecord"
     return "zero-filled block" if _holds_zero_sector(error) else "bit rot"
 

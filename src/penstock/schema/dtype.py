@@ -18,6 +18,11 @@ INTEGERS: frozenset[str] = frozenset(get_args(IntegerDtype))
 FLOATS: frozenset[str] = frozenset(get_args(FloatDtype))
 DTYPES: frozenset[str] = TEXT | INTEGERS | FLOATS | {"bool"}
 
+FLOAT64_CHOICE = (
+    'float64 does not fit a FloatList: with the option float64, choose "float32" (rounded) or "raw" (as it is)'
+)
+"""What is said of float64 where nobody has chosen, to whoever calls a function or types a command."""
+
 _PYTHON_TYPES: dict[object, str] = {bytes: "bytes", str: "str", bool: "bool", int: "int64", float: "float32"}
 
 # What others call them.

@@ -6,6 +6,7 @@ import json
 from typing import Any, Literal, TypeAlias
 
 from penstock.errors import SchemaError, import_extra
+from penstock.schema.dtype import FLOAT64_CHOICE
 from penstock.schema.feature import MAX_RANK, Feature
 from penstock.schema.json_format import feature_from_json, feature_to_json
 from penstock.schema.sections import Sections
@@ -126,7 +127,7 @@ def _leaf(types: Any, kind: Any, shape: list[int | None], float64: Float64 | Non
         return Feature("bytes", shape, optional=optional)
     if types.is_float64(kind):
         if float64 is None:
-            raise SchemaError('float64 does not fit a FloatList: choose float64="float32" or float64="raw"')
+            raise SchemaError(FLOAT64_CHOICE)
         if float64 == "float32":
             return Feature("float32", shape, optional=optional)
         return Feature("float64", shape, encoding="raw", optional=optional)
