@@ -93,7 +93,7 @@ class Appending:
 
 def find_end(path: str, compression: str | None) -> End:
     """Find where the whole records of a file end; raise where it is damaged before that, or cannot be appended to."""
-    wanted = None if compression is None else check(compression)
+    wanted = None if compression == "auto" else check(compression)
     files = LocalFiles()
     try:
         head = files.read(path, 0, HEAD_BYTES)

@@ -82,7 +82,7 @@ class RecordReader:
         self._skip = skip
         self._damage: list[CorruptDataError] = []
         self._options = ReadOptions(
-            compression=None if compression == "auto" else check(compression or ""),
+            compression=None if compression == "auto" else check(compression),
             verify=verify,
             max_record_bytes=max_record_bytes,
             trailing=trailing,

@@ -31,8 +31,8 @@ class RecordWriter:
 
     Args:
         path: A local path, a URL that fsspec can write, or ``-`` for standard output.
-        compression: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"`` or ``""`` (none); None tells by the extension
-            (``.gz``, ``.zlib``, ``.snappy``).
+        compression: ``"auto"`` tells by the extension (``.gz``, ``.zlib``, ``.snappy``), or where it appends by the
+            file; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
         level: 0 to 9. Up to 3 isal compresses (fast); above, zlib (smaller, about ten times slower).
         atomic: The file appears under its name when it was closed without an error, and not before. Until then the
             records are in ``.<name>.<8 hex digits>.partial`` beside it, where those that were flushed are found after a
@@ -53,7 +53,7 @@ class RecordWriter:
         self,
         path: StrPath,
         *,
-        compression: str | None = None,
+        compression: str | None = "auto",
         level: int = 2,
         atomic: bool = True,
         sync: bool = False,
@@ -71,7 +71,7 @@ class RecordWriter:
             self._appending = Appending(self._path, compression, sync=sync)
             kind = self._appending.end.compression
         else:
-            kind = by_extension(self._path) if compression is None else check(compression)
+            kind = by_extension(self._path) if compression == "auto" else check(compression)
         self._encoder = open_encoder(kind, level) if kind else None
         self._frames = FrameBuffer()
         self._atomic = atomic and not append

@@ -9,6 +9,7 @@ import pytest
 
 import framing
 import penstock as ps
+from penstock.index import open_index
 
 RECORDS = [b"record", b"", b"another record" * 100]
 MAGIC = {"": framing.header(6), "GZIP": b"\x1f\x8b\x08", "ZLIB": b"\x78"}
@@ -52,9 +53,18 @@ def test_content_decides_when_reading_whatever_the_name(tmp_path, kind, compress
 
 @pytest.mark.parametrize("compression", ["", None])
 def test_none_means_plain(tmp_path, compression):
-    path = tmp_path / "plain.gz"
-    path.write_bytes(framing.frame(b"record"))
-    assert list(ps.RecordReader(path, compression=compression)) == [b"record"]
+    path, schema = tmp_path / "plain.gz", ps.Schema({})
+    with ps.RecordWriter(path, compression=compression) as writer:
+        writer.write(b"")
+    with ps.RecordWriter(path, compression=compression, append=True) as writer:
+        writer.write(b"")
+    assert path.read_bytes() == framing.frame(b"") * 2
+    assert list(ps.RecordReader(path, compression=compression)) == [b"", b""]
+    assert open_index(path, compression=compression).records == 2
+    assert len(ps.Dataset(path, schema=schema, compression=compression)) == 2
+    assert ps.repair(path, None, compression=compression).is_whole
+    manifest = ps.write(tmp_path / "a", [{"x": 1}], compression=compression)
+    assert manifest.shards[0].name == "a-00000-of-00001.tfrecord"
 
 
 @pytest.mark.parametrize("length", [0x0178, 0x9C78, 0x8B1F])

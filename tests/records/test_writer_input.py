@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.index import open_index
 
 BYTES_LIKE = [
     b"bytes",
@@ -104,7 +105,7 @@ def test_a_record_may_change_after_it_was_written(tmp_path):
 
 @pytest.mark.parametrize("compression", ["gzip", "BOGUS", "NONE", "ZSTD", "zlib"])
 def test_a_compression_that_does_not_exist_is_refused(tmp_path, compression):
-    for kind in [ps.RecordReader, ps.RecordWriter]:
+    for kind in [ps.RecordReader, ps.RecordWriter, ps.Dataset, open_index]:
         with pytest.raises(ValueError, match="compression must be one of"):
             kind(tmp_path / "some.tfrecord", compression=compression)
     assert list(tmp_path.iterdir()) == []

@@ -53,7 +53,7 @@ def test_foreign_column_is_read_by_its_type(kind: Any, expected: Feature) -> Non
 
 def test_float64_asks_for_a_choice() -> None:
     arrow = pa.schema([pa.field("x", pa.float64(), nullable=False)])
-    with pytest.raises(SchemaError, match='option float64, choose "float32" .* or "raw"'):
+    with pytest.raises(SchemaError, match=r'option float64, choose "float32" .* or "raw"'):
         Schema.from_arrow(arrow)
     assert Schema.from_arrow(arrow, float64="float32")["x"] == Feature("float32")
     assert Schema.from_arrow(arrow, float64="raw")["x"] == Feature("float64", encoding="raw")

@@ -13,16 +13,34 @@ from penstock.compression.detect import by_extension, detect
 from penstock.compression.encoder import Encoder
 from penstock.compression.kinds import KINDS, Compression, Trailing
 
-__all__ = ["KINDS", "Compression", "Encoder", "Trailing", "by_extension", "check", "detect", "inflate", "open_encoder"]
+__all__ = [
+    "KINDS",
+    "Compression",
+    "Encoder",
+    "Trailing",
+    "by_extension",
+    "check",
+    "check_or_auto",
+    "detect",
+    "inflate",
+    "open_encoder",
+]
 
 
-def check(kind: str) -> Compression:
-    """Answer ``kind`` where it names a compression; raise where not, for TensorFlow would read it as plain."""
+def check(kind: str | None) -> Compression:
+    """Answer ``kind`` where it names a compression, "" for None; raise elsewhere: TensorFlow would read it as plain."""
+    if kind is None:
+        return ""
     for known in KINDS:
         if kind == known:
             return known
     hint = f"; did you mean {kind.upper()!r}?" if kind.upper() in KINDS else ""
     raise ValueError(f"compression must be one of 'GZIP', 'ZLIB', 'SNAPPY' or '' (none), not {kind!r}{hint}")
+
+
+def check_or_auto(kind: str | None) -> str:
+    """Answer ``"auto"``, which leaves the choice to the content, as it is; and of anything else what it names."""
+    return kind if kind == "auto" else check(kind)
 
 
 def inflate(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decoding import Allocate
+from penstock.compression import check_or_auto
 from penstock.cpus import available_cpus
 from penstock.dataset.access import Access
 from penstock.dataset.arguments import names_in
@@ -65,7 +66,7 @@ class Dataset(Ordering, Processing, Exports):
         *,
         schema: Schema | None = None,
         columns: Iterable[str] | None = None,
-        compression: str = "auto",
+        compression: str | None = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
         index: Where = "cache",
@@ -75,7 +76,7 @@ class Dataset(Ordering, Processing, Exports):
         if not callable(on_error) and on_error not in ("raise", "skip"):
             raise ValueError(f"on_error is 'raise', 'skip' or a function, not {on_error!r}")
         reading = Reading(
-            compression=compression,
+            compression=check_or_auto(compression),
             verify=verify,
             max_record_bytes=max_record_bytes,
             threads=min(8, available_cpus()) if threads is None else threads,

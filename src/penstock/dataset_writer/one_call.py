@@ -35,7 +35,7 @@ def write(
     schema: Schema | None = None,
     shards: int = 1,
     shard: int | None = None,
-    compression: str | None = None,
+    compression: str | None = "",
     level: int = 2,
     shuffle: int | None = None,
     map: Callable[[dict[str, Any]], Row] | None = None,
@@ -58,7 +58,7 @@ def write(
         shards: How many files.
         shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
             set.
-        compression: ``"GZIP"``, ``"ZLIB"`` or ``"SNAPPY"``; None for none.
+        compression: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"`` or ``""`` (none).
         level: 0 to 9, for GZIP and ZLIB.
         shuffle: A seed. What is in memory is shuffled whole; a stream in windows of about 64 MB and at most 65,536
             rows, its batches each in itself.

@@ -40,7 +40,7 @@ class Target:
         sync: bool,
     ) -> None:
         self._store, self._base = locate(path)
-        kind = check(compression or "")
+        kind = check(compression)
         _check_base(self._base)
         if not isinstance(shards, int) or shards < 1:
             raise ValueError(f"a data set has at least one shard, not {shards!r}")

@@ -52,7 +52,7 @@ class Writer:
         shards: How many files.
         shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
             set.
-        compression: ``"GZIP"``, ``"ZLIB"`` or ``"SNAPPY"``; None for none.
+        compression: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"`` or ``""`` (none).
         level: 0 to 9, for GZIP and ZLIB.
         shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself.
         replace: Replace a data set of the same name; without, one that is there is an error.
@@ -70,7 +70,7 @@ class Writer:
         schema: Schema | None = None,
         shards: int = 1,
         shard: int | None = None,
-        compression: str | None = None,
+        compression: str | None = "",
         level: int = 2,
         shuffle: int | None = None,
         replace: bool = False,

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from penstock.compression import check_or_auto
 from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError, IndexFileError, PenstockError
 from penstock.files import StrPath, locate
@@ -26,7 +27,7 @@ Where: TypeAlias = Literal["cache", "beside", "none"]
 def open_index(
     path: StrPath,
     *,
-    compression: str = "auto",
+    compression: str | None = "auto",
     where: Where = "cache",
     stale: Literal["rebuild", "error"] = "rebuild",
     max_record_bytes: int = 1 << 30,
@@ -51,9 +52,10 @@ def open_index(
     if where not in get_args(Where):
         raise ValueError(f"where must be one of {', '.join(map(repr, get_args(Where)))}, not {where!r}")
     store, name = locate(path)
+    kind = check_or_auto(compression)
     identity = known_identity(store, name)
-    building = Building(compression, max_record_bytes, threads or min(4, available_cpus()))
-    index = _find(name, identity, compression, where, stale)
+    building = Building(kind, max_record_bytes, threads or min(4, available_cpus()))
+    index = _find(name, identity, kind, where, stale)
     if index is None:
         with reporting(name, identity.size, progress) as report:
             index = build_index(store, name, identity, building, report)
@@ -62,12 +64,13 @@ def open_index(
     return index
 
 
-def load_index(path: StrPath, *, compression: str = "auto", where: Where = "cache") -> ShardIndex | None:
+def load_index(path: StrPath, *, compression: str | None = "auto", where: Where = "cache") -> ShardIndex | None:
     """Answer the index that is kept of a file, or None where there is none that fits; nothing is built."""
     store, name = locate(path)
-    index = _find(name, known_identity(store, name), compression, where, "rebuild")
+    kind = check_or_auto(compression)
+    index = _find(name, known_identity(store, name), kind, where, "rebuild")
     if index is not None:
-        index.measure = partial(_measure_and_keep, name, Building(compression), where)
+        index.measure = partial(_measure_and_keep, name, Building(kind), where)
     return index
 
 

@@ -66,7 +66,7 @@ def repair(
         sync: Wait until the new files are on the disk.
         progress: Called now and then with the bytes, of the uncompressed stream, that were gone through since.
     """
-    kind = None if compression == "auto" else check(compression or "")
+    kind = None if compression == "auto" else check(compression)
     how = Salvaging(kind, nested, max_record_bytes, sync, progress)
     if target is None:
         return save_records(source, None, None, how)
