@@ -86,6 +86,22 @@ def test_tables_become_records(penstock):
     assert [row["name"] for row in ps.Dataset("data/t")] == ["a", None]
 
 
+def test_a_table_goes_back_to_the_records_it_was_made_of(penstock, train):
+    for name in ("x.parquet", "x.arrow"):
+        assert penstock("convert", train, "-o", name).exit_code == 0
+        assert penstock("convert", name, "-o", f"back/{name[2:]}").exit_code == 0
+        old, new = ps.Dataset(train), ps.Dataset(f"back/{name[2:]}")
+        assert new.schema == old.schema
+        assert new.records(range(20)) == old.records(range(20))
+
+
+def test_a_schema_says_what_columns_of_a_table_become(penstock, folder: Path):
+    (folder / "t.csv").write_text("x,name\n1,a\n2,b\n")
+    ps.Schema({"x": ps.Feature("uint8"), "name": bytes}).save("t.schema.json")
+    assert penstock("convert", "t.csv", "-o", "data/t", "--schema", "t.schema.json").exit_code == 0
+    assert ps.Dataset("data/t").schema == ps.Schema.load("t.schema.json")
+
+
 def test_what_exists_is_replaced_when_asked_for(penstock, train):
     for output in ("x.parquet", "data/new"):
         assert penstock("convert", train, "-o", output).exit_code == 0
@@ -100,7 +116,7 @@ def test_what_exists_is_replaced_when_asked_for(penstock, train):
     [
         (("data/train", "-o", "x.xlsx"), "Nothing is known of .xlsx"),
         (("-", "-o", "x.parquet"), "standard input"),
-        (("a.csv", "-o", "x.parquet"), "written as a data set"),
+        (("a.csv", "-o", "x.parquet"), "a name without an extension"),
         (("data/train", "-o", "s3://bucket/x.parquet"), "a file of this machine"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from penstock.beside import load_schema
 from penstock.cli.described import SchemaChoice, open_readers, schema_options
 from penstock.cli.options import COMPRESSIONS, Reading, feature_option, json_option, reading_options
 from penstock.cli.output import plural, printable, reporting, write_json
@@ -77,7 +78,8 @@ def convert(
     """Write records to other shards or to a table.
 
     A copy of records keeps their schema, and images as they are stored. In a table, images are their bytes, in .jsonl
-    as base64. PATH may also be tables, which are written as a data set.
+    as base64. PATH may also be tables, which are written as a data set: .parquet and .arrow with the schema that they
+    were made by.
     """
     if "-" in paths:
         raise click.UsageError("Records are converted from files: save standard input to one.")
@@ -89,10 +91,14 @@ def convert(
     problems: list[Problem] = []
     rows = 0
     if all(map(table_format, paths)):
-        if features or skip or limit is not None or table_format(output):
-            raise click.UsageError("A table is written as a data set, and whole.")
+        if table_format(output):
+            raise click.UsageError("A table becomes a data set: give it a name without an extension, data/train.")
+        if features or skip or limit is not None:
+            raise click.UsageError("A table is written whole, without --feature, --skip and --limit.")
         with reporting(paths, problems), _told_in_a_line():
-            rows = _write_records(output, open_tables(paths), target, shuffle=shuffle, float64=float64)
+            schema = None if choice.file is None else load_schema(choice.file)
+            table = open_tables(paths)
+            rows = _write_records(output, table, target, schema=schema, shuffle=shuffle, float64=float64)
     elif (readers := open_readers(paths, reading, problems)) and not problems:  # a part would look like the whole
         with reporting([reader.path for reader in readers], problems, malformed_advice=LOOK_AT_BYTES):
             dataset = Dataset(

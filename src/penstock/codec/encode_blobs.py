@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from penstock.codec.encode_rows import gather
 from penstock.codec.encode_values import Float64, as_array, convert_array, shape_text
 from penstock.codec.row_fault import RowFault
 from penstock.codec.tensor_proto import serialize_tensor
-from penstock.columns import AnyColumn
+from penstock.columns import AnyColumn, BytesColumn, Column, Ragged
 from penstock.cpus import available_cpus
 from penstock.errors import SchemaError
 from penstock.schema import Feature
@@ -68,6 +69,8 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
         found = f"found {type(value).__name__}; the bytes of a file are Path(name).read_bytes()"
         raise RowFault(0, f"expected an image, as an array or as the bytes of a {feature.encoding} file, {found}")
     text = feature.dtype in TEXT
+    if isinstance(value, Column):
+        value = _of_nested_lists(value, feature.shape)
     array = np.asarray(value, object) if text else as_array(value)
     if type(value) is float or isinstance(value, list | tuple):
         array = array.astype(np.float32) if array.dtype == np.float64 and feature.dtype == "float32" else array
@@ -80,3 +83,19 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
     from penstock.codec.images import encode_image
 
     return encode_image(array, feature.encoding)
+
+
+def _of_nested_lists(lists: AnyColumn, shape: tuple[int | None, ...]) -> Any:
+    """Answer the array that lists of lists are, which is what Arrow makes of arrays of unequal shapes."""
+    sizes, level = [len(lists)], lists
+    while isinstance(level, Ragged):
+        lengths = level.lengths
+        if len(lengths) and (lengths != lengths[0]).any():
+            raise RowFault(0, f"expected shape {shape_text(shape)}, found lists of unequal lengths")
+        sizes.append(int(lengths[0]) if len(lengths) else 0)
+        level = level.values[level.offsets[0] : level.offsets[-1]]
+    if 0 in sizes and len(sizes) == len(shape):
+        # Lists that are empty do not tell how long those in them would be.
+        sizes = [size if wanted is None else wanted for size, wanted in zip(sizes, shape, strict=True)]
+    values = level.to_numpy() if isinstance(level, BytesColumn) else level
+    return np.asarray(values).reshape(sizes) if math.prod(sizes) == len(values) else values

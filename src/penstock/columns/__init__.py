@@ -15,6 +15,7 @@ from penstock.columns.column import AnyColumn, Column
 from penstock.columns.concat import concat
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
+from penstock.columns.unequal import as_nested_lists, is_unequal
 
 __all__ = [
     "AnyColumn",
@@ -23,10 +24,12 @@ __all__ = [
     "Column",
     "Nullable",
     "Ragged",
+    "as_nested_lists",
     "batch_of_equal_columns",
     "batches_from_arrow",
     "collate",
     "concat",
     "from_arrow",
+    "is_unequal",
     "row_value",
 ]

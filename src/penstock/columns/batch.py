@@ -103,7 +103,7 @@ class Batch:
 
     def _arrow_node(self) -> ArrowNode:
         """Describe the batch for Arrow: a struct of its columns."""
-        children = tuple(arrow_node(column)._replace(name=name) for name, column in self._columns.items())
+        children = tuple(_named_node(name, column) for name, column in self._columns.items())
         return ArrowNode("+s", self._num_rows, (None,), children, name="")
 
     def __arrow_c_schema__(self) -> object:
@@ -122,6 +122,13 @@ def batch_of_equal_columns(columns: dict[str, AnyColumn], num_rows: int) -> Batc
     batch = Batch.__new__(Batch)
     batch._columns, batch._num_rows = columns, num_rows
     return batch
+
+
+def _named_node(name: str, column: AnyColumn) -> ArrowNode:
+    try:
+        return arrow_node(column)._replace(name=name)
+    except TypeError as error:
+        raise TypeError(f"column {name!r}: {error}") from error
 
 
 def row_value(column: AnyColumn, index: int) -> Any:

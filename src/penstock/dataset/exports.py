@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from penstock.columns import Batch
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.columns import Batch, as_nested_lists, is_unequal
 from penstock.dataset.stored import as_stored
 from penstock.errors import import_extra
-from penstock.schema import Schema
+from penstock.schema import Feature, Schema
+from penstock.schema.arrow_tables import record_schema
+from penstock.schema.dtype import TEXT
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -22,6 +27,8 @@ class Exports:
 
     def to_arrow(self: Dataset) -> Any:  # type: ignore[misc]
         """Read all elements into a ``pyarrow.Table``; images stay the bytes that are stored.
+
+        The schema goes with the table, and through Parquet: :func:`penstock.write` makes the same records of it again.
 
         >>> ds.to_arrow().to_pandas()  # doctest: +SKIP
 
@@ -46,14 +53,15 @@ def open_arrow(dataset: Dataset) -> Any:
     """Answer a ``pyarrow.RecordBatchReader`` of one pass."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")
     stored = dataset._as_stored()
-    elements = dataset if stored is None else stored[0]
-    batches = (pa.record_batch(batch) for batch in _batches(elements))
+    elements, features = (dataset, {}) if stored is None else (stored[0], stored[0].schema)
+    batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(elements))
     first = next(batches, None)
     if first is None:
-        schema = pa.schema([]) if stored is None else elements.schema.to_arrow()
+        schema = pa.schema([]) if stored is None else record_schema(elements.schema.to_arrow(), stored[1])
         return pa.RecordBatchReader.from_batches(schema, iter(()))
     # Whether values are absent is known of one batch at a time.
     schema = pa.schema([field.with_nullable(True) for field in first.schema])
+    schema = schema if stored is None else record_schema(schema, stored[1])
     return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in chain([first], batches)))
 
 
@@ -70,7 +78,20 @@ def without_views(schema: Any) -> Any:
             return pa.list_(plain(kind.value_type), kind.list_size)
         return pa.large_list(plain(kind.value_type)) if pa.types.is_large_list(kind) else kind
 
-    return pa.schema([field.with_type(plain(field.type)) for field in schema])
+    return pa.schema([field.with_type(plain(field.type)) for field in schema], schema.metadata)
+
+
+def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
+    """Answer a batch with tensors of unequal shapes as lists of lists."""
+    return batch | {
+        name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
+        for name, column in batch.items()
+        if is_unequal(column)
+    }
+
+
+def _empty_row(feature: Feature) -> NDArray[Any]:
+    return np.empty((0,) * len(feature.shape), object if feature.dtype in TEXT else feature.numpy_dtype)
 
 
 def _batches(elements: Dataset) -> Iterator[Batch]:

@@ -14,7 +14,7 @@ from penstock.codec.encode_values import Float64
 from penstock.codec.encoding import Encoding
 from penstock.dataset_writer.framework_sources import stored_form
 from penstock.dataset_writer.order import check_seed, permutation
-from penstock.dataset_writer.sources import Table, as_table, open_source, peek
+from penstock.dataset_writer.sources import Table, as_table, open_source, peek, schema_of_table
 from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
 from penstock.dataset_writer.writer import Writer, number_rows
@@ -54,7 +54,8 @@ def write(
         data: Columns (a mapping of names to arrays, a batch, an Arrow table, a pandas or Polars frame), rows (a list or
             an iterator of mappings), an iterator of batches, such as an Arrow reader; or a data set: of Penstock, a
             ``tf.data.Dataset``, a torch ``Dataset`` or ``DataLoader``, one of Hugging Face.
-        schema: What the records hold; None infers it: from the columns, or from the first rows.
+        schema: What the records hold; None: what a data set, or an Arrow table made of one, tells, else it is inferred:
+            from the columns, or from the first rows.
         shards: How many files.
         shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
             set.
@@ -81,6 +82,8 @@ def write(
     check_seed(shuffle)
     if schema is None and map is None and (stored := stored_form(data)) is not None:
         data, schema = stored
+    elif schema is None and map is None:
+        schema = schema_of_table(data)
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar("writing", source.num_rows, "rows", show=progress) as bar:

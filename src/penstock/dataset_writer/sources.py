@@ -14,6 +14,8 @@ from penstock.codec.encode_values import as_array, unmasked
 from penstock.columns import Batch, Column, Nullable, batches_from_arrow, from_arrow
 from penstock.dataset_writer.framework_sources import open_framework_source
 from penstock.errors import import_extra
+from penstock.schema import Schema
+from penstock.schema.arrow_tables import recorded_schema
 
 Rows: TypeAlias = slice | NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, Any] | Batch
@@ -109,6 +111,19 @@ def open_source(data: Any) -> Table | Iterator[Any]:
         raise TypeError(f"expected columns, rows, a data frame or an iterator of them, found {type(data).__name__}")
     items: Iterator[Any] = iter(data)
     return items
+
+
+def schema_of_table(data: Any) -> Schema | None:
+    """Answer the schema that an Arrow table or reader brings along from the data set that it was made of."""
+    columns: Any = getattr(data, "schema", None)
+    if not is_arrow(data) or not hasattr(columns, "metadata"):
+        return None
+    schema = recorded_schema(columns)
+    if schema is None or not hasattr(data, "columns"):
+        return schema
+    # Values that have come to be absent since would not be found there.
+    lacking = [schema[name] for name, column in zip(columns.names, data.columns, strict=True) if column.null_count]
+    return schema if all(feature.optional or feature.has_default for feature in lacking) else None
 
 
 def as_table(item: Any) -> Table | None:
