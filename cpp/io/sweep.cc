@@ -1,7 +1,6 @@
 #include "io/sweep.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace penstock {
@@ -30,7 +29,7 @@ Sweep::Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint
       const std::uint64_t length = places.at(number).length;
       if (length > kMostBytes || total + outcome.bytes + length > kMostBytes) break;
       outcome.spans->push_back({outcome.bytes + kHeaderBytes, length});
-      outcome.bytes += static_cast<std::size_t>(length) + kFrameOverhead;
+      outcome.bytes += whole_lines(static_cast<std::size_t>(length) + kFrameOverhead);
     }
     if (outcome.spans->size() < jobs[job].size()) {
       outcome.faults.push_back({outcome.spans->size(), FetchFaultKind::kUnread});
@@ -87,7 +86,8 @@ void Sweep::read(ShardFiles& files, bool verify, const std::atomic<bool>& stop) 
 
 void Sweep::read_part(std::span<Read> part, ShardFiles& files, bool verify) {
   std::ranges::sort(part, {}, &Read::number);
-  const SharedBuffer scratch = acquire_buffer(kRunBytes);
+  const SharedBuffer scratch = acquire_buffer(whole_lines(kRunBytes) + kCacheLine);
+  DistantCopies copies;
   std::shared_ptr<const ShardFile> file;
   std::size_t opened = places_.shards();
   for (std::size_t first = 0; first < part.size();) {
@@ -112,20 +112,20 @@ void Sweep::read_part(std::span<Read> part, ShardFiles& files, bool verify) {
         break;
       end = std::max(end, next.offset + frame_bytes(next));
     }
-    read_run(*file, part.subspan(first, last - first), place.offset, end, verify, scratch->data());
+    read_run(*file, part.subspan(first, last - first), place.offset, end, verify, scratch->data(), copies);
     first = last;
   }
 }
 
 // Reads records that lie between two offsets of a file, by one call.
 void Sweep::read_run(const ShardFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end,
-                     bool verify, std::byte* scratch) {
+                     bool verify, std::byte* scratch, DistantCopies& copies) {
   const auto place_in_memory = [&](const Read& read) {
     Outcome& outcome = outcomes_[read.job];
     return outcome.buffer->data() + (*outcome.spans)[read.row].offset - kHeaderBytes;
   };
-  const bool alone = run.size() == 1;
-  std::byte* const bytes = alone ? place_in_memory(run.front()) : scratch;
+  const bool straight = end - begin > kRunBytes;  // one large record
+  std::byte* const bytes = straight ? place_in_memory(run.front()) : scratch;
   std::size_t there = 0;
   try {
     there = file.file.read_at(bytes, static_cast<std::size_t>(end - begin), begin);
@@ -139,8 +139,8 @@ void Sweep::read_run(const ShardFile& file, std::span<const Read> run, std::uint
     const FetchFaultKind kind = check_frame(bytes + before, there - std::min(before, there), place.length, verify);
     if (kind != FetchFaultKind::kNone)
       fail(read, kind);
-    else if (!alone)
-      std::memcpy(place_in_memory(read), bytes + before, frame_bytes(place));
+    else if (!straight)
+      copies.copy(place_in_memory(read), bytes + before, frame_bytes(place));
   }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/chunk.h"
+#include "core/distant_copy.h"
 #include "io/fetch_fault.h"
 #include "io/record_places.h"
 #include "io/shard_files.h"
@@ -50,7 +51,7 @@ class Sweep {
   void divide(const std::vector<std::vector<std::uint64_t>>& jobs);
   void read_part(std::span<Read> part, ShardFiles& files, bool verify);
   void read_run(const ShardFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end, bool verify,
-                std::byte* scratch);
+                std::byte* scratch, DistantCopies& copies);
   void fail(const Read& read, FetchFaultKind kind);
 
   const RecordPlaces& places_;
