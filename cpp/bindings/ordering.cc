@@ -12,20 +12,19 @@ using Order = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
 Order permute(const Positions& positions, std::uint64_t n, std::uint64_t seed, std::uint64_t epoch,
               std::uint64_t stream) {
   const std::size_t count = positions.shape(0);
-  auto out = std::make_unique<std::int64_t[]>(count);
+  auto out = std::make_unique<std::uint64_t[]>(count);
   bool inside = true;
   {
     const nb::gil_scoped_release release;
-    const Permutation permutation(n, {seed, epoch, stream});
-    for (std::size_t i = 0; i < count && inside; ++i) {
-      const auto position = static_cast<std::uint64_t>(positions.data()[i]);
-      inside = position < n;
-      if (inside) out[i] = static_cast<std::int64_t>(permutation(position));
+    for (std::size_t i = 0; i < count; ++i) {
+      out[i] = static_cast<std::uint64_t>(positions.data()[i]);
+      inside &= out[i] < n;
     }
+    if (inside) Permutation(n, {seed, epoch, stream}).apply({out.get(), count});
   }
   if (!inside) throw nb::index_error("a position is not below n");
-  std::int64_t* data = out.release();
-  return Order(data, {count}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); }));
+  std::uint64_t* data = out.release();
+  return Order(data, {count}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<std::uint64_t*>(p); }));
 }
 
 }  // namespace

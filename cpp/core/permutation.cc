@@ -1,5 +1,6 @@
 #include "core/permutation.h"
 
+#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -46,23 +47,36 @@ Permutation::Permutation(std::uint64_t n, const PermutationKey& key) : n_(n) {
 }
 
 // A Feistel network on the smallest number of bits that holds n; the halves change places in each round.
-std::uint64_t Permutation::encrypt(std::uint64_t x) const {
+void Permutation::encrypt(std::array<std::uint64_t, kLanes>& lanes) const {
   int left = left_bits_, right = right_bits_;
   for (const std::uint64_t key : keys_) {
-    const std::uint64_t low = x & ((std::uint64_t{1} << right) - 1);
-    const std::uint64_t high = (x >> right) ^ (mix(low ^ key) >> (64 - left));
-    x = (low << left) | high;
+    for (std::uint64_t& x : lanes) {
+      const std::uint64_t low = x & ((std::uint64_t{1} << right) - 1);
+      const std::uint64_t high = (x >> right) ^ (mix(low ^ key) >> (64 - left));
+      x = (low << left) | high;
+    }
     std::swap(left, right);
   }
-  return x;
 }
 
-std::uint64_t Permutation::operator()(std::uint64_t position) const {
-  if (!table_.empty()) return table_[position];
-  // What falls outside is encrypted again: on the cycle that leads through `position` the next one inside follows.
-  do position = encrypt(position);
-  while (position >= n_);
-  return position;
+void Permutation::apply(std::span<std::uint64_t> positions) const {
+  if (!table_.empty()) {
+    for (std::uint64_t& position : positions) position = table_[position];
+    return;
+  }
+  // What falls outside is encrypted again: on the cycle that leads through a position the next one inside follows.
+  std::vector<std::size_t> outside(positions.size());
+  std::iota(outside.begin(), outside.end(), std::size_t{0});
+  std::array<std::uint64_t, kLanes> lanes{};
+  while (!outside.empty()) {
+    for (std::size_t first = 0; first < outside.size(); first += kLanes) {
+      const std::size_t count = std::min(kLanes, outside.size() - first);
+      for (std::size_t i = 0; i < count; ++i) lanes[i] = positions[outside[first + i]];
+      encrypt(lanes);
+      for (std::size_t i = 0; i < count; ++i) positions[outside[first + i]] = lanes[i];
+    }
+    std::erase_if(outside, [&](std::size_t i) { return positions[i] < n_; });
+  }
 }
 
 }  // namespace penstock

@@ -24,13 +24,16 @@ class Permutation {
 
   Permutation(std::uint64_t n, const PermutationKey& key);
 
-  // The image of `position`, which is below n.
-  std::uint64_t operator()(std::uint64_t position) const;
+  // Puts an image in the place of each position; all are below n.
+  void apply(std::span<std::uint64_t> positions) const;
 
  private:
   static constexpr int kRounds = 8;
 
-  std::uint64_t encrypt(std::uint64_t x) const;
+  // How many are encrypted at once: a CPU works on one while it waits for another.
+  static constexpr std::size_t kLanes = 4;
+
+  void encrypt(std::array<std::uint64_t, kLanes>& lanes) const;
 
   std::uint64_t n_;
   std::vector<std::uint16_t> table_;  // of a small n
