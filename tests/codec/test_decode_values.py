@@ -18,6 +18,11 @@ ABSENT = example(other=1)
 UNSET = example(a=None)
 EMPTY = field(1, field(1, field(1, b"a") + field(2, field(3, b""))))
 
+KINDS: dict[str, Any] = {
+    "int64": lambda random: int(random.integers(-(2**63), 2**63)) >> int(random.choice([0, 1, 20, 44, 44, 44, 44, 60])),
+    "float32": lambda random: float(np.float32(random.standard_normal())),
+}
+
 
 def decode(wanted: Feature, *records: bytes) -> Any:
     return Decoder(Schema({"a": wanted})).decode(list(records))["a"]
@@ -207,6 +212,24 @@ def test_any_order_of_keys_decodes():
     batch: Batch = Decoder(schema).decode(records)
     for position, name in enumerate(names):
         assert batch[name].to_list() == [[i, position] for i in range(len(orders))]
+
+
+def test_scalars_decode_beside_records_that_are_written_like_them_or_not():
+    keys = ["a", "b", "a key of twelve bytes more", "a key that is longer than the others, by far"]
+    schema = Schema({f"{kind}{i}": Feature(kind, key=kind + key) for i, key in enumerate(keys) for kind in KINDS})
+    random = np.random.default_rng(1)
+    records, expected = [], []
+    for number in range(600):
+        row = {name: KINDS[f.dtype](random) for name, f in schema.items()}
+        names = list(random.permutation(list(row))) if number % 100 > 90 else list(row)
+        entries = [field(1, field(1, schema[n].key.encode()) + field(2, feature(row[n]))) for n in names]
+        if number % 7 == 0:  # a key comes again, and its last value counts
+            name = names[int(random.integers(len(names)))]
+            row[name] = KINDS[schema[name].dtype](random)
+            entries.append(field(1, field(1, schema[name].key.encode()) + field(2, feature(row[name]))))
+        records.append(field(1, b"".join(entries)))
+        expected.append(row)
+    assert Decoder(schema).decode(records).to_list() == expected
 
 
 def test_keys_are_told_apart_by_every_byte():

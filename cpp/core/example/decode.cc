@@ -79,6 +79,7 @@ PartDecoder::PartDecoder(const DecodePlan& plan)
       found_(plan.features.size()) {
   for (std::size_t i = 0; i < plan.features.size(); ++i) {
     scalar_.push_back(is_plain_scalar(plan.features[i]));
+    if (plan.features[i].has_mask()) masked_.push_back(i);
     step_heads_.push_back(step_head(plan.features[i]));
     std::size_t next = i + 1;
     const auto same = [&](const FeaturePlan& other) {
@@ -99,13 +100,15 @@ bool PartDecoder::fail(ExampleFault fault, std::uint64_t expected, std::uint64_t
 DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t first_row,
                                 std::span<ColumnPart> columns, ViewBuffers& buffers, std::int32_t default_buffer) {
   default_buffer_ = default_buffer;
+  dense_.clear();
+  for (const ColumnPart& column : columns) dense_.push_back(column.dense);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const std::size_t row = first_row + i;
     fault_ = {};
     fault_.row = row;
     if (!find_features(records[i], row, columns)) return fault_;
+    for (const std::size_t f : masked_) columns[f].valid[row] = states_[f] != State::kAbsent;
     for (std::size_t f = 0; f < columns.size(); ++f) {
-      if (std::uint8_t* valid = columns[f].valid) valid[row] = states_[f] != State::kAbsent;
       if (states_[f] == State::kDecoded) continue;
       Found& found = found_[f];
       if (states_[f] == State::kFound && found.joined && plan_.features[f].element == Element::kView)
@@ -140,6 +143,7 @@ inline bool PartDecoder::found_entry(int feature, const Entry& entry, const Reco
 bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns) {
   if (record.payload.size > kLargestExample) return fail(ExampleFault::kTooLarge, kLargestExample, record.payload.size);
   std::fill(states_.begin(), states_.end(), State::kAbsent);
+  ++records_;
   std::size_t position[3] = {};
   const auto visit = [&](Section section, const Entry& entry) {
     const bool context = section == Section::kContext;
@@ -154,17 +158,17 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
       learn_head(at, entry, feature, record.payload.end());
     return true;
   };
+  const auto claim = [states = states_.data(), dense = dense_.data()](std::size_t f) -> std::byte* {
+    // A key that comes again goes the general way, which checks what it replaces.
+    if (states[f] != State::kAbsent) return nullptr;
+    states[f] = State::kDecoded;
+    return dense[f];
+  };
   const auto skim = [&](Section section, wire::Cursor& cursor) {
     if (section != Section::kContext) return false;
-    const int feature = heads_.read(cursor, position[1], [&](int f) -> std::byte* {
-      const auto i = static_cast<std::size_t>(f);
-      // A key that comes again goes the general way, which checks what it replaces.
-      return states_[i] == State::kAbsent ? columns[i].dense + row * plan_.features[i].value_bytes : nullptr;
-    });
-    if (feature == ScalarHeads::kNone) return false;
-    states_[static_cast<std::size_t>(feature)] = State::kDecoded;
-    ++position[1];
-    return true;
+    const std::size_t count = heads_.read(cursor, position[1], row, claim);
+    position[1] += count;
+    return count != 0;
   };
   const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit, skim);
   return good || fail(ExampleFault::kMalformed);
@@ -172,8 +176,7 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
 
 void PartDecoder::learn_head(std::size_t position, const Entry& entry, int feature, const std::byte* end) {
   const auto f = static_cast<std::size_t>(feature);
-  if (ScalarHeads::reaches(entry, end) && same_key_[f] == KeyIndex::kNotAsked)
-    heads_.learn(position, entry, feature, plan_.features[f].kind);
+  if (same_key_[f] == KeyIndex::kNotAsked) heads_.learn(position, entry, end, f, plan_.features[f].kind, records_);
 }
 
 bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {

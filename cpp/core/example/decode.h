@@ -60,8 +60,11 @@ class PartDecoder {
   KeyIndex sequence_;
   ScalarHeads heads_;
   std::vector<std::uint8_t> scalar_;     // whether a feature is decoded on the walk
+  std::vector<std::size_t> masked_;      // features whose column has a mask
   std::vector<int> same_key_;            // the next feature with the same key, or kNotAsked
   std::vector<std::string> step_heads_;  // what stands before the floats of a step, where a step is floats of one size
+  std::vector<std::byte*> dense_;        // of each feature, for row 0, where rows are of one size
+  std::uint64_t records_ = 0;            // begun so far
   std::vector<State> states_;            // of the features in this record
   std::vector<Found> found_;             // with kFound: where
   ResolvedFeature resolved_;             // scratch

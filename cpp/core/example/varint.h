@@ -10,6 +10,8 @@
 
 namespace penstock {
 
+inline constexpr std::uint64_t kContinuationBits = 0x8080808080808080u;
+
 // The value of the seven-bit groups in the low bits of the bytes of `word`, whatever its high bits say. All groups are
 // moved at once.
 inline std::uint64_t join_groups(std::uint64_t word) {
@@ -26,8 +28,7 @@ inline std::uint32_t join_groups(std::uint32_t word) {
 // The value of a varint of n bytes, 1 to 8, that lies in the low bytes of `word` with nothing above them; false where
 // the continuation bits do not fit n bytes.
 inline bool read_short_varint(std::uint64_t word, unsigned n, std::uint64_t& value) {
-  constexpr std::uint64_t kMore = 0x8080808080808080u;
-  if ((word & kMore) != (kMore & ((std::uint64_t{1} << (8 * (n - 1))) - 1))) return false;
+  if ((word & kContinuationBits) != (kContinuationBits & ((std::uint64_t{1} << (8 * (n - 1))) - 1))) return false;
   value = join_groups(word);
   return true;
 }
@@ -53,7 +54,7 @@ inline std::byte* put_varint(std::byte* out, std::uint64_t value) {
 inline std::byte* put_varint_with_slack(std::byte* out, std::uint64_t value) {
   if (value >> 56 != 0) return put_varint(out, value);
   const std::size_t size = varint_size(value);
-  const std::uint64_t more = 0x8080808080808080u & ((std::uint64_t{1} << (8 * (size - 1))) - 1);
+  const std::uint64_t more = kContinuationBits & ((std::uint64_t{1} << (8 * (size - 1))) - 1);
   store_le64(out, split_groups(value) | more);
   return out + size;
 }
