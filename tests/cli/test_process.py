@@ -119,9 +119,12 @@ def _on_terminal(*arguments: str, columns: int = 80) -> str:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signal to send")
-def test_an_interrupt_ends_even_a_read_that_waits(folder: Path):
+@pytest.mark.parametrize("command", ["verify", "cat"])
+def test_an_interrupt_ends_even_a_read_that_waits(folder: Path, command: str):
     read_end, write_end = os.pipe()
-    process = subprocess.Popen([*COMMAND, "verify", "-"], stdin=read_end, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*COMMAND, command, "-"], stdin=read_end, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
     assert process.stderr
     os.write(write_end, (folder / "good.tfrecord").read_bytes())
     while select.select([read_end], [], [], 0)[0]:  # until the command has begun to read

@@ -37,6 +37,10 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # click would say so, too, with the status of a damaged file.
+            click.echo("Aborted!", err=True)
+            ctx.exit(130)
         except OSError as error:
             # Commands report what is wrong with files: this is about the output. Whoever left it is click's business.
             if error.errno in (None, errno.EPIPE):
@@ -82,5 +86,5 @@ def main() -> None:
 
     \b
     Exit status: 0 all is well, 1 a file is damaged, missing or unreadable,
-    2 the command was not understood.
+    2 the command was not understood, 130 it was interrupted.
     """
