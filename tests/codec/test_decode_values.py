@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import Batch, Decoder, Feature, MalformedExampleError, Nullable, Schema
+from penstock import Batch, Decoder, Encoder, Feature, MalformedExampleError, Nullable, Schema
 from schema_examples import example, feature, field
 
 ABSENT = example(other=1)
@@ -153,6 +153,14 @@ def test_every_narrow_float_is_read_exactly(dtype: str, stored: Any):
     numbers = ~np.isnan(every.astype(np.float32))
     assert column[numbers].tobytes() == every[numbers].tobytes()
     assert np.isnan(column[~numbers].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize(("dtype", "stored"), [("float16", np.float16), ("bfloat16", ml_dtypes.bfloat16)])
+def test_every_narrow_float_comes_back_with_all_its_bits(dtype: str, stored: Any):
+    every = np.arange(65536, dtype=np.uint16).view(stored)
+    schema = Schema({"a": Feature(dtype)})
+    column = Decoder(schema).decode(Encoder(schema).encode({"a": every}))["a"]
+    assert column.tobytes() == every.tobytes()
 
 
 @pytest.mark.parametrize(

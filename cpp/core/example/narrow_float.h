@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-// Each answers whether the value is held exactly. A NaN stays a NaN.
+// Each answers whether the value is held exactly. A NaN stays a NaN, with the bits that there is room for.
 inline bool to_bfloat16(std::uint32_t bits, std::uint16_t& out) {
   out = static_cast<std::uint16_t>(bits >> 16);
   const bool nan = (bits & 0x7F800000u) == 0x7F800000u && (bits & 0x007FFFFFu) != 0;
@@ -19,7 +19,8 @@ inline bool to_float16(std::uint32_t bits, std::uint16_t& out) {
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   const std::uint32_t magnitude = bits & 0x7FFFFFFFu;
   if (magnitude > 0x7F800000u) {
-    out = static_cast<std::uint16_t>(sign | 0x7E00u);
+    const std::uint32_t payload = (bits >> 13) & 0x3FFu;
+    out = static_cast<std::uint16_t>(sign | 0x7C00u | (payload != 0 ? payload : 0x200u));
     return true;
   }
   if (magnitude == 0x7F800000u || magnitude == 0) {
