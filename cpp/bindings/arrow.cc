@@ -30,7 +30,7 @@ struct ArrayParts {
 // Consumers release arrays from any thread, and some of them while the interpreter is no more: then memory stays.
 void release_array(ArrowArray* array) {
   array->release = nullptr;
-  if (Py_IsInitialized() == 0) return;
+  if (Py_IsInitialized() == 0 || ends_elsewhere()) return;
   const nb::gil_scoped_acquire acquire;
   delete static_cast<ArrayParts*>(array->private_data);
 }

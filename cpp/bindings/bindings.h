@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "bindings/released_gil.h"
+
 namespace penstock::bindings {
 
 namespace nb = nanobind;
@@ -52,7 +54,7 @@ template <typename Attempt>
 void wait_for(Attempt attempt) {
   for (;;) {
     {
-      const nb::gil_scoped_release release;
+      const ReleasedGil release;
       if (attempt(std::chrono::milliseconds(100))) return;
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -78,7 +80,7 @@ class Closable {
   void close() {
     std::shared_ptr<T> last = take();
     if (!last) return;
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     last.reset();
   }
 

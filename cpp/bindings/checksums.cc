@@ -36,7 +36,7 @@ void bind_checksums(nb::module_& m) {
       [](nb::handle data, std::uint32_t crc, const std::optional<std::string>& kernel) {
         const BytesView view(data);
         const Crc32cKernel& chosen = kernel_named(kernel);
-        const nb::gil_scoped_release release;
+        const ReleasedGil release;
         return chosen.extend(crc, view.bytes().data(), view.bytes().size());
       },
       nb::arg("data"), nb::arg("crc") = 0, nb::arg("kernel") = nb::none(),

@@ -87,7 +87,7 @@ void check_views(nb::handle views, nb::tuple buffers, bool text) {
   const HeldViews held(views, buffers);
   ViewFault fault;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     fault = first_fault(held.views(), held.buffers(), text);
   }
   if (fault.kind == ViewFault::kStray) HeldViews::raise_stray(fault.index);
@@ -121,7 +121,7 @@ nb::tuple compact_views(nb::handle views, nb::tuple buffers) {
   CompactPlan plan;
   std::vector<std::unique_ptr<Buffer>> copies;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     fault = first_fault(stable, held.buffers(), false);
     if (fault.kind == ViewFault::kNone) {
       plan = plan_compact(stable, held.buffers());
@@ -145,7 +145,7 @@ nb::tuple views_of(nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::devi
   const std::span<const Offset> span(offsets.data(), offsets.size());
   std::optional<WindowedViews> result;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     result = views_of_offsets(span, held.bytes());
   }
   if (!result) throw nb::value_error("offsets fall, leave the data, or span a value of 2 GiB or more");

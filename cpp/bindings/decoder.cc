@@ -55,7 +55,7 @@ nb::tuple Decoder::decode(const std::vector<Chunk>& chunks, nb::list outputs) {
   const Outputs pointers = pointers_of(rows_of(chunks), outputs);
   DecodedBatch batch;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     batch = decoder_->decode(chunks, pointers, workers_.threads(),
                              [this](std::size_t n, const auto& task) { workers_.run(n, task); });
   }

@@ -65,49 +65,41 @@ BoundFeature make_feature(nb::bytes key, const std::string& dtype, const std::ve
 class Queue {
  public:
   Queue(const Decoder& decoder, std::size_t threads)
-      : decoder_(decoder), queue_(std::make_unique<DecodeQueue>(decoder.native(), threads)) {}
+      : decoder_(decoder), queue_(std::make_shared<DecodeQueue>(decoder.native(), threads)) {}
   ~Queue() { close(); }
 
   void submit(std::vector<Chunk> chunks, nb::list outputs) {
+    const std::shared_ptr<DecodeQueue> queue = queue_.get();
     Outputs pointers = decoder_.pointers_of(rows_of(chunks), outputs);
-    get().submit({std::move(chunks), std::move(pointers), {}});
+    queue->submit({std::move(chunks), std::move(pointers), {}});
     outputs_.push_back(std::move(outputs));
   }
-  std::size_t pending() { return get().pending(); }
+  std::size_t pending() const { return queue_.get()->pending(); }
   nb::tuple next() {
-    for (;;) {
-      std::optional<DecodeJob> job;
-      DecodeQueue& queue = get();
-      {
-        const nb::gil_scoped_release release;
-        job = queue.next(std::chrono::milliseconds(100));
-      }
-      if (job) {
-        const nb::list outputs = std::move(outputs_.front());
-        outputs_.pop_front();
-        return decoder_.to_python(job->batch, outputs);
-      }
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    const std::shared_ptr<DecodeQueue> queue = queue_.get();
+    std::optional<DecodeJob> job;
+    try {
+      wait_for([&](auto patience) {
+        job = queue->next(patience);
+        return job.has_value();
+      });
+    } catch (...) {
+      if (queue->pending() < outputs_.size()) outputs_.pop_front();  // it was the job that failed
+      throw;
     }
+    const nb::list outputs = std::move(outputs_.front());
+    outputs_.pop_front();
+    return decoder_.to_python(job->batch, outputs);
   }
   void close() {
-    if (!queue_) return;
-    {
-      const nb::gil_scoped_release release;
-      queue_.reset();
-    }
+    queue_.close();
     outputs_.clear();
   }
 
  private:
-  DecodeQueue& get() {
-    if (!queue_) throw nb::value_error("the queue is closed");
-    return *queue_;
-  }
-
   const Decoder& decoder_;
+  Closable<DecodeQueue> queue_;
   std::deque<nb::list> outputs_;  // of the batches that are under way: kept until their threads are done
-  std::unique_ptr<DecodeQueue> queue_;
 };
 
 const char* name_of(ExampleFault fault) {

@@ -85,7 +85,7 @@ class Fetcher {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
     std::vector<std::vector<std::uint64_t>> rows;
     for (const Numbers<std::int64_t>& job : jobs) rows.push_back(rows_of(*fetcher, job));
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     fetcher->foresee(rows);
   }
 
@@ -136,7 +136,7 @@ class Fetcher {
     const std::uint64_t checked = checked_row(*fetcher, row);
     FetchedRecord record;
     {
-      const nb::gil_scoped_release release;
+      const ReleasedGil release;
       record = fetcher->read_one(checked);
     }
     if (record.fault != FetchFaultKind::kNone) return nb::cast(FetchFault{0, record.fault});
@@ -148,7 +148,7 @@ class Fetcher {
     const std::uint64_t checked = checked_row(*fetcher, row);
     std::optional<DecodedRow> decoded;
     {
-      const nb::gil_scoped_release release;
+      const ReleasedGil release;
       FetchedRecord record = fetcher->read_one(checked);
       if (record.fault == FetchFaultKind::kNone)
         decoded = decoder.decode(std::move(record.frame), static_cast<std::size_t>(record.length));
@@ -192,7 +192,7 @@ class Fetcher {
   }
 
   static void run(RecordFetcher& fetcher, FetchJob& job) {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     fetcher.run(job);
   }
 

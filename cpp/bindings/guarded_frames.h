@@ -23,7 +23,7 @@ class GuardedFrames {
     FrameBuffer& frames = get();
     busy_ = true;
     try {
-      const nb::gil_scoped_release release;
+      const ReleasedGil release;
       work(frames);
     } catch (...) {
       busy_ = false;

@@ -33,7 +33,7 @@ void bind_indexing(nb::module_& m) {
           nb::arg("piece_bytes") = std::size_t{2} << 20, nb::arg("keep_lengths") = false,
           nb::sig("def __init__(self, path: str | os.PathLike[str], *, max_record_bytes: int = 1073741824, threads: "
                   "int = 1, piece_bytes: int = 2097152, keep_lengths: bool = False) -> None"))
-      .def("advance", &FrameWalk::advance, nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
+      .def("advance", &FrameWalk::advance, nb::arg("bytes"), nb::call_guard<ReleasedGil>(),
            "Walk over the frames that start in the next bytes; False when the end or a fault was reached.")
       .def("take_lengths", &take_lengths, nb::rv_policy::automatic,
            "The lengths of the payloads since they were last taken, where they are kept.")

@@ -15,6 +15,8 @@ NB_MODULE(_core, m) {
   // users.
   nb::set_leak_warnings(false);
 
+  penstock::bindings::watch_for_the_end();
+
   // Operating-system errors become OSError, so that Python picks the subclass; where the path is not known here, the
   // caller adds it.
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {

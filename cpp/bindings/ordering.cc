@@ -15,7 +15,7 @@ Order permute(const Positions& positions, std::uint64_t n, std::uint64_t seed, s
   auto out = std::make_unique<std::uint64_t[]>(count);
   bool inside = true;
   {
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     for (std::size_t i = 0; i < count; ++i) {
       out[i] = static_cast<std::uint64_t>(positions.data()[i]);
       inside &= out[i] < n;

@@ -189,7 +189,7 @@ void bind_reading(nb::module_& m) {
           "feed",
           [](StreamRecords& self, nb::handle data) {
             const BytesView view(data);
-            const nb::gil_scoped_release release;
+            const ReleasedGil release;
             return self.feed(view.bytes());
           },
           nb::arg("data"), "Copy more of the stream in; answer what it completes.")
@@ -201,7 +201,7 @@ void bind_reading(nb::module_& m) {
       "find_header",
       [](nb::handle data, std::size_t start) {
         const BytesView view(data);
-        const nb::gil_scoped_release release;
+        const ReleasedGil release;
         return find_header(view.bytes(), start);
       },
       nb::arg("data"), nb::arg("start") = 0, "First position where a frame header checks itself, or ``len(data)``.");

@@ -32,7 +32,7 @@ Survey interruptible_survey(const std::filesystem::path& path, SurveyOptions opt
     wait_for([&](auto patience) { return found.wait_for(patience) == std::future_status::ready; });
   } catch (...) {
     cancelled = true;
-    const nb::gil_scoped_release release;
+    const ReleasedGil release;
     found.wait();
     throw;
   }

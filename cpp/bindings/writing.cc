@@ -96,7 +96,7 @@ void drain(OpenFileWriter& self) {
 void sync(OpenFileWriter& self) {
   drain(self);
   const auto writer = self.get();
-  const nb::gil_scoped_release release;
+  const ReleasedGil release;
   writer->sync();
 }
 
@@ -104,7 +104,7 @@ void close_writer(OpenFileWriter& self) {
   std::shared_ptr<FileWriter> writer = self.take();
   if (!writer) return;
   const bool alone = writer.use_count() == 1;  // else the call that is under way ends it when it is done
-  const nb::gil_scoped_release release;
+  const ReleasedGil release;
   if (alone) writer->close();
   writer.reset();
 }
@@ -167,7 +167,7 @@ void bind_writing(nb::module_& m) {
             const auto writer = self.get();
             auto buffer = std::make_shared<Buffer>(bytes.size());
             {
-              const nb::gil_scoped_release release;
+              const ReleasedGil release;
               std::memcpy(buffer->data(), bytes.data(), bytes.size());
             }
             submit(writer, {buffer, bytes.size()});

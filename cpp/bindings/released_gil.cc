@@ -1,0 +1,52 @@
+#include "bindings/released_gil.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "io/process.h"
+
+namespace penstock::bindings {
+namespace {
+
+namespace nb = nanobind;
+
+std::atomic<bool> ending = false;
+std::thread::id last_thread;  // with `ending`
+std::atomic<int> coming_back = 0;
+ProcessId counted_in = 0;  // a forked child has none of the threads that were on their way
+
+constexpr std::chrono::milliseconds kStep{1};
+constexpr int kMostSteps = 1000;
+
+// Called by Python while threads still may have the GIL, on the one that ends the interpreter.
+void begin_to_end() {
+  last_thread = std::this_thread::get_id();
+  ending = true;
+  const ReleasedGil release;
+  // Those who ask for the GIL already get it now.
+  if (counted_in == current_process())
+    for (int i = 0; i < kMostSteps && coming_back != 0; ++i) std::this_thread::sleep_for(kStep);
+}
+
+}  // namespace
+
+bool ends_elsewhere() { return ending && std::this_thread::get_id() != last_thread; }
+
+ReleasedGil::~ReleasedGil() {
+  // Counted before it looks: begin_to_end() says so before it counts.
+  ++coming_back;
+  if (ends_elsewhere()) {
+    --coming_back;
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  PyEval_RestoreThread(state_);
+  --coming_back;
+}
+
+void watch_for_the_end() {
+  counted_in = current_process();
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_to_end));
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,30 @@
+// The GIL, given away while native code works.
+//
+// As nb::gil_scoped_release, but for the end of the interpreter. Up to Python 3.13, a thread that asks for the GIL then
+// is unwound, and where C++ is on its stack the process aborts. The daemon threads of a program are in a call of ours
+// at any time: they stay in it, as from Python 3.14 on.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace penstock::bindings {
+
+class ReleasedGil {
+ public:
+  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  // Takes the GIL back; does not return where the interpreter ends on another thread.
+  ~ReleasedGil();
+  ReleasedGil(const ReleasedGil&) = delete;
+  ReleasedGil& operator=(const ReleasedGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// Whether the interpreter ends on another thread, so that this one must not ask for the GIL.
+bool ends_elsewhere();
+
+// Called when the module is loaded: has Python tell of the end of the interpreter.
+void watch_for_the_end();
+
+}  // namespace penstock::bindings
