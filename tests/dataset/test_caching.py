@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -50,6 +51,21 @@ def test_every_change_of_the_pipeline_is_another_cache(shards: Callable[[str], l
     names = [name(dataset) for dataset in pipelines]
     assert len(set(names)) == len(names)
     assert names == [name(dataset) for dataset in pipelines]
+
+
+def test_a_change_of_the_middle_of_a_file_is_another_cache(tmp_path: Path):
+    path = tmp_path / "some.tfrecord"
+    schema = ps.Schema({"x": ps.Feature("float32", (1000,))})
+    x = np.zeros((100, 1000), np.float32)
+
+    def cached() -> float:
+        with ps.RecordWriter(path) as writer:
+            writer.write_many(ps.Encoder(schema).encode({"x": x}))
+        return sum(float(row["x"].sum()) for row in ps.Dataset(path, schema=schema).cache(tmp_path / "cache"))
+
+    assert cached() == 0
+    x[50, 500] = 1  # of 400 KB, 64 KB at both ends stay as they were
+    assert cached() == 1
 
 
 def test_what_changes_nothing_is_the_same_cache(shards: Callable[[str], list[str]]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -44,10 +44,17 @@ def _content(pipeline: Pipeline) -> Any:
     return [
         pipeline.describe(),
         start.identities,
+        _times(start.source.shards.paths),
         start.source.schema.to_json(),
         [reading.compression, reading.verify, reading.max_record_bytes, reading.salvage],
         [_rows_at_places(order) for order in (start.rows, start.batches) if order is not None],
     ]
+
+
+def _times(paths: Iterable[str]) -> list[int]:
+    """Answer when local files were last changed: an identity is told by both ends of a file, and not by its middle."""
+    located = map(locate, paths)
+    return [os.stat(name).st_mtime_ns for store, name in located if isinstance(store, LocalFiles)]
 
 
 def _rows_at_places(order: Order) -> list[int]:
