@@ -81,3 +81,8 @@ def loaded_by_import() -> set[str]:
     code = "import sys, penstock; print('\\n'.join(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return set(result.stdout.split())
+
+
+def test_bindings_release_the_gil_in_the_one_way_that_survives_the_end_of_the_interpreter():
+    sources = [path for path in (ROOT / "cpp").rglob("*.*") if path.stem != "released_gil"]
+    assert [path.name for path in sources if "nb::gil_scoped_release" in path.read_text()] == []
