@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import penstock as ps
-from penstock.files import split_path
+from penstock.files import find_files, split_path
 
 
 def round_trip(path):
@@ -41,6 +41,18 @@ def test_a_file_url(tmp_path):
 def test_names_that_are_hard(tmp_path, name):
     round_trip(tmp_path / name)
     assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("folder", ["with space", "größe", "run [2]", "a*b?"])
+def test_a_data_set_in_a_folder_whose_name_is_hard(tmp_path, folder):
+    path = tmp_path / folder / "train"
+    ps.write(path, {"x": range(10)}, shards=2)
+    with pytest.raises(FileExistsError):
+        ps.write(path, {"x": range(5)})
+    ps.write(path, {"x": range(20)}, shards=3, replace=True)
+    for name in (path, path.parent, str(path) + ".penstock.json"):
+        assert sorted(row["x"] for row in ps.Dataset(name).shuffle(1)) == list(range(20))
+    assert len(find_files([path.parent])) == 3
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are text elsewhere")

@@ -6,9 +6,11 @@ import os
 import sys
 
 import pytest
+from click.testing import CliRunner
 
 import framing
 import penstock as ps
+from penstock.cli import main
 from penstock.files import find_files, remote
 from penstock.index import load_index, open_index
 from processes import run_python
@@ -62,6 +64,9 @@ def test_a_missing_key_and_a_missing_bucket(s3):
         with pytest.raises(FileNotFoundError) as caught:
             list(ps.RecordReader(url))
         assert caught.value.filename == url
+        result = CliRunner().invoke(main, ["verify", url])
+        assert result.exit_code == 1
+        assert f"{url}: no such file; check the address" in result.output
 
 
 def test_patterns_and_prefixes(s3):

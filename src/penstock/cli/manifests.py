@@ -69,7 +69,8 @@ def find_manifests(paths: Iterable[str]) -> list[str]:
         except OSError:
             # Object stores have no directories, only names that begin alike; what is not there is reported elsewhere.
             if "://" in name:
-                found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
+                with suppress(OSError):  # nor a bucket, perhaps
+                    found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from contextlib import suppress
@@ -124,9 +125,10 @@ def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[st
     """Answer the manifest and the shards of a data set that are there."""
     # A store may spell the way to a file in its own manner; the name is the same.
     name = os.path.basename(base)
+    pattern = f"{base if '://' in base else glob.escape(base)}-*"
     found = [
         path
-        for path in (store.list(f"{base}-*") if shards_too else [])
+        for path in (store.list(pattern) if shards_too else [])
         if os.path.basename(path).startswith(name) and ENDING.fullmatch(os.path.basename(path)[len(name) :])
     ]
     try:
@@ -148,7 +150,7 @@ def _check_base(base: str) -> None:
     name = re.split(r"[/\\]", base)[-1]
     if not name or base == "-":
         raise ValueError(f"a data set has a name, such as data/train; found {base!r}")
-    if any(mark in base for mark in "*?["):
+    if any(mark in (base if "://" in base else name) for mark in "*?["):
         raise ValueError(f"the name of a data set has no *, ? or [, which stand for many names; found {base!r}")
     if name.endswith((".tfrecord", ".tfrecords", ".tfrec", ".gz")):
         plain = name.split(".")[0]

@@ -45,6 +45,8 @@ def find_files(paths: Iterable[StrPath]) -> list[str]:
 def _exists(store: FileStore, name: str) -> bool:
     try:
         store.stat(name)
+    except IsADirectoryError:
+        return True
     except OSError:
         return False
     return True
