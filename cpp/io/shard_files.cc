@@ -1,7 +1,6 @@
 #include "io/shard_files.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -33,7 +32,7 @@ std::shared_ptr<const ShardFile> ShardFiles::open_copy(std::size_t shard) {
   try {
     auto file = std::make_shared<const ShardFile>(paths_[shard]);
     if (!slot.copies.empty() && !file->file.same_as(slot.copies.front()->file))
-      throw std::system_error(ESTALE, std::generic_category());
+      throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory));  // under its name
     slot.copies.push_back(std::move(file));
   } catch (const std::system_error& error) {
     throw FileError(error, text_of(paths_[shard]));
