@@ -53,10 +53,10 @@ def main(data: str, path: str) -> None:
         feed.load_state_dict(saved["data"])
 
     saving = SaveSteps(feed, path, step)
-    model.fit(iter(feed), steps_per_epoch=len(feed) - step, callbacks=[saving], verbose=0)
+    model.fit(feed, steps_per_epoch=len(feed) - step, callbacks=[saving], verbose=0)
 
     held_out = feeds.feed(test.batch(HELD_OUT).map(pair))
-    found = model.evaluate(iter(held_out), steps=len(held_out), return_dict=True, verbose=0)
+    found = model.evaluate(held_out, return_dict=True, verbose=0)
     print("accuracy", found["accuracy"])
 
 

@@ -1,11 +1,10 @@
-"""Keras 3, on any backend: batches as NumPy arrays, which ``fit`` takes and places itself.
-
-``fit`` takes ``iter(feed)`` of any of the feeds: this one, or that of the framework that Keras runs on.
-"""
+"""Keras 3, on any backend: a feed that ``fit`` takes, of NumPy arrays, which it places itself."""
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,26 +12,76 @@ from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
 from penstock.frameworks.elements import convert_leaves, refuse_absent
-from penstock.frameworks.feed import Feed
+from penstock.frameworks.feed import Feed, Place
 
 import_extra("keras", "keras", "feeding Keras")
 
-__all__ = ["convert", "feed"]
+# What Keras takes data from, whatever its kind; a data set that is one is taken as it is.
+if TYPE_CHECKING:
+    _DataAdapter = object
+else:
+    _DataAdapter = importlib.import_module("keras.src.trainers.data_adapters.data_adapter").DataAdapter
+
+# So many batches Keras takes, at most, to know what they look like: one, and on some devices one ahead of it.
+_LOOKED_AT = 2
+
+__all__ = ["KerasFeed", "convert", "feed"]
 
 
-def feed(dataset: Dataset, *, ahead: int = 2) -> Feed:
+def feed(dataset: Dataset, *, ahead: int = 2) -> KerasFeed:
     """Give out a data set's elements as ``fit``, ``evaluate`` and ``predict`` take them: tuples or dicts of arrays.
 
     Args:
         dataset: Of ``(inputs, targets)``, which a ``map()`` behind ``batch()`` makes.
         ahead: How many elements lie ready.
     """
-    return Feed(dataset, convert, ahead=ahead)
+    return KerasFeed(dataset, convert, ahead=ahead)
 
 
 def convert(element: Any) -> Any:
     """Convert a batch, or a dict or tuple of columns, to NumPy arrays; ragged columns are padded."""
     return convert_leaves(element, _leaf)
+
+
+class KerasFeed(Feed, _DataAdapter):
+    """A feed that ``fit``, ``evaluate`` and ``predict`` take as it is; each epoch is a pass.
+
+    Keras looks at the first batch to build a model, and then asks for a new pass. So a pass that was given up at its
+    beginning is begun again by the next one, and not passed over.
+    """
+
+    def passing(self, place: Place) -> Generator[Any, None, None]:
+        if self._resume is None and 0 < self._given < min(_LOOKED_AT + 1, self.num_batches or _LOOKED_AT + 1):
+            self.load_state_dict(self.state_dict(after=0))
+        yield from super().passing(place)
+
+    def get_numpy_iterator(self) -> Iterator[Any]:
+        """Answer a pass."""
+        return iter(self)
+
+    get_jax_iterator = get_numpy_iterator
+
+    def get_tf_dataset(self) -> Any:
+        """Answer a ``tf.data.Dataset``, each iteration of which is a pass."""
+        from penstock.frameworks.tensorflow import dataset_of, element_spec_of
+        from penstock.frameworks.tensorflow_spec import padded
+
+        return dataset_of(self, padded(element_spec_of(self._dataset)), convert)
+
+    def get_torch_dataloader(self) -> Any:
+        """Answer a ``DataLoader`` of torch, each iteration of which is a pass."""
+        helpers: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
+        return helpers.get_torch_dataloader(self)
+
+    @property
+    def num_batches(self) -> int | None:
+        """How many elements a pass has, where that is known."""
+        try:
+            return len(self)
+        except TypeError:
+            return None
+
+    batch_size = has_partial_batch = partial_batch_size = None
 
 
 def _leaf(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
 from penstock.frameworks.elements import gives_batches
-from penstock.frameworks.feed import Feed
+from penstock.frameworks.feed import Feed, Place
 from penstock.frameworks.tensorflow_spec import assemble, components, signature, spec_of
 
 tf = import_extra("tensorflow", "tensorflow", "feeding TensorFlow")
@@ -45,18 +45,24 @@ class TensorFlowFeed(Feed):
             element_spec: What elements look like; None: what the schema and the first element tell. Where a function
                 makes arrays that differ in more than their first dimension, it has to be said.
         """
-        spec = element_spec if element_spec is not None else self._spec()
+        return dataset_of(self, element_spec_of(self._dataset) if element_spec is None else element_spec)
 
-        def parts() -> Iterator[Any]:
-            return self.passing(lambda element: components(element, spec))
 
-        # TensorFlow takes plain arrays from a generator at once; ragged tensors would be serialized on their way.
-        flat = tf.data.Dataset.from_generator(parts, output_signature=signature(spec))
-        return flat.map(lambda *tensors: assemble(spec, iter(tensors)))
+def dataset_of(feed: Feed, spec: Any, prepare: Place = lambda element: element) -> Any:
+    """Answer a ``tf.data.Dataset``, each iteration of which is a pass of a feed, with something done to elements."""
 
-    def _spec(self) -> Any:
-        schema = self._dataset.schema if self._dataset.files else {}  # data sets that were joined have one each
-        with closing(iter(self._dataset.epoch(0))) as elements:
-            for element in elements:
-                return spec_of(element, schema, batched=gives_batches(self._dataset))
-        raise ValueError("an empty data set does not tell what its elements look like: pass element_spec")
+    def parts() -> Iterator[Any]:
+        return feed.passing(lambda element: components(prepare(element), spec))
+
+    # TensorFlow takes plain arrays from a generator at once; ragged tensors would be serialized on their way.
+    flat = tf.data.Dataset.from_generator(parts, output_signature=signature(spec))
+    return flat.map(lambda *tensors: assemble(spec, iter(tensors)))
+
+
+def element_spec_of(dataset: Dataset) -> Any:
+    """Answer what the elements of a data set look like, by the schema and the first of them."""
+    schema = dataset.schema if dataset.files else {}  # data sets that were joined have one each
+    with closing(iter(dataset.epoch(0))) as elements:
+        for element in elements:
+            return spec_of(element, schema, batched=gives_batches(dataset))
+    raise ValueError("an empty data set does not tell what its elements look like: pass element_spec")

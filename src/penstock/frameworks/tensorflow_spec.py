@@ -32,6 +32,15 @@ def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bo
     return _leaf_spec(element, batched, schema[name] if name in schema else None)  # noqa: SIM401
 
 
+def padded(spec: Any) -> Any:
+    """Describe the same elements with their ragged columns padded."""
+    if isinstance(spec, Mapping):
+        return {name: padded(value) for name, value in spec.items()}
+    if isinstance(spec, tuple):
+        return tuple(padded(value) for value in spec)
+    return tf.TensorSpec(spec.shape, spec.dtype)
+
+
 def signature(spec: Any) -> tuple[Any, ...]:
     """Describe the arrays that :func:`components` answers."""
     if isinstance(spec, Mapping):

@@ -1,0 +1,86 @@
+"""Keras takes a feed as it is, epoch after epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.frameworks import keras as feeds
+
+
+class Seen(keras.layers.Layer):
+    """Keeps the inputs of every batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[list[float]] = []
+
+    def call(self, inputs: Any) -> Any:
+        self.batches.append(np.asarray(inputs).ravel().tolist())
+        return inputs
+
+    def last(self, count: int) -> list[list[float]]:
+        """Those that were not made up to build the model."""
+        return self.batches[-count:]
+
+
+def model_that_sees() -> tuple[keras.Model, Seen]:
+    seen = Seen()
+    model = keras.Sequential([seen, keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    return model, seen
+
+
+def pairs(dataset: ps.Dataset) -> ps.Dataset:
+    return dataset.batch(32).map(lambda batch: (batch["weight"][:, None], batch["weight"]))
+
+
+def inputs_of(dataset: ps.Dataset) -> list[list[float]]:
+    return [inputs.ravel().tolist() for inputs, _ in dataset]
+
+
+def test_each_epoch_of_fit_is_a_pass(dataset: ps.Dataset):
+    shuffled = pairs(dataset.shuffle(seed=3))
+    model, seen = model_that_sees()
+    history = model.fit(feeds.feed(shuffled), epochs=2, verbose=0)
+    assert len(history.history["loss"]) == 2
+    assert seen.last(14) == inputs_of(shuffled.epoch(0)) + inputs_of(shuffled.epoch(1))
+
+
+def test_evaluate_and_predict(dataset: ps.Dataset):
+    feed = feeds.feed(pairs(dataset))
+    model, seen = model_that_sees()
+    assert model.evaluate(feed, verbose=0) >= 0
+    assert model.predict(feed, verbose=0).shape == (len(dataset), 1)
+    assert seen.last(14) == inputs_of(pairs(dataset)) * 2
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_fit_goes_on_from_a_state(dataset: ps.Dataset):
+    shuffled = pairs(dataset.shuffle(seed=3))
+    model, _ = model_that_sees()
+    feed = feeds.feed(shuffled)
+    model.fit(feed, steps_per_epoch=4, verbose=0)
+    again, (model, seen) = feeds.feed(shuffled), model_that_sees()
+    again.load_state_dict(feed.state_dict(after=4))
+    model.fit(again, epochs=2, verbose=0)
+    assert seen.last(10) == inputs_of(shuffled.epoch(0))[4:] + inputs_of(shuffled.epoch(1))
+
+
+def test_ragged_columns_are_padded_to_any_width(dataset: ps.Dataset):
+    tokens = dataset.batch(3).map(lambda batch: (batch["tokens"], batch["weight"]))
+    widths: list[int] = []
+
+    class Widths(keras.layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            widths.append(inputs.shape[1])
+            return keras.ops.sum(keras.ops.cast(inputs, "float32"), axis=1, keepdims=True)
+
+    model = keras.Sequential([Widths(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    model.evaluate(feeds.feed(tokens.take(3)), verbose=0)
+    assert widths[-3:] == [2, 4, 3]
