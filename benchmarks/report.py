@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import picture
 from contest import PEERS
 from findings import Finding, in_words
 from rich.console import Console
@@ -31,7 +32,7 @@ def show(findings: list[Finding], console: Console) -> None:
 
 
 def keep(group: str, findings: list[Finding], repetitions: int, folder: Path) -> None:
-    """Put a group's findings into ``latest.json`` and ``latest.md``, in place of its last ones."""
+    """Put a group's findings into ``latest.json`` and ``latest.md``, in place of its last ones, and draw them."""
     folder.mkdir(exist_ok=True)
     latest = folder / "latest.json"
     groups = json.loads(latest.read_text()) if latest.exists() else {}
@@ -47,6 +48,8 @@ def keep(group: str, findings: list[Finding], repetitions: int, folder: Path) ->
     pages = [_page(name, results) for name, results in groups.items()]
     (folder / "latest.md").write_text("# Benchmark results\n\n" + "\n".join(pages))
     latest.write_text(json.dumps(groups, indent=1) + "\n")
+    if "parse" in groups:
+        picture.draw(groups, folder / "parse.svg")
 
 
 def _page(group: str, results: dict[str, Any]) -> str:
