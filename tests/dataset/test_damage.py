@@ -158,6 +158,23 @@ def test_a_file_that_changed_is_not_read_by_its_old_index(files):
     assert sorted(ids(fresh.shuffle(1))) == list(range(12))
 
 
+@pytest.mark.parametrize("lengths", [(20, 10), (5, 25), (10, 20, 0)])
+def test_a_file_that_was_written_anew_is_said_to_have_changed(tmp_path: Path, lengths: tuple[int, ...]):
+    path = tmp_path / "some.tfrecord"
+
+    def write(*lengths: int) -> None:
+        with ps.RecordWriter(path, atomic=False) as writer:  # where it lies: a new file would leave the old one open
+            writer.write_many(map(bytes, lengths))
+
+    write(10, 20, 30, 40)
+    ds = ps.Dataset(path, schema=ps.Schema({}))
+    assert [len(record) for record in ds.records([3, 0])] == [40, 10]
+    write(*lengths, 70, 80)
+    with pytest.raises(ps.CorruptDataError, match="changed since it was indexed") as caught:
+        ds.record(0 if lengths[0] != 10 else 2)
+    assert caught.value.kind == "changed"
+
+
 def test_a_cut_file_loses_its_tail_alone(files):
     start, end = frames(files[0])[4]
     Path(files[0]).write_bytes(Path(files[0]).read_bytes()[: end - 3])

@@ -16,12 +16,13 @@ from penstock.compression.pieces import Pieces
 from penstock.compression.streams import inflate_next_member
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex
-from penstock.dataset.source.scanned import Scanned, scan
+from penstock.dataset.source.scanned import Scanned, changed, scan
 from penstock.dataset.source.shards import Reading
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.files import locate
 from penstock.files.local import LocalFiles
 from penstock.index import Members, ShardIndex
+from penstock.index.lengths import Uint64s
 from penstock.reader import RecordReader
 
 # Of all files of a data set together.
@@ -118,10 +119,22 @@ class RangeRows:
             chunks: list[RecordChunk] = []
             for (first, last), (start, stop), data in zip(runs, ranges, pieces, strict=True):
                 found = scan(data, self._path, self._reading, start, int(numbers[first]), stop)
-                chunks += found.pick(numbers[first : last + 1])
+                mine = slice(first, last + 1)
+                chunks += self._fitting(found, numbers[mine], lengths[mine], is_all=len(data) == stop - start)
             return chunks
 
         return answer
+
+    def _fitting(self, found: Scanned, numbers: Ints, lengths: Uint64s, *, is_all: bool) -> list[RecordChunk]:
+        """Cut out records; raise where one is not as long as the index says, and the file goes on behind it."""
+        for error in found.damage:
+            if is_all and error.kind.startswith("truncated") and error.record is not None:
+                raise changed(self._path, error.record)
+        chunks = found.pick(numbers)
+        moved = np.concatenate([chunk.spans[:, 1] for chunk in chunks]) != lengths
+        if moved.any():
+            raise changed(self._path, int(numbers[moved][0]))
+        return chunks
 
 
 class MemberRows:
