@@ -103,6 +103,27 @@ def test_with_a_cache_on_disk(shards: Callable[[str], list[str]], tmp_path: Path
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_states_are_json_whatever_integers_the_pipeline_was_made_with(
+    shards: Callable[[str], list[str]], tmp_path: Path
+):
+    two, ds = np.int64(2), ps.Dataset(shards("plain"), max_record_bytes=np.int64(1 << 20), threads=np.int8(1))
+    pipelines = [
+        ds.shuffle(np.uint64(2)).take(two).skip(np.int8(1)).repeat(two).shard(np.int8(0), two).batch(two),
+        ds.interleave(two).prefetch(two).epoch(two),
+        ds.shuffle(two, window=two).batch(two).repeat(two).unbatch(),
+        ds.map(lambda row, rng: row, seed=two).bucket(np.array([2]), two, key=lambda row: 1),
+        ds.filter(lambda row: True, seed=None).take(two).skip(two).shard(np.int8(0), two),
+        ds.bucket(np.array([1, 3]), np.array([1, 2, 3]), key=lambda row: 1),
+        ds.mix(ds, weights=np.ones(2), seed=two),
+    ]
+    for pipeline in pipelines:
+        iterator = iter(pipeline)
+        next(iterator, None)
+        state = iterator.state_dict()
+        assert json.loads(json.dumps(state)) == state
+        assert isinstance(pipeline.cache(tmp_path, key="1"), ps.Dataset)
+
+
 def test_an_error_in_a_function_leaves_a_state_in_front_of_it(shards: Callable[[str], list[str]]):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA).map(fails_at_nine)
     with iter(ds) as it:

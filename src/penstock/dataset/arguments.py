@@ -43,14 +43,21 @@ def names_in(columns: Iterable[str]) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def check_seed(seed: int) -> None:
-    """Refuse what is no seed of a shuffle."""
-    check_at_least("seed", seed, 0)
-    if seed >= 1 << 64:
+def any_seed(seed: int | None) -> int | None:
+    """Answer the seed of a function's random numbers, which may be any integer."""
+    return None if seed is None else operator.index(seed)
+
+
+def seed_of(seed: int) -> int:
+    """Answer the seed of a shuffle; refuse what is none."""
+    number = int_at_least("seed", seed, 0)
+    if number >= 1 << 64:
         raise ValueError(f"seed is less than 2**64, not {seed}")
+    return number
 
 
-def check_at_least(name: str, value: int, least: int) -> None:
-    """Refuse what is no integer, or a smaller one."""
+def int_at_least(name: str, value: int, least: int) -> int:
+    """Answer an integer, one of Python's own, as JSON has it; refuse what is none, or a smaller one."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} is an integer of {least} or more, not {value!r}")
+    return int(value)

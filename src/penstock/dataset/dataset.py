@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -165,7 +166,8 @@ class Dataset(Ordering, Processing, Exports):
         It ends with the first data set that does, with the last (``"all"``: the others are drawn from until then), or
         ``"never"``: those that end begin again.
         """
-        return self._with(Pipeline(Mixture(self._pipelines("mix", others), tuple(map(float, weights)), seed, stop)))
+        children, shares = self._pipelines("mix", others), tuple(map(float, weights))
+        return self._with(Pipeline(Mixture(children, shares, operator.index(seed), stop)))
 
     def _pipelines(self, method: str, others: tuple[Dataset, ...]) -> tuple[Pipeline, ...]:
         for other in others:

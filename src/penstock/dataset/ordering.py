@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any, Self
@@ -9,7 +10,7 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from penstock.dataset import stages
-from penstock.dataset.arguments import check_at_least, check_seed, positions_in
+from penstock.dataset.arguments import int_at_least, positions_in, seed_of
 from penstock.dataset.caching import is_in_memory
 from penstock.dataset.order import (
     AllRows,
@@ -41,7 +42,7 @@ class Ordering(Pipelined):
         in random order and the rows of a window of about that many mixed: for files where seeking is slow or, as in one
         gzip stream, impossible.
         """
-        check_seed(seed)
+        seed = seed_of(seed)
         if window is None:
             # What is in memory anyway is shuffled there.
             flow = stages.WindowShuffled(seed, sys.maxsize) if is_in_memory(self._pipeline) else None
@@ -51,7 +52,7 @@ class Ordering(Pipelined):
                 "shuffle() without a window",
                 otherwise=f"; behind them, shuffle({seed}, window=10_000) mixes elements as they come",
             )
-        check_at_least("window", window, 1)
+        window = int_at_least("window", window, 1)
         reads = self._pipeline.reads
         if reads is None:
             return self._then(stages.WindowShuffled(seed, window))
@@ -61,7 +62,7 @@ class Ordering(Pipelined):
     def interleave(self, cycle: int | None = None) -> Self:
         """Take a row of each file in turn, ``cycle`` files at a time; None: all of them."""
         if cycle is not None:
-            check_at_least("cycle", cycle, 1)
+            cycle = int_at_least("cycle", cycle, 1)
         reads = self._reads("interleave()")
         if not isinstance(reads.order, AllRows):
             raise ValueError("interleave() comes first, before other orders and before batch()")
@@ -73,7 +74,7 @@ class Ordering(Pipelined):
         ``remainder`` says what happens to elements that cannot be dealt out evenly: ``"keep"`` them, so that some ranks
         have one more; ``"drop"`` them; or ``"repeat"`` some, so that all have the same number and none is missing.
         """
-        check_at_least("world", world, 1)
+        world, rank = int_at_least("world", world, 1), operator.index(rank)
         if not 0 <= rank < world:
             raise ValueError(f"a rank is one of 0 ... {world - 1}, not {rank}")
         if remainder not in ("keep", "drop", "repeat"):
@@ -90,20 +91,20 @@ class Ordering(Pipelined):
     def repeat(self, times: int | None = None) -> Self:
         """Go through the data ``times``, or without end; shuffled anew each time."""
         if times is not None:
-            check_at_least("times", times, 0)
+            times = int_at_least("times", times, 0)
         return self._reorder(lambda order: Repeated(order, times), stages.RepeatedFlow(times), "repeat()")
 
     def take(self, count: int) -> Self:
         """End after ``count`` elements."""
-        check_at_least("count", count, 0)
+        count = int_at_least("count", count, 0)
         return self._reorder(lambda order: Range(order, 0, count), stages.Taken(count), "take()")
 
     def skip(self, count: int) -> Self:
         """Start behind ``count`` elements."""
-        check_at_least("count", count, 0)
+        count = int_at_least("count", count, 0)
         return self._reorder(lambda order: Range(order, count, None), stages.Skipped(count), "skip()")
 
     def epoch(self, number: int) -> Self:
         """Let the next ``iter()`` be this epoch, of this data set or of what is made of it."""
-        check_at_least("number", number, 0)
+        number = int_at_least("number", number, 0)
         return type(self)._of(self._pipeline, number)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from penstock.dataset import stages
-from penstock.dataset.arguments import check_at_least
+from penstock.dataset.arguments import any_seed, int_at_least
 from penstock.dataset.caching import cache_stage
 from penstock.dataset.pipelined import Pipelined
 from penstock.dataset.stages.padding import Padding
@@ -25,13 +27,13 @@ class Processing(Pipelined):
         that wants randomness is given ``seed`` and takes a second argument: a NumPy generator of its own for each
         element and epoch, the same whatever the workers, the ranks and the step that a run was resumed at.
         """
-        return self._then(stages.Map(fn, workers=workers, processes=processes, seed=seed))
+        return self._then(stages.Map(fn, workers=workers, processes=processes, seed=any_seed(seed)))
 
     def filter(
         self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
     ) -> Self:
         """Keep the elements that a function answers true to; the arguments are those of :meth:`map`."""
-        return self._then(stages.Filter(fn, workers=workers, processes=processes, seed=seed))
+        return self._then(stages.Filter(fn, workers=workers, processes=processes, seed=any_seed(seed)))
 
     def batch(self, size: int, *, drop_last: bool = False, pad: Padding = None) -> Self:
         """Group elements into batches of columns; the last may be smaller, or is dropped.
@@ -39,7 +41,7 @@ class Processing(Pipelined):
         Rows of unequal length are ragged columns; ``pad`` makes arrays of them: ``True`` pads to the longest of the
         batch with zeros, a dict says by column which value, or which ``ps.Pad(value, length)``.
         """
-        check_at_least("size", size, 1)
+        size = int_at_least("size", size, 1)
         reads = self._pipeline.reads
         # Where records may be passed over, which rows make a batch is known when they were read.
         if reads is None or reads.batches is not None or reads.source.on_error != "raise":
@@ -60,6 +62,8 @@ class Processing(Pipelined):
         Batch i holds elements whose length lies below ``boundaries[i]`` and not below the one before; ``sizes`` is the
         size of all batches, or of each bucket's.
         """
+        # As JSON has them, in a saved state: those of NumPy, too.
+        boundaries, sizes = np.asarray(boundaries).tolist(), np.asarray(sizes).tolist()
         return self._then(stages.Bucketed(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
 
     def unbatch(self) -> Self:
@@ -68,7 +72,7 @@ class Processing(Pipelined):
 
     def prefetch(self, blocks: int) -> Self:
         """Work that many blocks (behind ``batch()``: batches) ahead of the consumer, on a thread."""
-        check_at_least("blocks", blocks, 1)
+        blocks = int_at_least("blocks", blocks, 1)
         return self._then(stages.Prefetched(blocks))
 
     def cache(self, path: StrPath | None = None, *, key: str | None = None) -> Self:

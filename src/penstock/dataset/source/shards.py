@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock import _core
 from penstock.compression import check
-from penstock.dataset.arguments import check_at_least
+from penstock.dataset.arguments import int_at_least
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
@@ -38,8 +38,8 @@ class Reading:
     def __post_init__(self) -> None:
         if self.compression != "auto":
             check(self.compression)
-        check_at_least("max_record_bytes", self.max_record_bytes, 0)
-        check_at_least("threads", self.threads, 1)
+        for name, least in (("max_record_bytes", 0), ("threads", 1)):
+            object.__setattr__(self, name, int_at_least(name, getattr(self, name), least))
         if self.index not in get_args(Where):
             raise ValueError(f"index is one of {', '.join(map(repr, get_args(Where)))}, not {self.index!r}")
 
