@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 import click
@@ -18,6 +18,8 @@ from penstock.progress_bar import ProgressBar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_SECONDS_UNHEARD = 0.2
 
 
 class Ticker:
@@ -76,6 +78,9 @@ def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title:
         ticker = Ticker(bar)
         try:
             futures = [pool.submit(work, file, ticker) for file in files]
+            # A signal that comes in the moment before a wait does not end it: Python looks for it between short ones.
+            while wait(futures, _SECONDS_UNHEARD).not_done:
+                pass
             return [future.result() for future in futures]
         except KeyboardInterrupt:
             # Threads may be deep in a slow read that nothing interrupts. They only read: nothing is lost by leaving.
