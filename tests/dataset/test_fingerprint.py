@@ -131,6 +131,20 @@ def test_a_module_beside_the_function_counts(module: str, source: str, tmp_path:
     assert names[0] != names[1]
 
 
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_an_installed_module_counts_by_its_version(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Wherever it is installed: for one user, or by a distribution."""
+    (tmp_path / folder).mkdir()
+    monkeypatch.syspath_prepend(tmp_path / folder)
+    names = []
+    for version in ("1", "1", "2"):
+        source = f"import threading\nlock = threading.Lock()  # {len(names) * 'longer'}\n__version__ = {version!r}\n"
+        (tmp_path / folder / "helping.py").write_text(source)
+        monkeypatch.delitem(sys.modules, "helping", raising=False)
+        names.append(of("import helping\ndef fn(x): return helping.lock"))
+    assert names[0] == names[1] != names[2]
+
+
 @dataclass(frozen=True)
 class Scale:
     by: float

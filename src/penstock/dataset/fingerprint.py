@@ -25,7 +25,10 @@ from penstock.dataset.stages.function import name_of
 # How the slots of a class and the names of a tuple's items stand in it: they follow from the rest.
 _PLACES = (MemberDescriptorType, type(vars(namedtuple("_", "item"))["item"]))
 
-_INSTALLED = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PYTHON = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+
+# Where packages are installed: for all, for one user, by a distribution.
+_PACKAGES = {"site-packages", "dist-packages"}
 
 
 def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: str | None) -> str:
@@ -166,7 +169,7 @@ def _imported_by(fn: FunctionType) -> dict[str, Any]:
 def _imported(name: str, level: int, package: str | None) -> ModuleType | None:
     if not level:
         found = importlib.util.find_spec(name.partition(".")[0])
-        if found is None or (found.origin or "").startswith((*_INSTALLED, "built-in", "frozen")):
+        if found is None or found.origin in ("built-in", "frozen") or _is_of_package(found.origin or ""):
             return None  # it has a version, and may take long to import
     return importlib.import_module("." * level + name, package)
 
@@ -185,7 +188,11 @@ def _is_installed(module: str) -> bool:
     found = sys.modules.get(module)
     # A package without a file of its own has a folder.
     file = getattr(found, "__file__", None) or next(iter(getattr(found, "__path__", ())), None)
-    return module != "__main__" and (file is None or file.startswith(_INSTALLED))
+    return module != "__main__" and (file is None or _is_of_package(file))
+
+
+def _is_of_package(file: str) -> bool:
+    return file.startswith(_PYTHON) or not _PACKAGES.isdisjoint(PurePath(file).parts)
 
 
 def _name_and_version(module: str) -> bytes:
