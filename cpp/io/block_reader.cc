@@ -12,9 +12,6 @@
 namespace penstock {
 namespace {
 
-// What the second-level cache of most CPUs holds.
-constexpr std::size_t kSliceBytes = std::size_t{256} << 10;
-
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
 struct OpenFile {
@@ -183,8 +180,8 @@ bool BlockReader::State::process(const Task& task) {
   if (alone) {
     // There is nobody to wait for: a slice is scanned and verified while it is in the nearest cache.
     block.first_row = rows;
-    for (std::size_t at = 0; at < task.size && !(at != 0 && assembler->failed()); at += kSliceBytes) {
-      const std::size_t size = std::min(kSliceBytes, task.size - at);
+    for (std::size_t at = 0; at < task.size && !(at != 0 && assembler->failed()); at += options.slice_bytes) {
+      const std::size_t size = std::min(options.slice_bytes, task.size - at);
       read(task, buffer->data() + head_room + at, size, task.offset + at);
       scan(task, buffer, head_room + at, head_room + at + size, block.events);
     }

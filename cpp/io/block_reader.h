@@ -32,6 +32,8 @@ struct BlockReaderOptions {
   std::size_t block_bytes = std::size_t{1} << 20;
   Place start;                                                     // must be where a frame starts, or a file ends
   std::uint64_t rows = std::numeric_limits<std::uint64_t>::max();  // where to end
+  // A thread that is alone reads so much, then looks at it: what the second-level cache of most CPUs holds.
+  std::size_t slice_bytes = std::size_t{256} << 10;
 };
 
 struct Block {

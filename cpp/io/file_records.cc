@@ -25,18 +25,29 @@ constexpr std::uint64_t kWorthWaking = 3;
 // ... unless they take this long: the first block of a slow disk is not held back for the next ones.
 constexpr std::chrono::milliseconds kLongWait{1};
 
+using Found = std::variant<Chunk, Fault, Sound>;
+
+Sound sound_of(const Chunk& chunk) {
+  Sound sound{chunk.size(), kFrameOverhead * chunk.size()};
+  for (std::size_t i = 0; i < chunk.size(); ++i) sound.bytes += chunk.span(i).length;
+  return sound;
+}
+
 }  // namespace
 
 struct FileRecords::State : BlockConsumer {
-  State(const std::filesystem::path& path, const BlockReaderOptions& options)
-      : reader({path}, options, *this), reads_itself(reader.is_short() || available_cpus() == 1) {}
+  State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen)
+      : decoder(std::move(chosen)),
+        reader({path}, options, *this),
+        reads_itself(reader.is_short() || available_cpus() == 1) {}
 
   bool take(Block block) override {
+    std::vector<Found> found = judged(std::move(block.events));
     {
       std::unique_lock lock(mutex);
       room.wait(lock, [&] { return stop || block.number < taken + kWaiting; });
       if (stop) return false;
-      slot(block.number) = std::move(block.events);
+      slot(block.number) = std::move(found);
       while (arrived < taken + kWaiting && slot(arrived)) ++arrived;
       if (!is_enough()) return true;
     }
@@ -55,19 +66,21 @@ struct FileRecords::State : BlockConsumer {
     arrival.notify_one();
   }
 
+  std::vector<Found> judged(std::vector<Event> events);
   bool refill(std::chrono::milliseconds patience);
 
   // Under the mutex.
-  std::optional<std::vector<Event>>& slot(std::uint64_t block) { return slots[block % kWaiting]; }
+  std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % kWaiting]; }
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
+  const std::shared_ptr<BatchDecoder> decoder;
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable room;     // blocks were taken
   std::condition_variable arrival;  // enough blocks are there
 
   // Guarded by the mutex.
-  std::array<std::optional<std::vector<Event>>, kWaiting> slots;  // the events of blocks that are there
+  std::array<std::optional<std::vector<Found>>, kWaiting> slots;  // what was found in the blocks that are there
   std::uint64_t taken = 0;                                        // blocks that the consumer took
   std::uint64_t arrived = 0;                                      // those, and the ones that follow without a gap
   std::uint64_t wanted = 1;                                       // blocks that the consumer waits for
@@ -76,12 +89,27 @@ struct FileRecords::State : BlockConsumer {
   bool stop = false;
 
   // Used by the consumer.
-  std::deque<Event> events;
+  std::deque<Found> found;
   bool over = false;
 
   BlockReader reader;  // its threads end before what they use
   const bool reads_itself;
 };
+
+// On a reading thread: what the consumer gets of a block's events.
+std::vector<Found> FileRecords::State::judged(std::vector<Event> events) {
+  std::vector<Found> found;
+  found.reserve(events.size());
+  for (Event& event : events) {
+    auto* chunk = std::get_if<Chunk>(&event);
+    if (chunk && decoder && decoder->decode({*chunk}, {}, 1, run_here).fault.fault == ExampleFault::kNone) {
+      found.emplace_back(sound_of(*chunk));
+    } else {
+      std::visit([&](auto& e) { found.emplace_back(std::move(e)); }, event);
+    }
+  }
+  return found;
+}
 
 // Takes the blocks that are there; false where none came in time, and no end.
 bool FileRecords::State::refill(std::chrono::milliseconds patience) {
@@ -98,7 +126,7 @@ bool FileRecords::State::refill(std::chrono::milliseconds patience) {
       over = true;
     }
     for (const std::uint64_t last = std::min(arrived, blocks); taken < last; ++taken) {
-      std::ranges::move(*slot(taken), std::back_inserter(events));
+      std::ranges::move(*slot(taken), std::back_inserter(found));
       slot(taken).reset();
     }
   }
@@ -106,8 +134,9 @@ bool FileRecords::State::refill(std::chrono::milliseconds patience) {
   return true;
 }
 
-FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options)
-    : state_(std::make_unique<State>(path, options)) {}
+FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
+                         std::shared_ptr<BatchDecoder> decoder)
+    : state_(std::make_unique<State>(path, options, std::move(decoder))) {}
 
 FileRecords::~FileRecords() {
   State& s = *state_;
@@ -127,13 +156,13 @@ NextEvent FileRecords::next(std::chrono::milliseconds patience) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("a reader cannot cross a fork: open a new one in the child");
   if (!s.reads_itself && !s.reader.started()) s.reader.start();
-  while (s.events.empty()) {
+  while (s.found.empty()) {
     if (!s.refill(patience)) return NotYet{};
     if (s.over) return EndOfRecords{};
   }
-  Event event = std::move(s.events.front());
-  s.events.pop_front();
-  return std::visit([](auto& e) -> NextEvent { return std::move(e); }, event);
+  Found found = std::move(s.found.front());
+  s.found.pop_front();
+  return std::visit([](auto& e) -> NextEvent { return std::move(e); }, found);
 }
 
 }  // namespace penstock

@@ -76,6 +76,28 @@ std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
   return chunks;
 }
 
+// Records that the reading threads decode, too: those of chunks that decode are counted, others come out.
+void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder>& decoder) {
+  BlockReaderOptions options;
+  options.threads = 3;
+  options.block_bytes = 4096;
+  FileRecords records(file.path, options, decoder);
+  std::uint64_t sound = 0, others = 0;
+  for (;;) {
+    const NextEvent event = records.next(kPatience);
+    if (std::holds_alternative<EndOfRecords>(event)) break;
+    if (const auto* counted = std::get_if<Sound>(&event)) {
+      sound += counted->records;
+      continue;
+    }
+    const auto* chunk = std::get_if<Chunk>(&event);
+    require(chunk != nullptr, "the file is damaged, or checking takes for ever");
+    require(decoder->decode({*chunk}, {}, 1, run_here).fault.fault != ExampleFault::kNone, "a sound chunk comes out");
+    others += chunk->size();
+  }
+  require(sound + others == kRecords, "records are not checked");
+}
+
 // Batches straight from files, compared with the records decoded together; and a consumer that leaves.
 void check_batches(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
                    const std::shared_ptr<BatchDecoder>& decoder) {
@@ -200,6 +222,7 @@ void check(Random& random) {
   }
   for (std::thread& other : others) other.join();
   for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});  // and nobody takes them
+  check_checked(file, decoder);
   check_batches(random, file, chunks, decoder);
   check_fetcher(random, file, chunks, decoder);
 }

@@ -133,6 +133,31 @@ class FileRecords:
     def close(self) -> None:
         """End the threads and close the file."""
 
+class Sound:
+    """Records that were decoded and let go of."""
+
+    @property
+    def records(self) -> int: ...
+
+    @property
+    def bytes(self) -> int:
+        """Of their frames."""
+
+class CheckedRecords:
+    """
+    Reads and decodes a local file's records, and lets go of those that decode.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], decoder: NativeDecoder, *, max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576) -> None: ...
+
+    def next(self) -> Sound | RecordChunk | Fault | None:
+        """
+        What comes next, a chunk where one of its records does not decode; None at the end.
+        """
+
+    def close(self) -> None:
+        """End the threads and close the file."""
+
 class StreamRecords:
     """Finds records in a stream that is pushed in pieces of any size."""
 

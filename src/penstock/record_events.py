@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock import _core
-from penstock._core import Fault, RecordChunk
+from penstock._core import Fault, RecordChunk, Sound
 from penstock.compression import Compression, Trailing, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
 from penstock.damage import Lookalike, error_of, lookalike, told
@@ -50,6 +50,17 @@ class ReadOptions:
     """Whether payloads may hold TFRecords, which matters behind damage."""
     known_starts: Callable[[], NDArray[np.uint64] | None] | None = None
     """Asked behind damage where the records start in the stream, in order: if known, that settles whose they are."""
+
+
+E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+
+
+class _NativeRecords(Protocol[E_co]):
+    """A file that native threads read."""
+
+    def next(self) -> E_co | Fault | None: ...
+    def close(self) -> None: ...
 
 
 class RecordEvents:
@@ -94,10 +105,26 @@ class RecordEvents:
 
     def __iter__(self) -> Generator[Salvaged, None, None]:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
+        return self._events(self._from_threads(self._open_records) if self.native else self._from_pieces())
+
+    def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | Sound, None, None]:
+        """The same, but where native threads read, records that ``decoder`` decodes are only told of, as sound."""
+        if not self.native:
+            return iter(self)
+        options = self._options
+        return self._events(
+            self._from_threads(
+                lambda: _core.CheckedRecords(
+                    self._path, decoder, max_record_bytes=options.max_record_bytes, threads=options.threads
+                )
+            )
+        )
+
+    def _events(self, found: Iterator[E]) -> Generator[E | CorruptDataError, None, None]:
         if self._lacks_content():
             yield self._empty()
         try:
-            for event in self._from_threads() if self.native else self._from_pieces():
+            for event in found:
                 yield event
                 if os.getpid() != self._process:
                     # The threads that read ahead stayed in the parent: waiting for them would be forever.
@@ -131,22 +158,24 @@ class RecordEvents:
         # The length in a damaged header may look like the two bytes that a zlib stream starts with.
         return "" if kind == "ZLIB" and self._options.skip and not inflates(self._head) else kind
 
-    def _from_threads(self) -> Iterator[Salvaged]:
+    def _open_records(self) -> _core.FileRecords:
         options = self._options
+        return _core.FileRecords(
+            self._path, verify=options.verify, max_record_bytes=options.max_record_bytes, threads=options.threads
+        )
+
+    def _from_threads(self, open_file: Callable[[], _NativeRecords[E]]) -> Iterator[E | Salvaged]:
         broken = None
         with naming(self._path):
-            records = _core.FileRecords(
-                self._path,
-                verify=options.verify,
-                max_record_bytes=options.max_record_bytes,
-                threads=options.threads,
-            )
+            records = open_file()
             try:
                 while broken is None and (event := records.next()) is not None:
-                    if options.skip and isinstance(event, Fault):
+                    if not isinstance(event, Fault):
+                        yield event
+                    elif self._options.skip:
                         broken = event
                     else:
-                        yield self._judged(event, self._head)
+                        yield error_of(event, self._path, self._instead(event, self._head))
             finally:
                 records.close()
         if broken is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from penstock.compression import Compression, check
 from penstock.reader import OnError, RecordReader
 
 COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}
@@ -20,6 +21,11 @@ class Reading:
 
     compression: str
     max_record_bytes: int
+
+    @property
+    def kind(self) -> Compression | None:
+        """The compression that the user says there is; None: tell by content."""
+        return None if self.compression == "auto" else check(self.compression)
 
     def open(
         self,

@@ -20,7 +20,7 @@ from penstock.cli.problems import Problem, advice_on, is_expected, note_on_numbe
 from penstock.cli.work import Ticker, expand, is_folder, jobs_for, on_each
 from penstock.cpus import available_cpus
 from penstock.files import locate
-from penstock.integrity.payloads import PayloadCheck
+from penstock.integrity.file_check import FileCheck
 from penstock.manifest import SUFFIX
 from penstock.schema import Schema
 
@@ -70,10 +70,16 @@ class Checking:
     threads: int
     load: Callable[[str], Schema]
 
-    def schema_of(self, file: str) -> Schema | None:
-        """Answer the schema that lies beside a file."""
+    def of(self, file: str) -> FileCheck:
+        """Answer the check of a file, against the schema that lies beside it."""
         beside = find_beside(file)
-        return None if beside is None else self.load(beside)
+        return FileCheck(
+            file,
+            None if beside is None else self.load(beside),
+            compression=self.reading.kind,
+            max_record_bytes=self.reading.max_record_bytes,
+            threads=self.threads,
+        )
 
 
 @click.command(epilog=_EXAMPLES)
@@ -124,40 +130,34 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
     if isinstance(file, Problem):
         ticker.advance(1)
         return Report(file.path, 0, 0, [file])
-    records = size = 0
-    done = 0.0
     ending: list[Problem] = []
-    before: int | None = None
-    payloads: PayloadCheck | None = None
-    reader = checking.reading.open(file, on_error="skip", threads=checking.threads)
+    check: FileCheck | None = None
+    done = 0.0
     try:
-        payloads = PayloadCheck(checking.schema_of(file), checking.threads)
+        check = checking.of(file)
         file_size = locate(file)[0].stat(file).size
-        for chunk in reader.chunks():
-            if before is None and reader.damage:
-                before = records
-            records += len(chunk)
-            payloads.look_at(chunk)
-            size += int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
+        for records in check.run():
             # Of a compressed file only the end is known; its part of the bar is full when it seems to be, and waits.
-            now = min(0.99, size / file_size) if file_size else 0.0
-            ticker.advance(now - done, len(chunk))
+            now = min(0.99, check.bytes / file_size) if file_size else 0.0
+            ticker.advance(now - done, records)
             done = now
     except Exception as error:
         if not is_expected(file, error):
             raise
         ending = [problem_of(file, error)]
     ticker.advance(1 - done)
-    damage = [problem_of(file, error) for error in reader.damage]
-    malformed = [] if payloads is None else [problem_of(file, error) for error in payloads.malformed]
+    if check is None:
+        return Report(file, 0, 0, ending)
+    damage = [problem_of(file, error) for error in check.damage]
+    malformed = [problem_of(file, error) for error in check.payloads.malformed]
     return Report(
         file,
-        records,
-        size,
+        check.records,
+        check.bytes,
         [*damage, *ending, *malformed],
-        records if damage and before is None else before,
-        None if payloads is None else payloads.are_examples,
-        sum(error.records for error in reader.damage),
+        check.before,
+        check.payloads.are_examples,
+        sum(error.records for error in check.damage),
     )
 
 
