@@ -79,6 +79,15 @@ def test_a_server_that_does_not_know_ranges(http):
     assert store.read(url, 20, 32) == DATA[20:32]
 
 
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_range_that_goes_beyond_the_end_is_what_there_is_of_it(http, ranges):
+    http.files["/some.tfrecord"] = DATA
+    http.ranges = ranges
+    store, path = locate(http.url("/some.tfrecord"))
+    assert store.read(path, 50, 10 * len(DATA)) == DATA[50:]
+    assert store.read(path, 50, len(DATA) + 1) == DATA[50:]
+
+
 def test_a_file_that_shrinks_between_ranges_is_an_error(http):
     records = [os.urandom(300) for _ in range(100)]
     http.files["/some.tfrecord"] = framing.frames(records)

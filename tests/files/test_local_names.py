@@ -37,6 +37,12 @@ def test_a_file_url(tmp_path):
     assert os.listdir(tmp_path) == ["some.tfrecord"]
 
 
+@pytest.mark.parametrize("name", ["with space", "größe", "100%", "a#b?"])
+def test_the_url_that_a_path_object_writes(tmp_path, name):
+    round_trip((tmp_path / name).as_uri())
+    assert os.listdir(tmp_path) == [name]
+
+
 @pytest.mark.parametrize("name", ["ünïcödé.tfrecord", "with space", "a::b", "star*[1]?.tfrecord", "%20", "new\nline"])
 def test_names_that_are_hard(tmp_path, name):
     round_trip(tmp_path / name)

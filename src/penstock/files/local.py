@@ -27,7 +27,7 @@ class LocalFiles:
         return FileInfo(size=None, seekable=False)
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        with open(path, "rb", buffering=0) as file:
+        with naming(path), open(path, "rb", buffering=0) as file:
             file.seek(start)
             pieces = []
             while start < stop and (piece := file.read(stop - start)):
@@ -36,7 +36,7 @@ class LocalFiles:
             return b"".join(pieces)
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
-        with open(path, "rb", buffering=0) as file:
+        with naming(path), open(path, "rb", buffering=0) as file:
             while piece := file.read(_PIECE):
                 yield piece
 

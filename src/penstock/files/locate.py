@@ -18,7 +18,7 @@ def locate(path: StrPath) -> tuple[FileStore, str]:
     if name == "-":
         return StandardStreams(), name
     if name.startswith("file://"):
-        return LocalFiles(), name.removeprefix("file://")
+        return LocalFiles(), _path_in(name)
     if "://" in name:
         # Imported here: fsspec is an extra, and slow to import.
         from penstock.files.remote import RemoteFiles
@@ -35,6 +35,14 @@ def split_path(path: str) -> tuple[str, str]:
     separators = "/\\" if os.name == "nt" and "://" not in path else "/"
     cut = max(map(path.rfind, separators)) + 1
     return path[:cut], path[cut:]
+
+
+def _path_in(url: str) -> str:
+    """Answer the path that a ``file://`` URL names, whatever bytes it is made of."""
+    # Imported here: few write paths as URLs.
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(os.fsencode(url.removeprefix("file://").removeprefix("localhost"))))
 
 
 def _as_text(path: StrPath) -> str:

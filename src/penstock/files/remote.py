@@ -59,8 +59,14 @@ class RemoteFiles:
 
     def read(self, path: str, start: int, stop: int) -> bytes:
         data = self._fetch(path, start, stop)
-        # A server that does not know ranges answers with the whole file.
-        return data[start:stop] if len(data) > stop - start else data
+        # A server that does not know ranges answers with the whole file, which may be shorter than what was asked for.
+        if len(data) > stop - start or (start and len(data) < stop - start and self._ignores_ranges(path, data)):
+            return data[start:stop]
+        return data
+
+    def _ignores_ranges(self, path: str, answer: bytes) -> bool:
+        info = self.stat(path)
+        return not info.seekable or len(answer) == info.size
 
     def _fetch(self, path: str, start: int, stop: int) -> bytes:
         filesystem, name = _open_filesystem(path)
