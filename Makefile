@@ -4,7 +4,7 @@
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
 # make sanitize mutated records and files under AddressSanitizer and UBSan, threads under ThreadSanitizer
-# make fuzz     libFuzzer on frames, records, repairs and walks, for SECONDS_EACH each (clang)
+# make fuzz     libFuzzer on deflate data, frames, records, repairs and walks, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make engines  the recipes of docs/clusters.md on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
@@ -19,7 +19,7 @@ QUIET := -qq --disable-pip-version-check
 NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*' -not -path 'cpp/fuzz/*') CMakeLists.txt pyproject.toml
 
 CLANG ?= clang++
-FUZZERS := frames records repairs walks
+FUZZERS := deflated frames records repairs walks
 SECONDS_EACH ?= 60
 
 .PHONY: demo test check format stubs sanitize fuzz reliability interop engines bench clean
@@ -56,7 +56,7 @@ ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
 IO_CHECKED := $(addprefix cpp/io/,chains.cc file_posix.cc frame_walk.cc header_window.cc region.cc survey.cc workers.cc)
-CHECKS := $(CORE) $(IO_CHECKED) cpp/tests/checks.cc cpp/tests/memory.cc cpp/tests/survey_check.cc
+CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc memory.cc survey_check.cc)
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 

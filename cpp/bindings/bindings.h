@@ -24,6 +24,7 @@ void bind_file_batches(nb::module_& m);
 void bind_fetching(nb::module_& m);
 void bind_gathering(nb::module_& m);
 void bind_indexing(nb::module_& m);
+void bind_inflating(nb::module_& m);
 void bind_inspecting(nb::module_& m);
 void bind_ordering(nb::module_& m);
 void bind_reading(nb::module_& m);

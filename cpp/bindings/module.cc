@@ -35,6 +35,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_arrow(m);
   penstock::bindings::bind_checksums(m);
   penstock::bindings::bind_columns(m);
+  penstock::bindings::bind_inflating(m);
   penstock::bindings::bind_reading(m);
   penstock::bindings::bind_surveying(m);
   penstock::bindings::bind_writing(m);

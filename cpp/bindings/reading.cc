@@ -9,6 +9,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/decoder.h"
+#include "bindings/plain_piece.h"
 #include "core/stream_records.h"
 #include "io/file.h"
 #include "io/file_records.h"
@@ -221,11 +222,17 @@ void bind_reading(nb::module_& m) {
       .def(
           "feed",
           [](StreamRecords& self, nb::handle data) {
+            std::optional<inflate::Piece> piece;
+            if (PlainPiece* plain; nb::try_cast(data, plain) && plain != nullptr) piece = plain->take();
+            if (piece) {
+              const ReleasedGil release;
+              return self.take(piece->buffer, piece->begin, piece->end);
+            }
             const BytesView view(data);
             const ReleasedGil release;
             return self.feed(view.bytes());
           },
-          nb::arg("data"), "Copy more of the stream in; answer what it completes.")
+          nb::arg("data"), "Take more of the stream in, as a copy unless it is a PlainPiece; answer what it completes.")
       .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.")
       .def_prop_ro("record", &StreamRecords::record, "Number of the record that comes next.")
       .def_prop_ro("offset", &StreamRecords::offset, "Byte offset of the record that comes next.");

@@ -27,6 +27,13 @@ class StreamRecords {
     return events;
   }
 
+  // The same without a copy, of bytes [begin, end) of a buffer that is given away: what is before them is overwritten.
+  std::vector<Event> take(const SharedBuffer& buffer, std::size_t begin, std::size_t end) {
+    std::vector<Event> events;
+    if (begin != end && !assembler_.failed()) assembler_.add(buffer, begin, end, events);
+    return events;
+  }
+
   // The stream is over: a record that is still incomplete becomes a fault.
   std::vector<Event> finish() {
     std::vector<Event> events;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/checks.h"
+#include "tests/inflate_check.h"
 #include "tests/odd_messages.h"
 #include "tests/survey_check.h"
 
@@ -54,6 +55,7 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   check_record(random, *decoder, frames, record);
   check_varint_kernels(random);
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
+  if (random.one_in(8)) check_deflate_stream(random);
   if (random.one_in(30)) check_survey(nested_file_of(random, frames, record), static_cast<unsigned>(random.below(8)));
 }
 

@@ -1,7 +1,8 @@
 // Everything that has threads, all at once, under ThreadSanitizer: usage  threads ROUNDS
 //
 // A file is written on a thread, read on several, decoded by a queue while other threads share its decoder, decoded
-// straight from the file, and fetched by the places of its records. What comes out does not depend on who ran first.
+// straight from the file, and fetched by the places of its records; gzip members are inflated. What comes out does not
+// depend on who ran first.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,12 +10,14 @@
 #include <cstdlib>
 #include <thread>
 
+#include "core/crc32/crc32.h"
 #include "core/frame_buffer.h"
 #include "io/decode_queue.h"
 #include "io/file_batches.h"
 #include "io/file_records.h"
 #include "io/file_writer.h"
 #include "io/frame_walk.h"
+#include "io/member_queue.h"
 #include "io/record_fetcher.h"
 #include "io/workers.h"
 #include "tests/columns.h"
@@ -189,10 +192,32 @@ void check_walk(Random& random, const TemporaryFile& file) {
   require(walk.records() == kRecords && walk.position() == walk.file_size(), "the walk misses records");
 }
 
+void check_members(Random& random) {
+  const std::string plain(1 + random.below(60000), 'x');
+  std::string body("\1\0\0\0\0", 5);  // the last block, stored; its size, and that in reverse
+  body.resize(5 + 8 + plain.size());
+  auto* const bytes = reinterpret_cast<std::byte*>(body.data());
+  const auto size = static_cast<std::uint32_t>(plain.size());
+  store_le32(bytes + 1, size | (size ^ 0xFFFF) << 16);
+  std::memcpy(bytes + 5, plain.data(), plain.size());
+  store_le32(bytes + 5 + plain.size(), crc32(std::as_bytes(std::span(plain))));
+  store_le32(bytes + 5 + plain.size() + 4, size);
+
+  MemberQueue queue(3, std::size_t{1} << 20);
+  const auto whole = std::as_bytes(std::span(body));
+  for (int i = 0; i < 8; ++i) queue.submit(whole, i % 2 != 0 ? whole : whole.first(7));
+  for (int i = 0; i < 4; ++i) {  // the others are under way when the queue goes
+    const std::optional<MemberQueue::Inflated> found = queue.next(kPatience);
+    require(found && (*found)[0] && (*found)[1].has_value() == (i % 2 != 0), "a member does not inflate");
+    require(std::memcmp((*found)[0]->bytes().data(), plain.data(), plain.size()) == 0, "a member differs");
+  }
+}
+
 void check(Random& random) {
   const TemporaryFile file;
   write_file(random, file);
   check_walk(random, file);
+  check_members(random);
   read_file(file, 1);  // the other blocks are on their way when the reader goes
   const std::vector<Chunk> chunks = read_file(file, kRecords);
   std::size_t rows = 0;

@@ -9,6 +9,7 @@ from typing import Annotated, Any, overload
 import numpy
 import numpy.typing
 from numpy.typing import NDArray
+from typing_extensions import Buffer
 
 
 def arrow_schema(node: object) -> object:
@@ -55,6 +56,42 @@ def offsets_to_views(offsets: numpy.typing.NDArray[numpy.int32], data: object) -
 def offsets_to_views(offsets: numpy.typing.NDArray[numpy.int64], data: object) -> tuple[numpy.typing.NDArray[numpy.int32], list[int]]:
     """
     Views of data[offsets[i]:offsets[i + 1]], and where each 2 GiB window that they look through begins.
+    """
+
+def crc32_kernels() -> list[str]:
+    """
+    Names of the CRC-32 kernels that this CPU can run, the one in use first.
+    """
+
+def crc32(data: object, crc: int = 0, kernel: str | None = None) -> int:
+    """CRC-32 (that of gzip) of a bytes-like object, continuing from ``crc``."""
+
+class PlainPiece(Buffer):
+    """
+    A piece of an inflated stream: bytes that StreamRecords takes without a copy.
+    """
+
+    def __len__(self) -> int: ...
+
+class MemberQueue:
+    """Inflates gzip members on native threads, two in turns on each."""
+
+    def __init__(self, *, threads: int, most: int) -> None: ...
+
+    def submit(self, one: object, other: object) -> None:
+        """Hand over what follows the headers of two members (b'' for none)."""
+
+    def next(self) -> list[PlainPiece | None]:
+        """
+        What the oldest two inflate to; None for one that is damaged or claims more than ``most`` bytes.
+        """
+
+    def close(self) -> None:
+        """End the threads."""
+
+def inflate_member(body: object, *, most: int) -> PlainPiece | None:
+    """
+    Inflate what follows the header of a gzip member; None where it is damaged or claims more than ``most`` bytes.
     """
 
 class Fault:
@@ -164,7 +201,9 @@ class StreamRecords:
     def __init__(self, *, verify: bool = True, max_record_bytes: int = 1073741824, input_end: int | None = None, start_offset: int = 0, start_record: int = 0, source: str = "") -> None: ...
 
     def feed(self, data: object) -> list[RecordChunk | Fault]:
-        """Copy more of the stream in; answer what it completes."""
+        """
+        Take more of the stream in, as a copy unless it is a PlainPiece; answer what it completes.
+        """
 
     def finish(self) -> list[RecordChunk | Fault]:
         """End the stream; a record that is still incomplete is a fault."""

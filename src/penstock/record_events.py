@@ -196,7 +196,7 @@ class RecordEvents:
         can_skip = options.skip and self._can_start_again
         try:
             for piece in plain:
-                head = head or piece
+                head = head or bytes(memoryview(piece)[:HEAD_BYTES])
                 for event in records.feed(piece):
                     if can_skip and isinstance(event, Fault):
                         return (yield from self._behind_damage(event.offset, event.record, head))
@@ -244,7 +244,7 @@ class RecordEvents:
                     start, at_record = stop, found.at_record
                 else:
                     stop += len(found)
-                    spool.write(found[max(0, len(found) - (stop - start)) :])
+                    spool.write(memoryview(found)[max(0, len(found) - (stop - start)) :])
             yield from salvage.read(spool.part(start, at_record=at_record, at_end=True), record, instead)
 
     def _salvage(self) -> Salvage:

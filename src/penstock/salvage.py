@@ -183,7 +183,7 @@ class Spool:
         self._file = open(self._name, "wb")  # noqa: SIM115 (open as long as the spool)
         self._size = 0
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: memoryview) -> None:
         if self._size + len(data) > self._room:
             raise CorruptDataError(
                 "what lies behind the damage takes more than half of the space that is free for temporary files, "

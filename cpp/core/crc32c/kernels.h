@@ -1,4 +1,4 @@
-// The kernels themselves: one file each, one declaration each. Only dispatch.cc includes this.
+// The kernels themselves: one file each, one declaration each. Only dispatchers include this.
 #pragma once
 
 #include <cstddef>

@@ -11,12 +11,13 @@ from typing import Literal
 
 from penstock.compression.detect import by_extension, detect
 from penstock.compression.encoder import Encoder
-from penstock.compression.kinds import KINDS, Compression, Trailing
+from penstock.compression.kinds import KINDS, Compression, Plain, Trailing
 
 __all__ = [
     "KINDS",
     "Compression",
     "Encoder",
+    "Plain",
     "Trailing",
     "by_extension",
     "check",
@@ -45,7 +46,7 @@ def check_or_auto(kind: str | None) -> str:
 
 def inflate(
     kind: Compression, pieces: Iterable[bytes], *, path: str, trailing: Trailing = "error", multistream: bool = False
-) -> Iterator[bytes]:
+) -> Iterator[Plain]:
     """Decompress a stream that comes in pieces; the bytes before damage are given out before the error is raised."""
     if kind == "":
         return iter(pieces)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from penstock import _core
 from penstock.cpus import available_cpus
 
 # magic, deflate, FEXTRA, no time, no flags, Unix; an extra field of 12 bytes: "PS", 8, member size, records
@@ -63,18 +64,14 @@ def member_size(head: bytes) -> int | None:
     return told and told.size
 
 
-def inflate_member(member: bytes | memoryview) -> bytes | None:
+def inflate_member(member: bytes | memoryview) -> _core.PlainPiece | None:
     """Inflate one whole member, or answer None where it is damaged or too large and wants a closer look."""
-    crc, size = _TRAILER.unpack(member[-_TRAILER.size :])
-    if size > MOST_AT_ONCE:
-        return None
-    inflater = isal_zlib.decompressobj(wbits=-15)
-    try:
-        plain = inflater.decompress(memoryview(member)[_HEADER.size :], size + 1)
-    except DEFLATE_ERRORS:
-        return None
-    whole = inflater.eof and len(inflater.unused_data) == _TRAILER.size and len(plain) == size
-    return plain if whole and isal_zlib.crc32(plain) == crc else None
+    return _core.inflate_member(body_of(member), most=MOST_AT_ONCE)
+
+
+def body_of(member: bytes | memoryview) -> memoryview:
+    """What follows the header of a member that tells its size."""
+    return memoryview(member)[_HEADER.size :]
 
 
 class GzipEncoder:

@@ -10,7 +10,7 @@ from isal import igzip_lib
 
 from penstock import _core
 from penstock.compression import inflate
-from penstock.compression.kinds import Compression, Trailing
+from penstock.compression.kinds import Compression, Plain, Trailing
 from penstock.compression.members import DEFLATE_ERRORS, HEADER_BYTES, member_size
 from penstock.compression.pieces import Pieces
 from penstock.compression.streams import inflate_next_member, judge_trailing
@@ -39,7 +39,7 @@ class Gap:
 
 def inflate_parts(
     kind: Compression, pieces: Iterable[bytes], *, path: str, trailing: Trailing, multistream: bool
-) -> Iterator[bytes | Gap]:
+) -> Iterator[Plain | Gap]:
     """Inflate what can be inflated of a damaged stream."""
     if kind == "GZIP":
         yield from _inflate_members(pieces, path, trailing)
@@ -50,7 +50,7 @@ def inflate_parts(
         yield Gap(error, at_record=False)
 
 
-def _inflate_members(pieces: Iterable[bytes], path: str, trailing: Trailing) -> Iterator[bytes | Gap]:
+def _inflate_members(pieces: Iterable[bytes], path: str, trailing: Trailing) -> Iterator[Plain | Gap]:
     tape = _Tape(pieces)
     source = Pieces(tape, path)
     while not source.at_end():

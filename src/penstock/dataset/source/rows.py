@@ -182,8 +182,8 @@ class MemberRows:
         if plain is not None:
             return scan(plain, self._path, self._reading, offset, record)
         if self._reading.salvage:
-            plain = _before_damage(data, self._path, self._size(number))
-            path, chunks, damage = scan(plain, self._path, self._reading, offset, record)
+            start = _before_damage(data, self._path, self._size(number))
+            path, chunks, damage = scan(start, self._path, self._reading, offset, record)
             record += sum(map(len, chunks)) + sum(error.kind == "data-crc" for error in damage)
         error = CompressionError(
             f"a gzip member does not inflate: {self._path}, record {record}, byte {begin} of the file",

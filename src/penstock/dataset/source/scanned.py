@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._core import RecordChunk
+from penstock.compression import Plain
 from penstock.damage import error_of
 from penstock.dataset.order import Ints
 from penstock.dataset.source.shards import Reading
@@ -53,7 +54,7 @@ class Scanned(NamedTuple):
         )
 
 
-def scan(data: bytes, path: str, reading: Reading, offset: int, record: int, end: int | None = None) -> Scanned:
+def scan(data: Plain, path: str, reading: Reading, offset: int, record: int, end: int | None = None) -> Scanned:
     """Find records in bytes that start with one."""
     records = _core.StreamRecords(
         verify=reading.verify,

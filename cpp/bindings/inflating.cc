@@ -1,0 +1,125 @@
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <deque>
+
+#include "bindings/bindings.h"
+#include "bindings/plain_piece.h"
+#include "core/crc32/crc32.h"
+#include "io/member_queue.h"
+
+namespace penstock::bindings {
+namespace {
+
+using inflate::Piece;
+
+int piece_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const std::span<const std::byte> bytes = nb::inst_ptr<PlainPiece>(self)->bytes();
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.data()), static_cast<Py_ssize_t>(bytes.size()), 1,
+                           flags);
+}
+
+PyType_Slot piece_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(piece_buffer)}, {0, nullptr}};
+
+std::optional<PlainPiece> plain(std::optional<Piece> piece) {
+  if (!piece) return std::nullopt;
+  return PlainPiece(std::move(*piece));
+}
+
+// The queue, and the bytes that it works on, which Python must not free.
+class Members {
+ public:
+  Members(std::size_t threads, std::size_t most) : queue_(std::make_shared<MemberQueue>(threads, most)) {}
+
+  void submit(nb::handle one, nb::handle other) {
+    const std::shared_ptr<MemberQueue> queue = queue_.get();
+    const Held& held = held_.emplace_back(one, other);
+    try {
+      queue->submit(held.one.bytes(), held.other.bytes());
+    } catch (...) {
+      held_.pop_back();
+      throw;
+    }
+  }
+
+  std::array<std::optional<PlainPiece>, 2> next() {
+    MemberQueue::Inflated found;
+    const std::shared_ptr<MemberQueue> queue = queue_.get();
+    wait_for([&](auto patience) {
+      std::optional<MemberQueue::Inflated> inflated = queue->next(patience);
+      if (inflated) found = std::move(*inflated);
+      return inflated.has_value();
+    });
+    held_.pop_front();
+    return {plain(std::move(found[0])), plain(std::move(found[1]))};
+  }
+
+  void close() {
+    queue_.close();
+    held_.clear();
+  }
+
+ private:
+  struct Held {
+    Held(nb::handle first, nb::handle second) : one(first), other(second) {}
+    BytesView one, other;
+  };
+  std::deque<Held> held_;  // outlives the threads
+  Closable<MemberQueue> queue_;
+};
+
+}  // namespace
+
+void bind_inflating(nb::module_& m) {
+  m.def(
+      "crc32_kernels",
+      [] {
+        std::vector<std::string> names;
+        for (const Crc32Kernel& kernel : crc32_kernels()) names.emplace_back(kernel.name);
+        return names;
+      },
+      "Names of the CRC-32 kernels that this CPU can run, the one in use first.");
+  m.def(
+      "crc32",
+      [](nb::handle data, std::uint32_t crc, const std::optional<std::string>& kernel) {
+        const BytesView view(data);
+        for (const Crc32Kernel& known : crc32_kernels())
+          if (!kernel || *kernel == known.name) {
+            const ReleasedGil release;
+            return known.extend(crc, view.bytes().data(), view.bytes().size());
+          }
+        throw nb::value_error(("no CRC-32 kernel named " + *kernel + " runs on this CPU").c_str());
+      },
+      nb::arg("data"), nb::arg("crc") = 0, nb::arg("kernel") = nb::none(),
+      "CRC-32 (that of gzip) of a bytes-like object, continuing from ``crc``.");
+
+  nb::class_<PlainPiece>(m, "PlainPiece", nb::type_slots(piece_slots),
+                         nb::sig("class PlainPiece(typing_extensions.Buffer)"),
+                         "A piece of an inflated stream: bytes that StreamRecords takes without a copy.")
+      .def("__len__", [](const PlainPiece& piece) { return piece.bytes().size(); });
+
+  nb::class_<Members>(m, "MemberQueue", "Inflates gzip members on native threads, two in turns on each.")
+      .def(nb::init<std::size_t, std::size_t>(), nb::kw_only(), nb::arg("threads"), nb::arg("most"))
+      .def("submit", &Members::submit, nb::arg("one"), nb::arg("other"),
+           "Hand over what follows the headers of two members (b'' for none).")
+      .def("next", &Members::next, nb::sig("def next(self) -> list[PlainPiece | None]"),
+           "What the oldest two inflate to; None for one that is damaged or claims more than ``most`` bytes.")
+      .def("close", &Members::close, "End the threads.");
+
+  m.def(
+      "inflate_member",
+      [](nb::handle body, std::size_t most) {
+        const BytesView view(body);
+        std::optional<Piece> piece = [&] {
+          const ReleasedGil release;
+          return inflate::inflate_member(view.bytes(), most);
+        }();
+        return plain(std::move(piece));
+      },
+      nb::arg("body"), nb::kw_only(), nb::arg("most"),
+      "Inflate what follows the header of a gzip member; None where it is damaged or claims more than ``most`` bytes.");
+}
+
+}  // namespace penstock::bindings

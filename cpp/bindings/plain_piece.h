@@ -1,0 +1,28 @@
+// Python's PlainPiece.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "core/inflate/member.h"
+
+namespace penstock::bindings {
+
+class PlainPiece {
+ public:
+  explicit PlainPiece(inflate::Piece piece) : piece_(std::move(piece)) {}
+
+  std::span<const std::byte> bytes() const { return piece_.bytes(); }
+
+  // The piece, for the first who asks: the room before the bytes is for one scanner alone.
+  std::optional<inflate::Piece> take() {
+    if (std::exchange(taken_, true)) return std::nullopt;
+    return piece_;
+  }
+
+ private:
+  inflate::Piece piece_;
+  bool taken_ = false;  // guarded by the GIL
+};
+
+}  // namespace penstock::bindings

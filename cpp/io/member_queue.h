@@ -1,0 +1,40 @@
+// Gzip members that are inflated on threads, two in turns on each, and come back in order.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <span>
+
+#include "core/inflate/member.h"
+#include "io/ordered_jobs.h"
+
+namespace penstock {
+
+class MemberQueue {
+ public:
+  using Body = std::span<const std::byte>;
+  using Inflated = std::array<std::optional<inflate::Piece>, 2>;
+
+  MemberQueue(std::size_t threads, std::size_t most)
+      : jobs_(threads, [most](Job& job) { job.inflated = inflate::inflate_members(job.bodies, most); }) {}
+
+  // Of what follows the headers of two members, or of one and nothing. The bytes must stay until they come back.
+  void submit(Body one, Body other) { jobs_.submit({{one, other}, {}}); }
+
+  // The oldest two, or nothing after `patience`. Without a value: damaged, too large, or not there.
+  std::optional<Inflated> next(std::chrono::milliseconds patience) {
+    std::optional<Job> job = jobs_.next(patience);
+    if (!job) return std::nullopt;
+    return std::move(job->inflated);
+  }
+
+ private:
+  struct Job {
+    std::array<Body, 2> bodies;
+    Inflated inflated;
+  };
+  OrderedJobs<Job> jobs_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,73 @@
+#include "tests/inflate_check.h"
+
+#include <memory>
+
+#include "core/crc32/crc32.h"
+#include "core/inflate/inflater.h"
+#include "tests/checks.h"
+#include "tests/deflate_streams.h"
+#include "tests/memory.h"
+#include "tests/odd_messages.h"
+
+namespace penstock::tests {
+namespace {
+
+using inflate::Inflater;
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// Memory of exactly that size, of which a sanitizer sees the ends.
+struct Exact {
+  explicit Exact(std::size_t bytes) : memory(new std::byte[bytes]), size(bytes) {}
+  std::span<std::byte> span() const { return {memory.get(), size}; }
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t size;
+};
+
+}  // namespace
+
+bool check_inflate(Random& random, const std::string& stream, std::size_t size, std::string& plain) {
+  const SharedBuffer input = place_input(bytes_of(stream), random.one_in(2));
+  const std::span<const std::byte> bytes{input->data(), stream.size()};
+  const Exact alone(size), in_turns(size);
+  const bool good = Inflater(bytes, alone.span()).run();
+
+  static Deflated partner;
+  if (partner.stream.empty() || random.one_in(20)) partner = deflate_stream(random);
+  const Exact other(partner.plain.size());
+  Inflater one(bytes, in_turns.span()), two(bytes_of(partner.stream), other.span());
+  if (random.one_in(2))
+    Inflater::run_in_turns(one, two);
+  else
+    Inflater::run_in_turns(two, one);
+  require(one.run() == good, "a stream inflates otherwise in turns");
+  require(two.run() && std::memcmp(other.span().data(), partner.plain.data(), other.size) == 0,
+          "a stream disturbs the one that it is inflated in turns with");
+  if (!good) return false;
+  require(std::memcmp(alone.span().data(), in_turns.span().data(), size) == 0, "bytes differ in turns");
+  plain.assign(reinterpret_cast<const char*>(alone.span().data()), size);
+  for (const Crc32Kernel& kernel : crc32_kernels())
+    require(kernel.extend(0, alone.span().data(), size) == crc32(in_turns.span()), kernel.name);
+  return true;
+}
+
+void check_deflate_stream(Random& random) {
+  static Deflated made;
+  if (made.stream.empty() || random.one_in(4)) {
+    made = deflate_stream(random);
+    std::string plain;
+    require(check_inflate(random, made.stream, made.plain.size(), plain), "a good stream is refused");
+    require(plain == made.plain, "a stream inflates to something else");
+    require(!check_inflate(random, made.stream, made.plain.size() + 1, plain), "output is missing");
+    require(made.plain.empty() || !check_inflate(random, made.stream, made.plain.size() - 1, plain), "too much output");
+    require(!check_inflate(random, made.stream + "x", made.plain.size(), plain), "bytes behind the end are taken");
+    const std::string cut = made.stream.substr(0, random.below(made.stream.size()));
+    require(!check_inflate(random, cut, made.plain.size(), plain), "a stream that is cut short is taken");
+  }
+  std::string stream = made.stream, plain;
+  mutate(random, stream, made.plain.substr(0, 100));
+  check_inflate(random, stream, random.one_in(2) ? made.plain.size() : random.below(2 * made.plain.size() + 300),
+                plain);
+}
+
+}  // namespace penstock::tests

@@ -1,0 +1,153 @@
+"""The native decoder of deflate, beside zlib: what is taken and what is refused, and every byte."""
+
+from __future__ import annotations
+
+import random
+import struct
+import zlib
+from contextlib import closing
+
+import pytest
+from isal import isal_zlib
+
+from penstock import _core
+
+MOST = 1 << 20
+
+
+def plain_data(rng):
+    """Bytes of many kinds: noise, few letters, runs, repeats near and as far as a window reaches."""
+    size = rng.randrange(rng.choice((2, 30, 300, 3000, 60000)))
+    kind = rng.randrange(6)
+    if kind == 0:
+        return rng.randbytes(size)
+    if kind == 1:
+        return bytes(rng.choices(b"abcd", k=size))
+    if kind == 2:
+        return bytes(rng.choices(range(256), weights=[1 / (i + 1) ** 2 for i in range(256)], k=size))
+    if kind == 3:
+        return (rng.randbytes(rng.randrange(1, 40)) * size)[:size]
+    if kind == 4:
+        far = rng.randbytes(min(size, 33000))
+        return far + rng.randbytes(rng.randrange(2000)) + far[: rng.randrange(300)] * 3
+    return b"".join(bytes([rng.randrange(256)]) * rng.randrange(1, 600) for _ in range(size // 100))
+
+
+def deflated(rng, data):
+    """Raw deflate data of any level and strategy, by either compressor, flushed here and there."""
+    if rng.random() < 0.2:
+        compressor = isal_zlib.compressobj(rng.randrange(4), zlib.DEFLATED, -15)
+    else:
+        compressor = zlib.compressobj(
+            rng.randrange(10), zlib.DEFLATED, -rng.randrange(9, 16), rng.randrange(1, 10), rng.randrange(5)
+        )
+    half = rng.randrange(len(data) + 1)
+    flushed = compressor.compress(data[:half]) + compressor.flush(rng.choice((zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
+    return flushed + compressor.compress(data[half:]) + compressor.flush()
+
+
+def mutated(rng, stream):
+    """Some bytes changed, removed or put in, often in front, where the codes are; some streams are cut or go on."""
+    stream = bytearray(stream)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        at = rng.randrange(len(stream) + 1 if rng.random() < 0.6 else min(len(stream), 60) + 1)
+        kind = rng.randrange(4)
+        if kind == 0:
+            del stream[at : at + rng.randrange(1, 20)]
+        elif kind == 1:
+            stream[at:at] = rng.randbytes(rng.randrange(1, 9))
+        elif at < len(stream):
+            stream[at] ^= 1 << rng.randrange(8)
+    if rng.random() < 0.2:
+        del stream[rng.randrange(len(stream) + 1) :]
+    return bytes(stream)
+
+
+def with_zlib(stream):
+    """What zlib makes of a whole stream with nothing behind it, or None."""
+    inflater = zlib.decompressobj(-15)
+    try:
+        plain = inflater.decompress(stream)
+    except zlib.error:
+        return None
+    return plain if inflater.eof and not inflater.unused_data else None
+
+
+def body(stream, plain):
+    return stream + struct.pack("<II", zlib.crc32(plain), len(plain))
+
+
+def inflate(stream, plain):
+    """What the native decoder makes of a stream that is said to inflate to ``plain``."""
+    found = _core.inflate_member(body(stream, plain), most=MOST)
+    return None if found is None else bytes(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_streams_inflate_to_what_they_were_made_of_and_mutated_ones_as_with_zlib(seed):
+    rng = random.Random(seed)
+    taken = 0
+    for _ in range(300):
+        data = plain_data(rng)
+        stream = deflated(rng, data)
+        assert inflate(stream, data) == data
+        for _ in range(10 if len(stream) < 5000 else 1):
+            changed = mutated(rng, stream)
+            expected = with_zlib(changed)
+            # Where zlib refuses, the size and the checksum are those of the data before: nothing else gives it away.
+            assert inflate(changed, data if expected is None else expected) == expected
+            taken += expected is not None
+    assert taken > 100  # mutated streams are not all refused, or the bytes would go unchecked
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_members_in_turns_are_as_each_alone(seed):
+    rng = random.Random(100 + seed)
+    with closing(_core.MemberQueue(threads=2, most=MOST)) as queue:
+        expected = []
+        for _ in range(200):
+            pair = []
+            for _ in range(2):
+                data = plain_data(rng)
+                stream = deflated(rng, data)
+                if rng.random() < 0.3:
+                    stream = mutated(rng, stream)
+                plain = with_zlib(stream)
+                pair.append(body(stream, data if plain is None else plain))
+                expected.append(plain)
+            queue.submit(*pair)
+        found = [piece for _ in range(200) for piece in queue.next()]
+    assert [None if piece is None else bytes(piece) for piece in found] == expected
+
+
+def test_a_member_is_refused_for_its_trailer():
+    data = b"some data " * 1000
+    stream = deflated(random.Random(1), data)
+    good = body(stream, data)
+    assert bytes(_core.inflate_member(good, most=len(data))) == data
+    assert _core.inflate_member(good, most=len(data) - 1) is None
+    for wrong in (len(data) - 1, len(data) + 1, 0, MOST, 0xFFFFFFFF):
+        assert _core.inflate_member(stream + struct.pack("<II", zlib.crc32(data), wrong), most=1 << 32) is None
+    assert _core.inflate_member(stream + struct.pack("<II", zlib.crc32(data) ^ 1, len(data)), most=MOST) is None
+    for size in range(8):
+        assert _core.inflate_member(good[:size], most=MOST) is None
+
+
+def test_a_queue_ends_with_members_under_way():
+    data = random.Random(2).randbytes(500_000)
+    queue = _core.MemberQueue(threads=2, most=MOST)
+    for _ in range(6):
+        queue.submit(body(zlib.compress(data, wbits=-15), data), b"")
+    queue.close()
+    with pytest.raises(ValueError, match="closed"):
+        queue.next()
+
+
+@pytest.mark.parametrize("kernel", _core.crc32_kernels())
+def test_every_crc32_kernel_answers_as_zlib(kernel):
+    rng = random.Random(3)
+    data = memoryview(rng.randbytes(5000))
+    for size in (*range(300), 4096, 4999):
+        start = rng.randrange(len(data) - size + 1)
+        first = rng.getrandbits(32)
+        assert _core.crc32(data[start : start + size], first, kernel) == zlib.crc32(data[start : start + size], first)
