@@ -28,47 +28,56 @@ std::optional<PlainPiece> plain(std::optional<Piece> piece) {
   return PlainPiece(std::move(*piece));
 }
 
-// The queue, and the bytes that it works on, which Python must not free.
+// Two bodies that the queue works on, which Python must not free.
+struct HeldBodies {
+  HeldBodies(nb::handle first, nb::handle second) : one(first), other(second) {}
+  BytesView one, other;
+};
+
+struct HeldForQueue {
+  std::deque<HeldBodies> bodies;
+  // A queue ends without the GIL, which it takes to let go of them; where it must not be asked for, they stay.
+  ~HeldForQueue() {
+    if (ends_elsewhere()) {
+      new std::deque<HeldBodies>(std::move(bodies));
+      return;
+    }
+    const nb::gil_scoped_acquire acquire;
+    bodies.clear();
+  }
+};
+
 class Members {
  public:
-  Members(std::size_t threads, std::size_t most) : queue_(std::make_shared<MemberQueue>(threads, most)) {}
+  Members(std::size_t threads, std::size_t most) : queue_(threads, most) {}
 
   void submit(nb::handle one, nb::handle other) {
-    const std::shared_ptr<MemberQueue> queue = queue_.get();
-    const Held& held = held_.emplace_back(one, other);
+    const HeldBodies& held = held_.bodies.emplace_back(one, other);
     try {
-      queue->submit(held.one.bytes(), held.other.bytes());
+      queue_.submit(held.one.bytes(), held.other.bytes());
     } catch (...) {
-      held_.pop_back();
+      held_.bodies.pop_back();
       throw;
     }
   }
 
   std::array<std::optional<PlainPiece>, 2> next() {
     MemberQueue::Inflated found;
-    const std::shared_ptr<MemberQueue> queue = queue_.get();
     wait_for([&](auto patience) {
-      std::optional<MemberQueue::Inflated> inflated = queue->next(patience);
+      std::optional<MemberQueue::Inflated> inflated = queue_.next(patience);
       if (inflated) found = std::move(*inflated);
       return inflated.has_value();
     });
-    held_.pop_front();
+    held_.bodies.pop_front();
     return {plain(std::move(found[0])), plain(std::move(found[1]))};
   }
 
-  void close() {
-    queue_.close();
-    held_.clear();
-  }
-
  private:
-  struct Held {
-    Held(nb::handle first, nb::handle second) : one(first), other(second) {}
-    BytesView one, other;
-  };
-  std::deque<Held> held_;  // outlives the threads
-  Closable<MemberQueue> queue_;
+  HeldForQueue held_;  // outlives the threads
+  MemberQueue queue_;
 };
+
+using OpenMembers = Closable<Members>;
 
 }  // namespace
 
@@ -100,13 +109,21 @@ void bind_inflating(nb::module_& m) {
                          "A piece of an inflated stream: bytes that StreamRecords takes without a copy.")
       .def("__len__", [](const PlainPiece& piece) { return piece.bytes().size(); });
 
-  nb::class_<Members>(m, "MemberQueue", "Inflates gzip members on native threads, two in turns on each.")
-      .def(nb::init<std::size_t, std::size_t>(), nb::kw_only(), nb::arg("threads"), nb::arg("most"))
-      .def("submit", &Members::submit, nb::arg("one"), nb::arg("other"),
-           "Hand over what follows the headers of two members (b'' for none).")
-      .def("next", &Members::next, nb::sig("def next(self) -> list[PlainPiece | None]"),
-           "What the oldest two inflate to; None for one that is damaged or claims more than ``most`` bytes.")
-      .def("close", &Members::close, "End the threads.");
+  nb::class_<OpenMembers>(m, "MemberQueue", "Inflates gzip members on native threads, two in turns on each.")
+      .def(
+          "__init__",
+          [](OpenMembers* self, std::size_t threads, std::size_t most) {
+            new (self) OpenMembers(std::make_shared<Members>(threads, most));
+          },
+          nb::kw_only(), nb::arg("threads"), nb::arg("most"))
+      .def(
+          "submit", [](OpenMembers& self, nb::handle one, nb::handle other) { self.get()->submit(one, other); },
+          nb::arg("one"), nb::arg("other"), "Hand over what follows the headers of two members (b'' for none).")
+      .def(
+          "next", [](OpenMembers& self) { return self.get()->next(); },
+          nb::sig("def next(self) -> list[PlainPiece | None]"),
+          "What the oldest two inflate to; None for one that is damaged or claims more than ``most`` bytes.")
+      .def("close", &OpenMembers::close, "End the threads.");
 
   m.def(
       "inflate_member",

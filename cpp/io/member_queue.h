@@ -3,6 +3,7 @@
 
 #include <array>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -17,12 +18,18 @@ class MemberQueue {
   using Inflated = std::array<std::optional<inflate::Piece>, 2>;
 
   MemberQueue(std::size_t threads, std::size_t most)
-      : jobs_(threads, [most](Job& job) { job.inflated = inflate::inflate_members(job.bodies, most); }) {}
+      : jobs_(threads, [most](Job& job) {
+          try {
+            job.inflated = inflate::inflate_members(job.bodies, most);
+          } catch (const std::bad_alloc&) {
+            // There is no memory for them at once; whoever has them can still go through them step by step.
+          }
+        }) {}
 
   // Of what follows the headers of two members, or of one and nothing. The bytes must stay until they come back.
   void submit(Body one, Body other) { jobs_.submit({{one, other}, {}}); }
 
-  // The oldest two, or nothing after `patience`. Without a value: damaged, too large, or not there.
+  // The oldest two, or nothing after `patience`. Without a value: damaged, too large, or none.
   std::optional<Inflated> next(std::chrono::milliseconds patience) {
     std::optional<Job> job = jobs_.next(patience);
     if (!job) return std::nullopt;
