@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -68,7 +69,7 @@ def test_a_terminal_gets_a_table_and_no_binary(folder: Path, damaged: str):
 
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")
 def test_a_narrow_terminal_is_spared_what_is_extra(folder: Path):
-    ps.write("data/train", {"label": [1, 2]})
+    ps.write("data/train", {"label": ["quite a long text"] * 2})
     assert "sample" in _on_terminal("schema", "data/train", columns=90)
     narrow = _on_terminal("schema", "data/train", columns=60)
     assert "presence" in narrow
@@ -90,6 +91,18 @@ def test_output_that_cannot_be_written_is_a_line(folder: Path, command: str, buf
         )
     assert result.returncode == 1
     assert result.stderr == b"Error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")
+def test_a_narrow_terminal_breaks_no_number_and_no_name(folder: Path):
+    ps.write("data/train", {"quite_a_long_name": [-(1 << 62), 1 << 62, 5], "score": [0.03055, 1.25, 4.5]})
+    shown = _on_terminal("stats", "data/train", columns=60)
+    lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).split() for line in shown.splitlines()]
+    assert ["feature", "type", "min", "mean", "max"] in lines
+    assert ["quite_a_long_name", "int64", "-4.612e+18", "1.667", "4.612e+18"] in lines
+    assert ["score", "float32", "0.03055", "1.927", "4.5"] in lines
+    (folder / "cut.tfrecord").write_bytes((folder / "good.tfrecord").read_bytes()[:-1])
+    assert "cut.tfrecord, record 9, byte" in _on_terminal("verify", "cut.tfrecord", columns=60)
 
 
 def _on_terminal(*arguments: str, columns: int = 80) -> str:

@@ -165,4 +165,4 @@ def _print(done: list[Indexed]) -> None:
                 kept = "in the cache folder" if cached else printable(entry.kept)
             table.add_row(f"{entry.index.records:,}", size, access, Text(printable(entry.path)), Text(kept))
     if table.row_count:
-        print_table(table, last_is_extra=True)
+        print_table(table, extra=("index",))

@@ -86,12 +86,15 @@ def plain_table(*columns: str, right: Collection[str] = ()) -> Table:
     return table
 
 
-def print_table(table: Table, *, last_is_extra: bool = False) -> None:
-    """Fit a table to the terminal, a narrow one without a last column that is extra; in a pipe, a row is a line."""
+def print_table(table: Table, *, extra: Sequence[str] = ()) -> None:
+    """Fit a table to the terminal, a narrow one without columns that are extra; in a pipe, a row is a line."""
     console = open_console()
     if console.is_terminal:
-        if last_is_extra and console.width < _NARROW:
-            table.columns.pop()
+        for name in extra:
+            if console.width >= _NARROW or _fits(table, console):
+                break
+            kept = [column for column in table.columns if column.header != name]
+            table.columns = [replace(column, _index=index) for index, column in enumerate(kept)]  # where rich lays it
         console.print(table, soft_wrap=False)
         return
     wide = Console(width=_UNBOUNDED, highlight=False, markup=False, emoji=False, color_system=None)
@@ -100,8 +103,25 @@ def print_table(table: Table, *, last_is_extra: bool = False) -> None:
     click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def problem_table(problems: list[Problem]) -> Table:
-    """What is wrong and where, one row each."""
+def print_problems(problems: list[Problem], *, table_in_pipe: bool = False) -> None:
+    """Print what is wrong and where: a row each, or a line each where a row would be broken into many."""
+    console = open_console()
+    table = _problem_table(problems)
+    if table_in_pipe and not console.is_terminal:
+        print_table(table)
+    elif console.is_terminal and (console.width >= _NARROW or _fits(table, console)):
+        console.print(table, soft_wrap=False)
+    else:
+        for problem in problems:
+            click.echo(printable(str(problem)))
+
+
+def _fits(table: Table, console: Console) -> bool:
+    unbounded = console.options.update(max_width=_UNBOUNDED)
+    return console.measure(table, options=unbounded).maximum <= console.width
+
+
+def _problem_table(problems: list[Problem]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("file", overflow="fold")
     table.add_column("record", justify="right", no_wrap=True, style="cyan")

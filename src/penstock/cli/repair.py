@@ -9,7 +9,7 @@ from rich.text import Text
 
 from penstock.cli.manifests import manifest_of
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
-from penstock.cli.output import complain, open_console, plural, print_table, printable, problem_table, write_json
+from penstock.cli.output import complain, open_console, plural, print_problems, printable, write_json
 from penstock.cli.problems import is_expected, note_on_numbers, problem_of
 from penstock.cli.work import expand, is_folder
 from penstock.compression import by_extension
@@ -123,7 +123,7 @@ def _as_json(reports: list[RepairReport]) -> dict[str, Any]:
 def _print(reports: list[RepairReport]) -> None:
     problems = [problem_of(report.source, error) for report in reports for error in report.damage]
     if problems:
-        print_table(problem_table(problems))
+        print_problems(problems, table_in_pipe=True)
     console = open_console()
     for note in note_on_numbers(problems):
         console.print(Text(note))

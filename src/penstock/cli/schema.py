@@ -107,7 +107,7 @@ def _print(described: Described, seen: Inferred) -> None:
             notes.append(f"{name}: {found.suggestion}")
     partitions = {key for feature in described.schema.values() for key in feature.partitions}
     notes += [f"{found.key}: {_beyond(found)}" for (_, key), found in evidence.items() if key not in partitions]
-    print_table(table, last_is_extra=True)
+    print_table(table, extra=("sample",))
     console = open_console()
     for note in notes:
         console.print(Text(printable(note), "yellow"), soft_wrap=not console.is_terminal)

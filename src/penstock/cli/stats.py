@@ -185,7 +185,7 @@ def _print(files: int, described: Described, totals: Totals, summaries: dict[str
             *("" if value is None else f"{_number(value)}{unit}" for value in values),
             Text.assemble((str(summary.histogram), "green"), (notes, "yellow")),
         )
-    print_table(table, last_is_extra=True)
+    print_table(table, extra=("histogram", "per record", "missing"))
     if totals.largest:
         console.print()
     for size, path, record in totals.largest:

@@ -15,7 +15,7 @@ from penstock.beside import data_set_of, find_beside, load_schema
 from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
 from penstock.cli.numbered import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
-from penstock.cli.output import open_console, plural, printable, problem_table, size_text, write_json
+from penstock.cli.output import open_console, plural, print_problems, printable, size_text, write_json
 from penstock.cli.problems import Problem, advice_on, is_expected, note_on_numbers, problem_of
 from penstock.cli.work import Ticker, expand, is_folder, jobs_for, on_each
 from penstock.cpus import available_cpus
@@ -170,11 +170,9 @@ def _print(reports: list[Report], problems: list[Problem], seconds: float, manif
     if not problems:
         console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches{_remarks(reports)}"))
         return
+    print_problems(problems)
     if console.is_terminal:
-        console.print(problem_table(problems), Text(), soft_wrap=False)
-    else:
-        for problem in problems:
-            click.echo(printable(str(problem)))
+        console.print()
     for advice in [*advice_on(problems), *note_on_numbers(problems)]:
         console.print(Text(printable(advice)), soft_wrap=not console.is_terminal)
     for report in reports:
