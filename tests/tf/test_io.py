@@ -171,6 +171,11 @@ def test_files(tmp_path: Path):
     tf.io.write_file(f"{folder}/.hidden", "one")
     with tf.io.gfile.GFile(f"{folder}/two", "w") as file:
         file.write("zwei")
+    with tf.io.gfile.GFile(f"{folder}/two") as file:
+        assert (file.size(), file.name, file.mode) == (4, f"{folder}/two", "r")
+        assert (file.read(2), file.tell(), list(file)) == ("zw", 2, ["ei"])
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.io.gfile.GFile(f"{folder}/none")
     assert tf.io.gfile.glob(f"{folder}/*") == [f"{folder}/.hidden", f"{folder}/two"]
     assert sorted(tf.io.gfile.listdir(folder)) == [".hidden", "two"]
     assert tf.io.matching_files(f"{folder}/t*").numpy().tolist() == [f"{folder}/two".encode()]
@@ -199,6 +204,7 @@ def test_gfile_on_a_remote_store():
     gfile.mkdir("memory://gfile/c")
     with gfile.GFile("memory://gfile/a/one", "w") as file:
         file.write("text")
+    assert gfile.GFile("memory://gfile/a/one", "rb").size() == 4
     gfile.copy("memory://gfile/a/one", "memory://gfile/a/b/two")
     gfile.rename("memory://gfile/a/one", "memory://gfile/a/three")
     assert gfile.isdir("memory://gfile/a")

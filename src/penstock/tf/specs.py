@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +113,19 @@ def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | Da
     if isinstance(value, SparseTensor):
         return SparseTensorSpec(value.shape, value.dtype)
     return TensorSpec.from_tensor(as_tensor(value))
+
+
+def common_spec(specs: Sequence[Any]) -> Any:
+    """Answer what holds for values of all these specs: a size is known where it is the same for all."""
+    first = specs[0]
+    if all(spec == first for spec in specs):
+        return first
+    if any(not isinstance(spec, TensorSpec) or spec.dtype != first.dtype for spec in specs):
+        return UNKNOWN
+    if any(spec.shape.rank is None or spec.shape.rank != first.shape.rank for spec in specs):
+        return TensorSpec(None, first.dtype)
+    sizes = zip(*(spec.shape for spec in specs), strict=True)
+    return TensorSpec([same[0] if len(set(same)) == 1 else None for same in sizes], first.dtype)
 
 
 def with_first(spec: Any, first: int | None) -> Any:

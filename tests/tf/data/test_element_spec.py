@@ -91,3 +91,23 @@ def test_a_function_that_draws_random_values_is_looked_through_and_draws_none():
         return [noise.numpy().tolist() for noise, _ in elements]
 
     assert drawn(asked=True) == drawn(asked=False)
+
+
+def test_what_goes_on_with_other_elements_is_refused():
+    numbers = tf.data.Dataset.range(3)
+    others = [
+        tf.data.Dataset.from_tensor_slices([1.0]),
+        tf.data.Dataset.zip((numbers, numbers)),
+        numbers.map(lambda x: {"x": x}),
+        tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1], [2, 3]])),
+    ]
+    for other in others:
+        with pytest.raises(TypeError, match="Incompatible dataset elements"):
+            numbers.concatenate(other)
+
+
+def test_what_goes_on_with_other_shapes_has_those_that_are_common():
+    pairs, threes = (tf.data.Dataset.range(6).batch(size, drop_remainder=True) for size in (2, 3))
+    assert pairs.concatenate(threes).element_spec == tf.TensorSpec([None], tf.int64)
+    assert pairs.concatenate(tf.data.Dataset.range(1)).element_spec == tf.TensorSpec(None, tf.int64)
+    assert [element.shape[0] for element in pairs.concatenate(threes)] == [2, 2, 2, 3, 3]

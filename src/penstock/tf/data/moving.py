@@ -8,6 +8,8 @@ from typing import Any
 
 from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
+from penstock.tf.specs import common_spec
+from penstock.tf.structure import filled, leaves
 
 
 class Taken(Moving):
@@ -125,6 +127,13 @@ class Concatenated(Moving):
         self.varying_first = before.varying_first or after.varying_first
         parts = (before.cardinality, after.cardinality)
         self.cardinality = sum(parts) if min(parts) >= 0 else INFINITE if INFINITE in parts else UNKNOWN
+
+    def spec(self) -> Any:
+        """Answer what is known of rows of both."""
+        before, after = self.before.spec(), self._after.spec()
+        if before is None or after is None:
+            return None
+        return filled(before, map(common_spec, zip(leaves(before), leaves(after), strict=True)))
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""

@@ -12,6 +12,8 @@ from penstock.tf.data.planned import Planned
 from penstock.tf.data.prefetched import Prefetched
 from penstock.tf.data.shuffled import Shuffled
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.specs import UNKNOWN as UNKNOWN_SPEC
+from penstock.tf.structure import leaves, map_structure
 
 if TYPE_CHECKING:
     from penstock.tf.data.dataset import Dataset
@@ -83,9 +85,26 @@ class Orders(Planned):
         return self._computed(CachedInFile(self._elements(), path), "cache: elements in a file")
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """Go on with another data set."""
+        """Go on with another data set, of elements alike."""
+        _check_alike(self._elements().spec(), dataset._elements().spec())
         if self._node.origin is dataset._node.origin is RECORDS and not (self._traces or dataset._traces):
             return self._moved(moving.Concatenated(self._node, dataset._node), "concatenate")
         node = moving.Concatenated(self._elements(), dataset._elements())
         structure = self._structure if self._structure == dataset._structure else None
         return self._computed(node, "concatenate: elements", structure=structure)
+
+
+def _check_alike(one: Any, other: Any) -> None:
+    """Refuse elements of other structures, kinds or dtypes, as far as they are known before there is one."""
+    if one is None or other is None:
+        return
+    pairs = zip(leaves(one), leaves(other), strict=False)
+    if map_structure(lambda _: None, one) != map_structure(lambda _: None, other) or not all(map(_is_alike, pairs)):
+        raise TypeError(f"Incompatible dataset elements:\n  {one} vs.   {other}")
+
+
+def _is_alike(pair: tuple[Any, Any]) -> bool:
+    one, other = pair
+    if UNKNOWN_SPEC in pair:
+        return True
+    return type(one) is type(other) and getattr(one, "dtype", None) == getattr(other, "dtype", None)

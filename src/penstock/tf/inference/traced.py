@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.tf.inference.rules import RULES
 from penstock.tf.operation import OPERATIONS
-from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, TensorSpec, spec_of
+from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, TensorSpec, common_spec, spec_of
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
 from penstock.tf.trace import Fork, Stretch, Trace
@@ -24,7 +24,7 @@ def specs_of_results(trace: Trace, inputs: Any) -> Any:
     ways = list(_ways(trace.start, known))
     if not ways:
         return map_structure(lambda _: UNKNOWN, trace.outputs)
-    return filled(trace.outputs, map(_common, zip(*ways, strict=True)))
+    return filled(trace.outputs, map(common_spec, zip(*ways, strict=True)))
 
 
 def spec_in(recording: Recording, inputs: Any, symbol: Symbol) -> Any:
@@ -91,16 +91,3 @@ def _known(output: Any, known: dict[int, Any]) -> Any:
     if found is UNKNOWN or isinstance(found, SparseTensorSpec | RaggedTensorSpec):
         return found
     return TensorSpec(found.shape, found.dtype) if isinstance(found, TensorSpec) else spec_of(found)
-
-
-def _common(specs: tuple[Any, ...]) -> Any:
-    """Answer what holds on all ways: a size is known where it is the same on all."""
-    first = specs[0]
-    if all(spec == first for spec in specs):
-        return first
-    if any(not isinstance(spec, TensorSpec) or spec.dtype != first.dtype for spec in specs):
-        return UNKNOWN
-    if any(spec.shape.rank is None or spec.shape.rank != first.shape.rank for spec in specs):
-        return TensorSpec(None, first.dtype)
-    sizes = zip(*(spec.shape for spec in specs), strict=True)
-    return TensorSpec([same[0] if len(set(same)) == 1 else None for same in sizes], first.dtype)

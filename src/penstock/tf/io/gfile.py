@@ -13,17 +13,37 @@ from penstock.tf.errors import AlreadyExistsError, InvalidArgumentError, NotFoun
 from penstock.tf.fallback import attribute_of_tensorflow
 
 
-def GFile(name: Any, mode: str = "r") -> IO[Any]:
-    """Open a file; text is UTF-8."""
-    path = _path(name)
-    if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "r+b", "w+b", "a+b", "rb+", "wb+", "ab+"):
-        raise InvalidArgumentError(f"mode {mode!r} is no mode of a file")
-    encoding = None if "b" in mode else "utf-8"
-    with tensorflow_errors():
-        if not _is_remote(path):
-            return open(_local(path), mode, encoding=encoding)
-        file: IO[Any] = _fsspec().open(path, mode, encoding=encoding).open()
-        return file
+class GFile:
+    """A file, open, with all methods of Python's own; text is UTF-8."""
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        path = _path(name)
+        if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "r+b", "w+b", "a+b", "rb+", "wb+", "ab+"):
+            raise InvalidArgumentError(f"mode {mode!r} is no mode of a file")
+        self.name, self.mode = path, mode
+        with tensorflow_errors():
+            self._file = _open(path, mode)
+
+    def size(self) -> int:
+        """Answer the bytes of the file, as it is stored."""
+        return stat(self.name).length
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._file)
+
+    def __next__(self) -> Any:
+        return next(self._file)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_file":  # which is not there where opening failed
+            raise AttributeError(name)
+        return getattr(self._file, name)
 
 
 Open = GFile
@@ -119,7 +139,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Copy a file."""
     _check_target(dst, overwrite)
     with GFile(src, "rb") as source, GFile(dst, "wb") as target:
-        shutil.copyfileobj(source, target)
+        shutil.copyfileobj(source._file, target._file)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
@@ -195,6 +215,14 @@ def _is_remote(path: str) -> bool:
 
 def _local(path: str) -> str:
     return path.removeprefix("file://")
+
+
+def _open(path: str, mode: str) -> IO[Any]:
+    encoding = None if "b" in mode else "utf-8"
+    if not _is_remote(path):
+        return open(_local(path), mode, encoding=encoding)
+    file: IO[Any] = _fsspec().open(path, mode, encoding=encoding).open()
+    return file
 
 
 def _fsspec() -> Any:

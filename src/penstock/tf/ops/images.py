@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from penstock import image as pixels
 from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array
 from penstock.tf.dtypes import as_dtype, float32, of_numpy
-from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.operation import operation
 from penstock.tf.ops.casting import saturate_cast
 from penstock.tf.ops.random import generator
+from penstock.tf.ops.resampling import METHODS, resample
 from penstock.tf.tensor import Tensor
 
 
@@ -39,19 +40,21 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resize bilinearly, to float32, or to the nearest pixel."""
+    """Resize, to float32; to the nearest pixel, in the dtype of the image."""
     array = _image(images)
     height, width = as_shape(size)
     if min(height, width) < 1 or 0 in array.shape[-3:-1]:
         raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
     if preserve_aspect_ratio:
         height, width = _fitted(array.shape[-3:-1], height, width)
-    if antialias or method not in (ResizeMethod.BILINEAR, ResizeMethod.NEAREST_NEIGHBOR):
-        raise UnimplementedError("images are resized bilinearly and to the nearest pixel here, without antialiasing")
     if method == ResizeMethod.NEAREST_NEIGHBOR:
         rows, columns = _nearest(array.shape[-3], height), _nearest(array.shape[-2], width)
         return Tensor(array.take(rows, -3).take(columns, -2))
-    return Tensor(pixels.resize(array, (height, width)))
+    if method == ResizeMethod.BILINEAR and not antialias:
+        return Tensor(pixels.resize(array, (height, width)))
+    if method not in METHODS:
+        raise ValueError(f"Resize method is not implemented: {method}")
+    return Tensor(resample(array, height, width, method, antialias=antialias))
 
 
 def _fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
