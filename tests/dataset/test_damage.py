@@ -175,6 +175,44 @@ def test_a_file_that_was_written_anew_is_said_to_have_changed(tmp_path: Path, le
     assert caught.value.kind == "changed"
 
 
+@pytest.mark.parametrize("share", [0.01, 0.5, 1])
+@pytest.mark.parametrize("byte", [3, 9, 14, 30])
+def test_every_record_outside_the_damage_is_read_where_an_index_knows_it(tmp_path: Path, byte: int, share: float):
+    path, schema, rows = tmp_path / "some.tfrecord", ps.Schema({"x": ps.Feature("int64", (100,))}), 2000
+    x = np.arange(rows)[:, None] + np.zeros((1, 100), np.int64)
+    with ps.RecordWriter(path) as writer:
+        writer.write_many(ps.Encoder(schema).encode({"x": x + 1000}))  # all are of one length
+    assert len(ps.Dataset(path, schema=schema, index="beside")) == rows
+    data = np.frombuffer(path.read_bytes(), np.uint8).reshape(rows, -1).copy()
+    bad = np.random.default_rng(1).random(rows) < share
+    bad[:400] = bad[-400:] = False  # 64 KB at both ends tell that it is the file of the index
+    data[bad, byte] ^= 1
+    path.write_bytes(data.tobytes())
+    errors: list[Exception] = []
+    ds = ps.Dataset(path, schema=schema, on_error=errors.append)
+    with pytest.warns(UserWarning, match=f"{bad.sum():,} records were passed over"):
+        found = [int(row["x"][0]) - 1000 for row in ds.shuffle(1)]
+    assert sorted(found) == np.flatnonzero(~bad).tolist()
+    assert sorted(error.record for error in errors) == np.flatnonzero(bad).tolist()
+
+
+@pytest.mark.parametrize("share", [0.1, 1])
+def test_every_record_that_fits_is_read_however_many_do_not(tmp_path: Path, share: float):
+    schema, other = (ps.Schema({"x": ps.Feature("int64", (size,))}) for size in (2, 3))
+    rows = np.arange(3000)
+    bad = np.random.default_rng(1).random(len(rows)) < share
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        for row in rows.tolist():
+            writer.write_many(ps.Encoder(other if bad[row] else schema).encode([{"x": [row] * (3 if bad[row] else 2)}]))
+    errors: list[Exception] = []
+    ds = ps.Dataset(path, schema=schema, on_error=errors.append)
+    with pytest.warns(UserWarning, match=f"{bad.sum():,} records were passed over"):
+        found = [int(row["x"][0]) for row in ds]
+    assert found == rows[~bad].tolist()
+    assert [error.record for error in errors] == np.flatnonzero(bad).tolist()
+
+
 def test_a_cut_file_loses_its_tail_alone(files):
     start, end = frames(files[0])[4]
     Path(files[0]).write_bytes(Path(files[0]).read_bytes()[: end - 3])

@@ -16,7 +16,7 @@ from penstock.compression.pieces import Pieces
 from penstock.compression.streams import inflate_next_member
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex
-from penstock.dataset.source.scanned import Scanned, changed, scan
+from penstock.dataset.source.scanned import Picked, Scanned, changed, cut, scan
 from penstock.dataset.source.shards import Reading
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.files import locate
@@ -32,8 +32,8 @@ _KEPT_MEMBER_BYTES = 64 << 20
 _NEAR = 64 << 10
 
 
-Answer: TypeAlias = Callable[[], list[RecordChunk]]
-"""Waits for rows that were asked for; raises for one that is damaged, with its number."""
+Answer: TypeAlias = Callable[[], Picked]
+"""Waits for rows that were asked for."""
 
 
 class Rows(Protocol):
@@ -115,26 +115,44 @@ class RangeRows:
         ranges = [(int(offsets[first]), int(ends[last])) for first, last in runs]
         pieces = self._map(lambda span: self._store.read(self._path, *span), ranges)
 
-        def answer() -> list[RecordChunk]:
-            chunks: list[RecordChunk] = []
-            for (first, last), (start, stop), data in zip(runs, ranges, pieces, strict=True):
-                found = scan(data, self._path, self._reading, start, int(numbers[first]), stop)
+        def answer() -> Picked:
+            parts = []
+            for (first, last), span, data in zip(runs, ranges, pieces, strict=True):
                 mine = slice(first, last + 1)
-                chunks += self._fitting(found, numbers[mine], lengths[mine], is_all=len(data) == stop - start)
-            return chunks
+                parts.append(self._pick(memoryview(data), span, numbers[mine], offsets[mine], lengths[mine]))
+            return Picked.of_all(parts)
 
         return answer
 
-    def _fitting(self, found: Scanned, numbers: Ints, lengths: Uint64s, *, is_all: bool) -> list[RecordChunk]:
-        """Cut out records; raise where one is not as long as the index says, and the file goes on behind it."""
-        for error in found.damage:
-            if is_all and error.kind.startswith("truncated") and error.record is not None:
-                raise changed(self._path, error.record)
-        chunks = found.pick(numbers)
-        moved = np.concatenate([chunk.spans[:, 1] for chunk in chunks]) != lengths
-        if moved.any():
-            raise changed(self._path, int(numbers[moved][0]))
-        return chunks
+    def _pick(
+        self, data: memoryview, span: tuple[int, int], numbers: Ints, offsets: Uint64s, lengths: Uint64s
+    ) -> Picked:
+        """Cut records out of a range; behind one that is not what the index says, the next is read in its own place."""
+        start, stop = span
+        parts: list[Picked] = []
+        first = 0
+        while first < len(numbers):
+            rest, offset = numbers[first:], int(offsets[first])
+            found = scan(data[offset - start :], self._path, self._reading, offset, int(rest[0]), stop)
+            picked = found.pick(rest)
+            lost = [error.record or 0 for error in picked.errors]
+            there = ~np.isin(rest, lost)
+            sizes = np.concatenate([np.zeros(0, np.uint64), *(chunk.spans[:, 1] for chunk in picked.chunks)])
+            ends = [number for number, error in zip(lost, picked.errors, strict=True) if error.kind != "data-crc"][:1]
+            ends += rest[there][sizes != lengths[first:][there]][:1].tolist()
+            if not ends:
+                parts.append(picked)
+                break
+            end, place = min(ends), int(np.searchsorted(rest, min(ends)))
+            before = [error for number, error in zip(lost, picked.errors, strict=True) if number < end]
+            wrong = picked.errors[len(before)] if end in lost else changed(self._path, end)
+            if wrong.kind.startswith("truncated") and len(data) == stop - start:
+                wrong = changed(self._path, end)  # the file goes on behind what the index says
+            parts.append(Picked(cut(picked.chunks, 0, int(there[:place].sum())), [*before, wrong]))
+            if not self._reading.salvage:
+                break  # one is enough: it will be raised
+            first += place + 1
+        return Picked.of_all(parts)
 
 
 class MemberRows:
@@ -147,17 +165,14 @@ class MemberRows:
     def ask(self, rows: Ints) -> Answer:
         return lambda: self._read(rows)
 
-    def _read(self, rows: Ints) -> list[RecordChunk]:
-        chunks: list[RecordChunk] = []
-        for some in self.by_member(rows):
-            chunks += self._member(self._holding(some)).pick(some)
-        return chunks
+    def _read(self, rows: Ints) -> Picked:
+        return Picked.of_all(self._member(self._holding(some)).pick(some) for some in self.by_member(rows))
 
     def by_member(self, rows: Ints) -> list[Ints]:
         """Divide rows, named in ascending order, into those of each member."""
         return np.split(rows, np.flatnonzero(np.diff(self._members.holding(rows))) + 1)
 
-    def read_member(self, rows: Ints) -> list[RecordChunk]:
+    def read_member(self, rows: Ints) -> Picked:
         """Read rows of one member, which is not kept for later."""
         return self._inflated(self._holding(rows)).pick(rows)
 
@@ -236,7 +251,7 @@ class StreamRows:
     def ask(self, rows: Ints) -> Answer:
         return lambda: self._read(rows)
 
-    def _read(self, rows: Ints) -> list[RecordChunk]:
+    def _read(self, rows: Ints) -> Picked:
         with self._lock:
             numbers = _numbers_of(self._index, rows)
             first, last = int(numbers[0]), int(numbers[-1])

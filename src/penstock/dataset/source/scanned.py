@@ -16,6 +16,28 @@ from penstock.dataset.source.shards import Reading
 from penstock.errors import CorruptDataError
 
 
+class Picked(NamedTuple):
+    """Chosen records, in order, and an error for each that is not there."""
+
+    chunks: list[RecordChunk]
+    errors: list[CorruptDataError]
+
+    @classmethod
+    def of_all(cls, parts: Iterable[Picked]) -> Picked:
+        """Join parts that follow one another."""
+        picked = cls([], [])
+        for part in parts:
+            picked.chunks.extend(part.chunks)
+            picked.errors.extend(part.errors)
+        return picked
+
+    def sound(self) -> list[RecordChunk]:
+        """Answer the records; raise where one is not there."""
+        if self.errors:
+            raise self.errors[0]
+        return self.chunks
+
+
 class Scanned(NamedTuple):
     """Records of a file, and what is damaged of it, both in order."""
 
@@ -23,8 +45,8 @@ class Scanned(NamedTuple):
     chunks: Iterable[RecordChunk]
     damage: Sequence[CorruptDataError]
 
-    def pick(self, numbers: Ints) -> list[RecordChunk]:
-        """Cut out records, named in ascending order; raise for the first that is not there."""
+    def pick(self, numbers: Ints) -> Picked:
+        """Cut out records, named in ascending order."""
         pieces: list[RecordChunk] = []
         lost = np.ones(len(numbers), np.bool_)
         for chunk in self.chunks:
@@ -33,15 +55,13 @@ class Scanned(NamedTuple):
             runs = np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1) if len(mine) else []
             pieces += [chunk[int(run[0]) : int(run[-1]) + 1] for run in runs]
             lost[begin:end] = False
-        if lost.any():
-            raise self._error_of(int(numbers[lost][0]))
-        return pieces
+        own = {error.record: error for error in reversed(self.damage)} if lost.any() else {}
+        return Picked(pieces, [self._error_of(number, own) for number in numbers[lost].tolist()])
 
-    def _error_of(self, number: int) -> CorruptDataError:
+    def _error_of(self, number: int, own: dict[int | None, CorruptDataError]) -> CorruptDataError:
         """The error for a record that was not found: its own, or that of the damage which nothing was read behind."""
-        for error in self.damage:
-            if error.record == number:
-                return error.with_traceback(None)
+        if number in own:
+            return own[number].with_traceback(None)
         last = self.damage[-1] if self.damage else None
         if last is None or last.record is None or last.record > number:
             return changed(self.path, number)
@@ -54,7 +74,9 @@ class Scanned(NamedTuple):
         )
 
 
-def scan(data: Plain, path: str, reading: Reading, offset: int, record: int, end: int | None = None) -> Scanned:
+def scan(
+    data: Plain | memoryview, path: str, reading: Reading, offset: int, record: int, end: int | None = None
+) -> Scanned:
     """Find records in bytes that start with one."""
     records = _core.StreamRecords(
         verify=reading.verify,
@@ -72,6 +94,16 @@ def scan(data: Plain, path: str, reading: Reading, offset: int, record: int, end
         else:
             damage.append(error_of(event, path))
     return Scanned(path, chunks, damage)
+
+
+def cut(chunks: Iterable[RecordChunk], start: int, stop: int) -> list[RecordChunk]:
+    """Cut a range out of the records of chunks."""
+    pieces = []
+    for chunk in chunks:
+        if start < len(chunk) and stop > 0:
+            pieces.append(chunk[max(0, start) : stop])
+        start, stop = start - len(chunk), stop - len(chunk)
+    return pieces
 
 
 def changed(path: str, record: int) -> CorruptDataError:

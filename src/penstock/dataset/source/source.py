@@ -21,6 +21,7 @@ from penstock.columns import Batch
 from penstock.dataset.order import Ints
 from penstock.dataset.source.rows import KeptMembers, MemberRows, Rows, open_rows
 from penstock.dataset.source.salvaged import SalvagedIndex
+from penstock.dataset.source.scanned import Picked, cut
 from penstock.dataset.source.shards import Shards
 from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.schema import Schema
@@ -179,28 +180,46 @@ class RowFetcher:
 
     def fetch(self, rows: Ints) -> Fetched:
         """Answer rows in the order in which they are named."""
-        if self._source.on_error == "raise":
+        try:
             return Fetched(self.fetch_all(rows), None)
-        kept, errors = np.arange(len(rows)), []
-        while True:
+        except (CorruptDataError, MalformedExampleError):
+            if self._source.on_error == "raise":
+                raise
+        found = self._errors_of(np.unique(rows))
+        kept = np.flatnonzero(~np.isin(rows, [row for _, row in found]))
+        return Fetched(self.fetch_all(rows[kept]), kept, tuple(error for error, _ in found))
+
+    def _errors_of(self, rows: Ints) -> list[tuple[RecordError, int]]:
+        """Find all that is wrong with rows, named in ascending order, and which of them it is."""
+        picked, _ = self._ask(rows)
+        found: list[tuple[RecordError, int]] = [(error, self._row_of(error)) for error in picked.errors]
+        rows = rows[~np.isin(rows, [row for _, row in found])]
+        # A call tells of one record that does not decode: what is before it and behind it is looked at apart.
+        todo = [(0, len(rows))]
+        while todo:
+            start, stop = todo.pop()
             try:
-                batch = self.fetch_all(rows[kept])
-            except (CorruptDataError, MalformedExampleError) as error:
-                bad = self._rows_of(error, rows[kept])
-                if not len(bad):
+                self.decode(cut(picked.chunks, start, stop))
+            except MalformedExampleError as error:
+                row = self._row_of(error)
+                place = int(np.searchsorted(rows, row))
+                if not start <= place < stop or rows[place] != row:
                     raise
-                errors.append(error)
-                kept = kept[~np.isin(rows[kept], bad)]
-            else:
-                return Fetched(batch, kept, tuple(errors))
+                found.append((error, row))
+                todo += [part for part in ((place + 1, stop), (start, place)) if part[0] < part[1]]
+        return found
 
     def read(self, rows: Ints) -> tuple[list[RecordChunk], Ints]:
-        """Read each row once, in the order of the files; answer where each that was asked for is."""
+        """Read each row once, in the order of the files; answer where each that was asked for is. Damage raises."""
+        picked, inverse = self._ask(rows)
+        return picked.sound(), inverse
+
+    def _ask(self, rows: Ints) -> tuple[Picked, Ints]:
         unique, inverse = np.unique(rows, return_inverse=True)
         shards, numbers = self._shards.split(unique)
         # All are asked before the first is waited for: a store far away answers many at once.
         answers = [self._rows(shard).ask(numbers[shards == shard]) for shard in np.unique(shards).tolist()]
-        return [chunk for answer in answers for chunk in answer()], inverse
+        return Picked.of_all(answer() for answer in answers), inverse
 
     def parts(self, rows: Ints) -> list[Ints]:
         """Divide rows, named in ascending order, into those that are read at one go."""
@@ -216,8 +235,8 @@ class RowFetcher:
         """Answer the records of a part, and keep nothing of the file for later."""
         shards, numbers = self._shards.split(part)
         opened = self._rows(int(shards[0]))
-        chunks = opened.read_member(numbers) if isinstance(opened, MemberRows) else opened.ask(numbers)()
-        return [record for chunk in chunks for record in chunk]
+        picked = opened.read_member(numbers) if isinstance(opened, MemberRows) else opened.ask(numbers)()
+        return [record for chunk in picked.sound() for record in chunk]
 
     def decode(self, records: list[RecordChunk] | list[bytes]) -> Batch:
         """Answer records as columns."""
@@ -245,12 +264,13 @@ class RowFetcher:
             opened = self._open.setdefault(shard, opened)
         return opened
 
-    def _rows_of(self, error: RecordError, rows: Ints) -> Ints:
-        """Answer which of the rows an error stands for."""
+    def _row_of(self, error: RecordError) -> int:
+        """Answer which row an error is about; raise it where it is about none."""
         if error.path is None or error.record is None or error.path not in self._shards.paths:
-            return rows[:0]
+            raise error
         shard = self._shards.paths.index(error.path)
         index = self._shards.indexes[shard]
         row = index.row_of(error.record) if isinstance(index, SalvagedIndex) else error.record
-        bad: Ints = rows[:0] if row is None else rows[rows == int(self._shards.starts[shard]) + row]
-        return bad
+        if row is None:
+            raise error
+        return int(self._shards.starts[shard]) + row
