@@ -43,8 +43,8 @@ class Interleaved(Order):
         return Keys(rows, np.full(len(positions), which.epoch, np.int64))
 
     def _plan_group(self, group: int) -> _Group:
-        counts, begin = self._files.counts, group * self._turns
-        return _Group(np.array(counts[begin : begin + self._turns], np.int64), sum(counts[:begin]))
+        begin = group * self._turns
+        return _Group(np.array(self._files.counts[begin : begin + self._turns], np.int64), int(self._starts[group]))
 
     def describe(self) -> list[Any]:
         return [["interleave", self._cycle]]
