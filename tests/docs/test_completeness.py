@@ -23,14 +23,14 @@ def test_options_of_reader_and_writer(cls: type):
     page = (DOCS / "records.md").read_text()
     table = page.partition(f"| Option of `{cls.__name__}` |")[2].partition("\n\n")[0]
     assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
-    assert [name for name in parameters if f"        {name}: " not in (cls.__doc__ or "")] == []
+    assert [name for name in parameters if f"\n    {name}: " not in (inspect.getdoc(cls) or "")] == []
 
 
 def test_options_of_open_index():
     parameters = list(inspect.signature(open_index).parameters)
     table = (DOCS / "record-index.md").read_text().partition("| Option of `open_index` |")[2].partition("\n\n")[0]
     assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
-    assert [name for name in parameters if f"        {name}: " not in (open_index.__doc__ or "")] == []
+    assert [name for name in parameters if f"\n    {name}: " not in (inspect.getdoc(open_index) or "")] == []
 
 
 @pytest.mark.parametrize("cls", [ps.RecordReader, ps.RecordWriter, ps.RecordChunk])

@@ -23,7 +23,7 @@ def test_every_method_of_a_schema_is_named() -> None:
 @pytest.mark.parametrize("name", list(inspect.signature(ps.Feature).parameters))
 def test_every_argument_of_a_feature_is_explained(name: str) -> None:
     assert f"\n- `{name}`: " in PAGE
-    assert f"        {name}: " in (ps.Feature.__doc__ or "")
+    assert f"\n    {name}: " in (inspect.getdoc(ps.Feature) or "")
 
 
 def test_every_encoding_and_certainty_is_explained() -> None:

@@ -18,7 +18,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "write.md").read_text()
 def test_options(documented: Any):
     parameters = list(inspect.signature(documented).parameters)
     assert [name for name in parameters if f"\n| `{name}` |" not in PAGE] == []
-    assert [name for name in parameters if f"        {name}: " not in (documented.__doc__ or "")] == []
+    assert [name for name in parameters if f"\n    {name}: " not in (inspect.getdoc(documented) or "")] == []
 
 
 def test_kinds_of_findings():
