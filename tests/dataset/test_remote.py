@@ -54,6 +54,18 @@ def test_rows_that_lie_close_together_are_one_request(monkeypatch):
     assert len(asked) == 3  # what lies between 9, 60 and 99 is more than a request costs
 
 
+def test_where_a_manifest_counts_the_rows_one_of_them_costs_no_look_at_other_files(monkeypatch):
+    folder = f"memory://{uuid.uuid4().hex}"
+    ps.write(f"{folder}/train", {"x": np.arange(100)}, shards=5)
+    ds = ps.Dataset(f"{folder}/train")
+    store, asked = fsspec.filesystem("memory"), set()
+    read = store.cat_file
+    monkeypatch.setattr(type(store), "cat_file", lambda _, path, **span: asked.add(path) or read(path, **span))
+    assert ds[-1]["x"] == 99
+    assert ds.record(99) == ds.records([99])[0]
+    assert [path.rpartition("/")[2] for path in asked] == ["train-00004-of-00005.tfrecord"]
+
+
 def test_a_remote_data_set_goes_on_where_it_stood(remote):
     _, folder = remote
     ds = ps.Dataset(folder, schema=SCHEMA).batch(4)

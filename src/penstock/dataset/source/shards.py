@@ -52,6 +52,7 @@ class Shards:
         self.reading = reading
         self._told = counts
         """The records of each file, as a manifest tells."""
+        self._opened: dict[int, ShardIndex | SalvagedIndex] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.paths, self.reading, self._told)
@@ -83,15 +84,24 @@ class Shards:
         """The rows of all files."""
         return int(self.starts[-1])
 
+    def index(self, shard: int) -> ShardIndex | SalvagedIndex:
+        """Answer the index of one file; the others need not be looked at."""
+        index = self._opened.get(shard)
+        if index is None:
+            index = self._open_index(self.paths[shard])
+            told = None if self._told is None or self.reading.salvage else self._told[shard]
+            if told not in (None, index.records):
+                raise ManifestError(
+                    f"{self.paths[shard]}: the manifest tells {told} records, the file has {index.records}"
+                )
+            self._opened[shard] = index
+        return index
+
     @cached_property
     def indexes(self) -> tuple[ShardIndex | SalvagedIndex, ...]:
         """The index of each file."""
         with ThreadPoolExecutor(self.reading.threads, "penstock-index") as pool:
-            indexes = tuple(pool.map(self._open_index, self.paths))
-        for path, index, told in zip(self.paths, indexes, self._told or (), strict=False):
-            if index.records != told and not self.reading.salvage:
-                raise ManifestError(f"{path}: the manifest tells {told} records, the file has {index.records}")
-        return indexes
+            return tuple(pool.map(self.index, range(len(self.paths))))
 
     @property
     def indexed(self) -> bool:

@@ -255,7 +255,7 @@ class RowFetcher:
             shards = self._shards
             opened = open_rows(
                 shards.paths[shard],
-                shards.indexes[shard],
+                shards.index(shard),
                 shards.reading,
                 self._window,
                 self._members,
@@ -269,7 +269,7 @@ class RowFetcher:
         if error.path is None or error.record is None or error.path not in self._shards.paths:
             raise error
         shard = self._shards.paths.index(error.path)
-        index = self._shards.indexes[shard]
+        index = self._shards.index(shard)
         row = index.row_of(error.record) if isinstance(index, SalvagedIndex) else error.record
         if row is None:
             raise error

@@ -34,7 +34,7 @@ def stream_batches(source: Source, size: int, first_row: int) -> Generator[Batch
         if first_row >= shards.rows:
             return
         shard, number = (int(found[0]) for found in shards.split(np.array([first_row])))
-        start = (shard, int(shards.indexes[shard].places(np.array([number]))[0][0]), number)
+        start = (shard, int(shards.index(shard).places(np.array([number]))[0][0]), number)
     batches = decoding_of(decoder).open_files(
         shards.paths, size, verify=reading.verify, max_record_bytes=reading.max_record_bytes, start=start
     )
