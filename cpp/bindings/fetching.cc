@@ -81,12 +81,12 @@ class Fetcher {
       : fetcher_(std::make_shared<RecordFetcher>(std::move(paths), places.native(), threads, verify, max_open_files)) {}
   ~Fetcher() { close(); }
 
-  void foresee(const std::vector<Numbers<std::int64_t>>& jobs) {
+  void foresee(const std::vector<Numbers<std::int64_t>>& jobs, const Decoder* decoder) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
     std::vector<std::vector<std::uint64_t>> rows;
     for (const Numbers<std::int64_t>& job : jobs) rows.push_back(rows_of(*fetcher, job));
     const ReleasedGil release;
-    fetcher->foresee(rows);
+    fetcher->foresee(rows, decoder == nullptr ? nullptr : decoder->native());
   }
 
   void submit(Numbers<std::int64_t> rows, nb::object decoder, nb::list outputs) {
@@ -254,10 +254,11 @@ void bind_fetching(nb::module_& m) {
           nb::arg("max_open_files") = 64, nb::keep_alive<1, 3>(),
           nb::sig("def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], places: RecordPlaces, "
                   "*, threads: int, verify: bool = True, max_open_files: int = 64) -> None"))
-      .def("foresee", &Fetcher::foresee, nb::arg("jobs"),
-           nb::sig("def foresee(self, jobs: list[NDArray[numpy.int64]]) -> None"),
+      .def("foresee", &Fetcher::foresee, nb::arg("jobs"), nb::arg("decoder") = nb::none(),
+           nb::sig("def foresee(self, jobs: list[NDArray[numpy.int64]], decoder: NativeDecoder | None = None) -> None"),
            "Say which rows will be submitted next, job by job, so that they are read together: for rows that are a "
-           "good part of what lies between them.")
+           "good part of what lies between them. With the decoder that they will be submitted with, and no outputs, "
+           "they may be decoded then, too.")
       .def("submit", &Fetcher::submit, nb::arg("rows"), nb::arg("decoder"), nb::arg("outputs") = nb::list(),
            nb::sig("def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[typing.Any] = "
                    "[]) -> None"),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -27,12 +28,15 @@ class DistantCopies {
 #if defined(__x86_64__) || defined(_M_X64)
   ~DistantCopies() { _mm_sfence(); }  // such stores keep no order, not even behind a lock
 
-  // `to` is the start of a cache line. Whole lines are copied: as many bytes must be there at both ends.
+  // Lines of which only a part is copied, at both ends, are written as ever.
   void copy(std::byte* to, const std::byte* from, std::size_t size) {
-    for (std::size_t i = 0; i < size; i += kCacheLine)
-      for (std::size_t word = i; word < i + kCacheLine; word += sizeof(__m128i))
-        _mm_stream_si128(reinterpret_cast<__m128i*>(to + word),
-                         _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + word)));
+    const std::size_t to_next_line = (kCacheLine - reinterpret_cast<std::uintptr_t>(to) % kCacheLine) % kCacheLine;
+    const std::size_t head = to_next_line < size ? to_next_line : size;
+    const std::size_t end = size - (size - head) % kCacheLine;
+    if (head != 0) std::memcpy(to, from, head);
+    for (std::size_t i = head; i < end; i += sizeof(__m128i))
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+    if (end != size) std::memcpy(to + end, from + end, size - end);
   }
 #else
   ~DistantCopies() {}

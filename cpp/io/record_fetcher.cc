@@ -51,8 +51,9 @@ RecordFetcher::RecordFetcher(std::vector<std::filesystem::path> paths, const Rec
       workers_(threads),
       jobs_(threads, [this](FetchJob& job) { job.sweep ? fetch_swept(job) : fetch(job, 1, run_here); }) {}
 
-void RecordFetcher::foresee(const std::vector<std::vector<std::uint64_t>>& jobs) {
-  if (!jobs.empty()) foreseen_.push_back({std::make_shared<Sweep>(places_, jobs)});
+void RecordFetcher::foresee(const std::vector<std::vector<std::uint64_t>>& jobs,
+                            std::shared_ptr<BatchDecoder> decoder) {
+  if (!jobs.empty()) foreseen_.push_back({std::make_shared<Sweep>(places_, jobs, std::move(decoder))});
 }
 
 void RecordFetcher::submit(FetchJob job) {
@@ -68,9 +69,14 @@ void RecordFetcher::submit(FetchJob job) {
 void RecordFetcher::fetch_swept(FetchJob& job) {
   job.sweep->read(files_, verify_, stop_);
   if (stop_) return;
-  job.faults = job.sweep->take_faults(job.number_in_sweep);
-  const Chunk chunk = job.sweep->take_chunk(job.number_in_sweep);
-  job.sweep.reset();
+  const std::shared_ptr<Sweep> sweep = std::move(job.sweep);
+  job.faults = sweep->take_faults(job.number_in_sweep);
+  if (sweep->decodes()) {
+    DecodedBatch decoded = sweep->take_decoded(job.number_in_sweep);
+    if (job.faults.empty()) job.decoded = std::move(decoded);
+    return;
+  }
+  const Chunk chunk = sweep->take_chunk(job.number_in_sweep);
   if (!job.faults.empty()) return;
   if (!job.decoder) {
     job.chunks.push_back(chunk);

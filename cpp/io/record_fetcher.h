@@ -58,8 +58,8 @@ class RecordFetcher {
   const RecordPlaces& places() const { return places_; }
 
   // Reads the rows of jobs that will be submitted together, when the first of them is run. They are submitted in the
-  // same order, behind those foreseen before.
-  void foresee(const std::vector<std::vector<std::uint64_t>>& jobs);
+  // same order, behind those foreseen before. Those that will have this decoder, and no outputs, may be decoded then.
+  void foresee(const std::vector<std::vector<std::uint64_t>>& jobs, std::shared_ptr<BatchDecoder> decoder = nullptr);
 
   // The job's rows must be below places().rows(), here and in what follows.
   void submit(FetchJob job);

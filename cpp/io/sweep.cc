@@ -1,7 +1,11 @@
 #include "io/sweep.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+
+#include "core/distant_copy.h"
+#include "core/example/record_scatter.h"
 
 namespace penstock {
 namespace {
@@ -19,7 +23,18 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
 }  // namespace
 
-Sweep::Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint64_t>>& jobs)
+struct Sweep::Reader {
+  explicit Reader(BatchDecoder* decoder) {
+    if (decoder != nullptr) scatter.emplace(*decoder);
+  }
+
+  const SharedBuffer scratch = acquire_buffer(kRunBytes + kCacheLine);
+  DistantCopies copies;
+  std::optional<RecordScatter> scatter;  // where records are decoded
+};
+
+Sweep::Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint64_t>>& jobs,
+             std::shared_ptr<BatchDecoder> decoder)
     : places_(places), outcomes_(jobs.size()) {
   std::uint64_t total = 0;
   for (std::size_t job = 0; job < jobs.size(); ++job) {
@@ -39,6 +54,8 @@ Sweep::Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint
     total += outcome.bytes;
   }
   divide(jobs);
+  if (decoder && decoder->scatters() && decoder->dense_row_bytes() <= total / std::max<std::size_t>(1, reads_.size()))
+    decoder_ = std::move(decoder);
 }
 
 // Puts rows into parts by their numbers, which rise with their places.
@@ -62,8 +79,14 @@ void Sweep::divide(const std::vector<std::vector<std::uint64_t>>& jobs) {
 
 void Sweep::read(ShardFiles& files, bool verify, const std::atomic<bool>& stop) {
   std::unique_lock lock(mutex_);
-  if (!begun_)
-    for (Outcome& outcome : outcomes_) outcome.buffer = acquire_buffer(outcome.bytes);
+  if (!begun_) {
+    for (Outcome& outcome : outcomes_) {
+      if (decoder_)
+        outcome.builder = std::make_unique<BatchBuilder>(*decoder_, outcome.spans->size(), Outputs());
+      else
+        outcome.buffer = acquire_buffer(outcome.bytes);
+    }
+  }
   begun_ = true;
   const std::size_t parts = part_starts_.size() - 1;
   while (next_part_ < parts) {
@@ -86,8 +109,7 @@ void Sweep::read(ShardFiles& files, bool verify, const std::atomic<bool>& stop) 
 
 void Sweep::read_part(std::span<Read> part, ShardFiles& files, bool verify) {
   std::ranges::sort(part, {}, &Read::number);
-  const SharedBuffer scratch = acquire_buffer(whole_lines(kRunBytes) + kCacheLine);
-  DistantCopies copies;
+  Reader reader(decoder_.get());
   std::shared_ptr<const ShardFile> file;
   std::size_t opened = places_.shards();
   for (std::size_t first = 0; first < part.size();) {
@@ -112,20 +134,21 @@ void Sweep::read_part(std::span<Read> part, ShardFiles& files, bool verify) {
         break;
       end = std::max(end, next.offset + frame_bytes(next));
     }
-    read_run(*file, part.subspan(first, last - first), place.offset, end, verify, scratch->data(), copies);
+    read_run(*file, part.subspan(first, last - first), place.offset, end, verify, reader);
     first = last;
   }
 }
 
 // Reads records that lie between two offsets of a file, by one call.
 void Sweep::read_run(const ShardFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end,
-                     bool verify, std::byte* scratch, DistantCopies& copies) {
+                     bool verify, Reader& reader) {
   const auto place_in_memory = [&](const Read& read) {
     Outcome& outcome = outcomes_[read.job];
     return outcome.buffer->data() + (*outcome.spans)[read.row].offset - kHeaderBytes;
   };
-  const bool straight = end - begin > kRunBytes;  // one large record
-  std::byte* const bytes = straight ? place_in_memory(run.front()) : scratch;
+  const bool large = end - begin > kRunBytes;  // it is one record
+  const SharedBuffer own = large && decoder_ ? acquire_buffer(static_cast<std::size_t>(end - begin)) : nullptr;
+  std::byte* const bytes = own ? own->data() : large ? place_in_memory(run.front()) : reader.scratch->data();
   std::size_t there = 0;
   try {
     there = file.file.read_at(bytes, static_cast<std::size_t>(end - begin), begin);
@@ -139,8 +162,11 @@ void Sweep::read_run(const ShardFile& file, std::span<const Read> run, std::uint
     const FetchFaultKind kind = check_frame(bytes + before, there - std::min(before, there), place.length, verify);
     if (kind != FetchFaultKind::kNone)
       fail(read, kind);
-    else if (!straight)
-      copies.copy(place_in_memory(read), bytes + before, frame_bytes(place));
+    else if (reader.scatter)
+      reader.scatter->decode({bytes + before + kHeaderBytes, static_cast<std::size_t>(place.length)},
+                             *outcomes_[read.job].builder, read.row);
+    else if (!large)
+      reader.copies.copy(place_in_memory(read), bytes + before, whole_lines(frame_bytes(place)));
   }
 }
 
@@ -159,6 +185,11 @@ Chunk Sweep::take_chunk(std::size_t job) {
   Outcome& outcome = outcomes_[job];
   const std::size_t count = outcome.spans->size();
   return {std::move(outcome.buffer), std::move(outcome.spans), 0, count, 0, 0, nullptr};
+}
+
+DecodedBatch Sweep::take_decoded(std::size_t job) {
+  const std::unique_ptr<BatchBuilder> builder = std::move(outcomes_[job].builder);
+  return builder->finish(outcomes_[job].spans->size(), run_here);
 }
 
 }  // namespace penstock

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/chunk.h"
-#include "core/distant_copy.h"
+#include "core/example/batch.h"
 #include "io/fetch_fault.h"
 #include "io/record_places.h"
 #include "io/shard_files.h"
@@ -24,17 +24,23 @@ namespace penstock {
 
 class Sweep {
  public:
-  // The rows of each job, below places.rows(). `places` must last as long as the sweep.
-  Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint64_t>>& jobs);
+  // The rows of each job, below places.rows(). `places` must last as long as the sweep. With a decoder that scatters,
+  // records are decoded as they are read, if their rows take no more memory than they do.
+  Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint64_t>>& jobs,
+        std::shared_ptr<BatchDecoder> decoder);
 
   std::size_t jobs() const { return outcomes_.size(); }
 
   // Returns when all is read, or when `stop` says that nobody wants it. Thread-safe.
   void read(ShardFiles& files, bool verify, const std::atomic<bool>& stop);
 
+  // Whether jobs come decoded.
+  bool decodes() const { return decoder_ != nullptr; }
+
   // What came of a job, after read(): its records in their order, or else what is wrong with some of them. Once.
   std::vector<FetchFault> take_faults(std::size_t job);
   Chunk take_chunk(std::size_t job);
+  DecodedBatch take_decoded(std::size_t job);
 
  private:
   struct Read {
@@ -44,17 +50,21 @@ class Sweep {
   struct Outcome {
     std::size_t bytes = 0;
     SharedBuffer buffer;
+    std::unique_ptr<BatchBuilder> builder;  // or this
     std::shared_ptr<std::vector<Span>> spans = std::make_shared<std::vector<Span>>();
     std::vector<FetchFault> faults;
   };
 
+  struct Reader;  // what a thread reads by
+
   void divide(const std::vector<std::vector<std::uint64_t>>& jobs);
   void read_part(std::span<Read> part, ShardFiles& files, bool verify);
   void read_run(const ShardFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end, bool verify,
-                std::byte* scratch, DistantCopies& copies);
+                Reader& reader);
   void fail(const Read& read, FetchFaultKind kind);
 
   const RecordPlaces& places_;
+  std::shared_ptr<BatchDecoder> decoder_;
   std::vector<Outcome> outcomes_;         // of each job
   std::vector<Read> reads_;               // rows of a part stand near one another in the files
   std::vector<std::size_t> part_starts_;  // in `reads_`, and the end of the last

@@ -171,14 +171,14 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
   }
   std::vector<std::vector<std::uint64_t>> rows;
   for (const FetchJob& job : jobs) rows.push_back(job.rows);
-  fetcher.foresee(rows);
+  fetcher.foresee(rows, random.one_in(2) ? decoder : nullptr);
   for (const FetchJob& job : jobs) fetcher.submit(job);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::optional<FetchJob> job = fetcher.next(kPatience);
     require(job.has_value(), "a job that was foreseen is lost, or takes for ever");
     check_job(*job, j);
   }
-  if (random.one_in(2)) fetcher.foresee(rows);
+  if (random.one_in(2)) fetcher.foresee(rows, decoder);
   for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
 }
 

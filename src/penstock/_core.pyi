@@ -442,9 +442,9 @@ class RecordFetcher:
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], places: RecordPlaces, *, threads: int, verify: bool = True, max_open_files: int = 64) -> None: ...
 
-    def foresee(self, jobs: list[NDArray[numpy.int64]]) -> None:
+    def foresee(self, jobs: list[NDArray[numpy.int64]], decoder: NativeDecoder | None = None) -> None:
         """
-        Say which rows will be submitted next, job by job, so that they are read together: for rows that are a good part of what lies between them.
+        Say which rows will be submitted next, job by job, so that they are read together: for rows that are a good part of what lies between them. With the decoder that they will be submitted with, and no outputs, they may be decoded then, too.
         """
 
     def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[Any] = []) -> None:

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "core/example/batch_parts.h"
+
 namespace penstock {
 namespace {
 
@@ -17,6 +19,9 @@ RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
   std::memcpy(buffer->data(), payload.data, payload.size);
   return {{buffer->data(), payload.size}, {buffer->data(), buffers.add(buffer)}};
 }
+
+// Of a column's row, on average: less would have a cache line to itself that other rows share.
+constexpr std::uint64_t kScatteredBytes = 256;
 
 // Ragged columns that are likely to be larger are joined at the end: a guess must not take much memory.
 constexpr std::uint64_t kMostExpectedBytes = std::uint64_t{256} << 20;
@@ -54,13 +59,6 @@ void run_here(std::size_t n, const std::function<void(std::size_t)>& task) {
   for (std::size_t i = 0; i < n; ++i) task(i);
 }
 
-struct BatchDecoder::Worker {
-  explicit Worker(const DecodePlan& plan) : decoder(plan), columns(plan.features.size()) {}
-  PartDecoder decoder;
-  std::vector<RecordRef> records;
-  std::vector<ColumnPart> columns;
-};
-
 BatchDecoder::BatchDecoder(DecodePlan plan)
     : plan_(std::move(plan)),
       has_views_(any_views(plan_)),
@@ -93,6 +91,11 @@ std::uint64_t BatchDecoder::dense_row_bytes() const {
   return sum;
 }
 
+bool BatchDecoder::scatters() const {
+  const bool dense = std::ranges::all_of(plan_.features, is_dense);
+  return dense && !has_views_ && dense_row_bytes() >= kScatteredBytes * plan_.features.size();
+}
+
 DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
                                   const Runner& run) {
   const std::size_t rows = rows_of(chunks);
@@ -104,20 +107,6 @@ DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Output
   });
   return builder.finish(rows, run);
 }
-
-struct BatchBuilder::Part {
-  struct Ragged {
-    SharedBuffer values;  // of its own, unless they are placed
-    std::size_t bytes = 0;
-    bool placed = false;
-    std::size_t place = 0;  // in the column, with `placed`
-    std::vector<std::int64_t> lengths, step_lengths;
-  };
-  std::size_t first_row = 0;
-  std::size_t rows = 0;
-  DecodeFault fault;
-  std::vector<Ragged> columns;  // one per feature; empty for a dense one
-};
 
 BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs)
     : decoder_(decoder),
@@ -172,20 +161,7 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
     }
   }
 
-  for (std::size_t f = 0; f < columns_.size(); ++f) {
-    ColumnPart& column = worker->columns[f];
-    const DecodedColumn& target = columns_[f];
-    const bool given = !outputs_.empty() && outputs_[f] != nullptr;
-    const bool dense = is_dense(decoder_.plan_.features[f]);
-    column.dense = !dense ? nullptr : given ? outputs_[f] : target.values->data();
-    column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
-    if (row_bytes_[f] != 0)
-      column.values.borrow(target.values->data() + first_row * row_bytes_[f], part->rows * row_bytes_[f]);
-    else
-      column.values.reset();
-    column.lengths.clear();
-    column.step_lengths.clear();
-  }
+  aim(worker->columns, first_row, part->rows);
   part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
   if (part->fault.fault == ExampleFault::kNone) {
     if (views) held += settle_views(views_of(worker->columns, first_row, part->rows), chunks, buffers_);
@@ -209,6 +185,24 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
   }
   place(std::move(part), *worker, held);
   decoder_.return_worker(std::move(worker));
+}
+
+// Says where the values of a run go.
+void BatchBuilder::aim(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const {
+  for (std::size_t f = 0; f < columns.size(); ++f) {
+    ColumnPart& column = columns[f];
+    const DecodedColumn& target = columns_[f];
+    const bool given = !outputs_.empty() && outputs_[f] != nullptr;
+    const bool dense = is_dense(decoder_.plan_.features[f]);
+    column.dense = !dense ? nullptr : given ? outputs_[f] : target.values->data();
+    column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
+    if (row_bytes_[f] != 0)
+      column.values.borrow(target.values->data() + first_row * row_bytes_[f], rows * row_bytes_[f]);
+    else
+      column.values.reset();
+    column.lengths.clear();
+    column.step_lengths.clear();
+  }
 }
 
 // The views among the values of a run.

@@ -54,8 +54,12 @@ class BatchDecoder {
   // Memory of a row in the columns whose rows are of one size.
   std::uint64_t dense_row_bytes() const;
 
+  // Whether a RecordScatter can decode, and should: all rows are of one size, and most of their bytes lie together.
+  bool scatters() const;
+
  private:
   friend class BatchBuilder;
+  friend class RecordScatter;
   struct Worker;  // a PartDecoder and what it learned about the records and their sizes
 
   std::unique_ptr<Worker> borrow_worker();
@@ -93,9 +97,11 @@ class BatchBuilder {
   std::size_t held_bytes();
 
  private:
+  friend class RecordScatter;
   struct Part;  // the ragged values of a run of rows, or what is wrong with it
 
   void foresee_places();
+  void aim(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const;
   std::vector<std::span<std::byte>> views_of(std::span<ColumnPart> columns, std::size_t first_row,
                                              std::size_t rows) const;
   void place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held);

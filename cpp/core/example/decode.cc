@@ -196,7 +196,7 @@ bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& c
     return check_count(plan, values);
   }
   std::byte* out = column.dense + row * plan.item_bytes();
-  RowValues values(plan, found.source, out);
+  RowValues values(plan, found.source, out, distant_);
   bool unset = false;
   if (!read_values(plan, found.value, values, unset)) return false;
   if (unset && plan.unset_takes_default) {
@@ -235,7 +235,7 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
       return unset || check_count(plan, values);
     }
     std::byte* out = column.values.room(plan.item_bytes());
-    RowValues values(plan, found.source, out);
+    RowValues values(plan, found.source, out, distant_);
     if (!read_values(plan, step, values, unset) || !check_count(plan, values)) return false;
     column.values.commit(plan.item_bytes());
     return true;

@@ -36,6 +36,9 @@ class PartDecoder {
   DecodeFault decode(std::span<const RecordRef> records, std::size_t first_row, std::span<ColumnPart> columns,
                      ViewBuffers& buffers, std::int32_t default_buffer);
 
+  // Dense rows of many bytes are written by `copies` from now on; by nullptr, as ever.
+  void write_by(DistantCopies* copies) { distant_ = copies; }
+
  private:
   enum class State : std::uint8_t { kAbsent, kFound, kDecoded };
   struct Found {
@@ -71,6 +74,7 @@ class PartDecoder {
   Joined joined_;                        // scratch
   DecodeFault fault_;
   std::int32_t default_buffer_ = 0;
+  DistantCopies* distant_ = nullptr;
 };
 
 }  // namespace penstock

@@ -3,6 +3,7 @@
 // Every value is counted against the room that there is before it is stored: an overrun is an answer, not a crash.
 #pragma once
 
+#include "core/distant_copy.h"
 #include "core/example/column_part.h"
 #include "core/example/fault.h"
 #include "core/example/plan.h"
@@ -23,8 +24,8 @@ void place_view(std::byte* view, std::int32_t buffer);
 class RowValues {
  public:
   // For a dense row: `out` has room for plan.count values.
-  RowValues(const FeaturePlan& plan, ViewSource source, std::byte* out)
-      : plan_(plan), source_(source), out_(out), room_(plan.count) {}
+  RowValues(const FeaturePlan& plan, ViewSource source, std::byte* out, DistantCopies* distant)
+      : plan_(plan), source_(source), out_(out), room_(plan.count), distant_(distant) {}
   // For a ragged row: values are appended to `growing`.
   RowValues(const FeaturePlan& plan, ViewSource source, GrowingBytes& growing)
       : plan_(plan), source_(source), growing_(&growing) {}
@@ -40,6 +41,7 @@ class RowValues {
 
  private:
   std::byte* reserve(std::size_t count);
+  void copy(std::byte* to, const std::byte* from, std::size_t size) const;
   bool store_ints(const std::int64_t* values, std::size_t count);
   bool fail(ExampleFault fault, std::uint64_t found) {
     fault_ = fault;
@@ -51,6 +53,7 @@ class RowValues {
   ViewSource source_;
   std::byte* out_ = nullptr;
   std::uint64_t room_ = 0;
+  DistantCopies* distant_ = nullptr;  // where rows are not looked at soon
   GrowingBytes* growing_ = nullptr;
   std::uint64_t count_ = 0;  // values so far, those without room included
   ExampleFault fault_ = ExampleFault::kNone;
