@@ -78,7 +78,7 @@ class Processing(Pipelined):
     def cache(self, path: StrPath | None = None, *, key: str | None = None) -> Self:
         """Keep the elements of the first whole pass, in memory or on disk below ``path``, for the passes after it.
 
-        What is kept on disk is found again by the content of the files and by what is done to them, functions included;
-        ``key`` names what a function does where its code does not tell.
+        What is kept on disk is found again by the files (their size, both ends, and when they were last changed) and by
+        what is done to them, functions included; ``key`` names what a function does where its code does not tell.
         """
         return self._then(cache_stage(self._pipeline, path, key))
