@@ -42,6 +42,7 @@ class Meter:
 
     def skip(self, error: PenstockError) -> None:
         """Note a record that is passed over."""
-        self.skipped[getattr(error, "kind", "schema")] += 1
-        if len(self.errors) < 100:
-            self.errors.append(error)
+        with self._lock:
+            self.skipped[getattr(error, "kind", "schema")] += 1
+            if len(self.errors) < 100:
+                self.errors.append(error)
