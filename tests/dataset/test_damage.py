@@ -211,6 +211,8 @@ def test_every_record_that_fits_is_read_however_many_do_not(tmp_path: Path, shar
         found = [int(row["x"][0]) for row in ds]
     assert found == rows[~bad].tolist()
     assert [error.record for error in errors] == np.flatnonzero(bad).tolist()
+    # Frames that they came through would keep the records of their blocks alive.
+    assert {(error.__traceback__, error.__context__) for error in errors} == {(None, None)}
 
 
 def test_a_cut_file_loses_its_tail_alone(files):

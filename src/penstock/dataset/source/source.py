@@ -205,7 +205,9 @@ class RowFetcher:
                 place = int(np.searchsorted(rows, row))
                 if not start <= place < stop or rows[place] != row:
                     raise
-                found.append((error, row))
+                # Who keeps it would keep, by the frames that it came through, the records.
+                error.__context__ = None
+                found.append((error.with_traceback(None), row))
                 todo += [part for part in ((place + 1, stop), (start, place)) if part[0] < part[1]]
         return found
 
