@@ -48,6 +48,26 @@ def test_scalars_become_python_and_numpy_values():
         hash(tf.constant(1))
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (tf.constant(0.1), "<tf.Tensor: shape=(), dtype=float32, numpy=0.10000000149011612>"),
+        (tf.constant(0.1, tf.float64), "<tf.Tensor: shape=(), dtype=float64, numpy=0.1>"),
+        (tf.constant(b"a"), "<tf.Tensor: shape=(), dtype=string, numpy=b'a'>"),
+        (tf.constant([0.1]), "<tf.Tensor: shape=(1,), dtype=float32, numpy=array([0.1], dtype=float32)>"),
+    ],
+)
+def test_scalars_are_shown_as_tensorflow_shows_them(value, shown):
+    assert repr(value) == shown
+
+
+def test_specs_tell_the_class_of_values():
+    sparse = tf.SparseTensor(indices=[[0, 0], [1, 2]], values=[1, 2], dense_shape=[3, 4])
+    values = (sparse, tf.ragged.constant([[1], [2, 3]]), tf.constant([1]))
+    for value, spec in zip(values, tf.data.Dataset.from_tensors(values).element_spec, strict=True):
+        assert spec.value_type is type(value)
+
+
 def test_operators_with_arrays_on_the_left():
     assert isinstance(np.array([1, 2]) + tf.constant([1, 2]), tf.Tensor)
     assert (np.float32(2) * tf.constant([1.5])).numpy().tolist() == [3.0]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.tf.convert import as_tensor
 from penstock.tf.dtypes import DType, as_dtype, float32, int64
 from penstock.tf.ragged_tensor import RaggedTensor
 from penstock.tf.shape import ShapeLike, TensorShape
 from penstock.tf.sparse_tensor import SparseTensor
+from penstock.tf.tensor import Tensor
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -20,6 +21,7 @@ class TensorSpec:
     shape: TensorShape
     dtype: DType
     name: str | None = field(compare=False)
+    value_type: ClassVar[type] = Tensor
 
     def __init__(self, shape: ShapeLike, dtype: Any = float32, name: str | None = None) -> None:
         object.__setattr__(self, "shape", TensorShape(shape))
@@ -64,6 +66,11 @@ class RaggedTensorSpec:
         object.__setattr__(self, "ragged_rank", (known.rank or 1) - 1 if ragged_rank is None else ragged_rank)
         object.__setattr__(self, "row_splits_dtype", as_dtype(row_splits_dtype))
 
+    @property
+    def value_type(self) -> type:
+        """The class of values."""
+        return RaggedTensor if self.ragged_rank else Tensor
+
     def __repr__(self) -> str:
         splits = f"{self.ragged_rank}, {self.row_splits_dtype!r}"
         return f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {splits})"
@@ -75,6 +82,7 @@ class SparseTensorSpec:
 
     shape: TensorShape
     dtype: DType
+    value_type: ClassVar[type] = SparseTensor
 
     def __init__(self, shape: ShapeLike = None, dtype: Any = float32) -> None:
         object.__setattr__(self, "shape", TensorShape(shape))

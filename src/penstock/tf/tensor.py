@@ -95,7 +95,7 @@ class Tensor(Operators):
         return f"tf.Tensor({self._array}, shape={self._array.shape}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        value = repr(self._array) if self._array.ndim else str(self._array[()])
+        value = repr(self._array) if self._array.ndim else repr(self._array.item())
         value = f"\n{value}" if "\n" in value else value
         return f"<tf.Tensor: shape={self._array.shape}, dtype={self.dtype.name}, numpy={value}>"
 
