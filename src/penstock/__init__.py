@@ -1,10 +1,23 @@
 """Penstock: TFRecord without TensorFlow.
 
 >>> import penstock as ps
->>> with ps.RecordWriter("train.tfrecord") as writer:
-...     writer.write(b"a record")
->>> list(ps.RecordReader("train.tfrecord"))
-[b'a record']
+>>> ps.write("data/train", {"image": images, "label": labels}, shards=8)
+>>> ds = ps.Dataset("data/train")
+>>> for batch in ds.shuffle(seed=7).batch(256):
+...     train(batch["image"], batch["label"])
+
+=========================================  ====================================================================
+``write``, ``Writer``, ``commit``          data to shards, with a manifest
+``Dataset``                                shards to examples and batches: any order, random access, resume
+``Schema``, ``Feature``, ``infer_schema``  what records hold
+``Batch``, ``Ragged``, ``BytesColumn``,    columns, which NumPy, Arrow and frameworks use as they lie
+``Nullable``
+``Decoder``, ``Encoder``                   records to columns, and back
+``RecordReader``, ``RecordWriter``         records as bytes
+``repair``, ``repair_data_set``            what can be saved of damaged files
+``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
+``penstock.tf``                            TensorFlow's data code, without TensorFlow
+=========================================  ====================================================================
 
 Names are imported from their modules when they are first used, so that importing the package costs nothing that is not
 needed.

@@ -19,7 +19,7 @@ def infer_schema(
 ) -> Inferred:
     """Draw a schema from the records of files.
 
-    >>> ps.infer_schema("data/train-*.tfrecord").schema  # doctest: +SKIP
+    >>> ps.infer_schema("data/train-*.tfrecord").schema
 
     The answer says what each feature rests on. Files that differ are united: what some records lack is optional.
 

@@ -65,8 +65,8 @@ class Finding:
 class Manifest:
     """What a data set holds: its schema, and its shards with their records, sizes and checksums.
 
-    >>> manifest = ps.Manifest.load("data/train.penstock.json")  # doctest: +SKIP
-    >>> manifest.verify("data")  # doctest: +SKIP
+    >>> manifest = ps.Manifest.load("data/train.penstock.json")
+    >>> manifest.verify("data")
     []
     """
 

@@ -37,9 +37,9 @@ from penstock.schema import Schema
 class Dataset(Ordering, Processing, Exports):
     """Shards as examples: counted, indexed, in any order, resumed at any step.
 
-    >>> ds = ps.Dataset("data/train")  # doctest: +SKIP
-    >>> len(ds), ds[12345]["label"]  # doctest: +SKIP
-    >>> for batch in ds.shuffle(seed=7).batch(256):  # doctest: +SKIP
+    >>> ds = ps.Dataset("data/train")
+    >>> len(ds), ds[12345]["label"]
+    >>> for batch in ds.shuffle(seed=7).batch(256):
     ...     train(batch["image"], batch["label"])
 
     Immutable: each method answers a new data set. Each ``iter(ds)`` is a pass of its own: the first is epoch 0, the

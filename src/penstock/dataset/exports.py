@@ -30,7 +30,7 @@ class Exports:
 
         The schema goes with the table, and through Parquet: :func:`penstock.write` makes the same records of it again.
 
-        >>> ds.to_arrow().to_pandas()  # doctest: +SKIP
+        >>> ds.to_arrow().to_pandas()
 
         What does not fit memory is streamed: ``pyarrow.RecordBatchReader.from_stream(ds)``.
         """

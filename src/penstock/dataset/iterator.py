@@ -24,9 +24,9 @@ Position: TypeAlias = tuple[int, Cursor, int]
 class DatasetIterator:
     """One pass over a data set. Threads start with the first element and end with the last, or with ``close()``.
 
-    >>> it = iter(ds)  # doctest: +SKIP
-    >>> batch = next(it); state = it.state_dict()  # doctest: +SKIP
-    >>> it = iter(ds); it.load_state_dict(state)  # doctest: +SKIP
+    >>> it = iter(ds)
+    >>> batch = next(it); state = it.state_dict()
+    >>> it = iter(ds); it.load_state_dict(state)
     """
 
     def __init__(self, dataset: Dataset, epoch: int) -> None:

@@ -15,8 +15,8 @@ from penstock.manifest import SUFFIX, Manifest, Shard
 def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> Manifest:
     """Make a data set of shards that were written apart, each by a ``write(path, ..., shard=i, shards=n)``.
 
-    >>> parts = [ps.write("data/train", rows(i), schema=schema, shard=i, shards=8) for i in range(8)]  # doctest: +SKIP
-    >>> ps.commit("data/train", parts)  # doctest: +SKIP
+    >>> parts = [ps.write("data/train", rows(i), schema=schema, shard=i, shards=8) for i in range(8)]
+    >>> ps.commit("data/train", parts)
 
     The manifest is written when all shards are there, in the size that their writers told; before, there is no data
     set.

@@ -46,7 +46,7 @@ def write(
 ) -> Manifest:
     """Write a data set: shards, and the manifest that says what is in them.
 
-    >>> ps.write("data/train", {"image": images, "label": labels}, shards=8)  # doctest: +SKIP
+    >>> ps.write("data/train", {"image": images, "label": labels}, shards=8)
 
     Args:
         path: What the data set is called: ``data/train`` has the shards ``data/train-00000-of-00008.tfrecord`` ... and

@@ -45,8 +45,8 @@ class Members:
 class ShardIndex:
     """Where every record of a file is.
 
-    >>> index = open_index("train.tfrecord")  # doctest: +SKIP
-    >>> offsets, lengths = index.places([3, 1, 2])  # doctest: +SKIP
+    >>> index = open_index("train.tfrecord")
+    >>> offsets, lengths = index.places([3, 1, 2])
     """
 
     def __init__(

@@ -49,7 +49,7 @@ def repair(
 ) -> RepairReport:
     """Write every record outside the damage of a file to a new file, and say what is lost.
 
-    >>> ps.repair("damaged.tfrecord", "saved.tfrecord").records  # doctest: +SKIP
+    >>> ps.repair("damaged.tfrecord", "saved.tfrecord").records
     993
 
     Records of which nobody knows whether they are the file's own, because a payload may hold TFRecords and the record

@@ -16,7 +16,7 @@ from penstock.columns.column import padding_of
 class Pad(NamedTuple):
     """How a column of unequal rows becomes an array.
 
-    >>> ds.batch(32, pad={"tokens": ps.Pad(-1, length=128)})  # doctest: +SKIP
+    >>> ds.batch(32, pad={"tokens": ps.Pad(-1, length=128)})
 
     Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are longer;
     None is the longest row of the batch. Name a length for each ragged level, or one for the outermost.
