@@ -15,8 +15,6 @@ NB_MODULE(_core, m) {
   // users.
   nb::set_leak_warnings(false);
 
-  penstock::bindings::watch_for_the_end();
-
   // Operating-system errors become OSError, so that Python picks the subclass; where the path is not known here, the
   // caller adds it.
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
@@ -33,6 +31,7 @@ NB_MODULE(_core, m) {
   });
 
   penstock::bindings::bind_arrow(m);
+  penstock::bindings::bind_the_end(m);
   penstock::bindings::bind_checksums(m);
   penstock::bindings::bind_columns(m);
   penstock::bindings::bind_inflating(m);

@@ -44,9 +44,9 @@ ReleasedGil::~ReleasedGil() {
   --coming_back;
 }
 
-void watch_for_the_end() {
+void bind_the_end(nb::module_& m) {
   counted_in = current_process();
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&begin_to_end));
+  m.def("begin_to_end", &begin_to_end, "Called where the interpreter is about to end, on the thread that ends it.");
 }
 
 }  // namespace penstock::bindings

@@ -24,7 +24,7 @@ class ReleasedGil {
 // Whether the interpreter ends on another thread, so that this one must not ask for the GIL.
 bool ends_elsewhere();
 
-// Called when the module is loaded: has Python tell of the end of the interpreter.
-void watch_for_the_end();
+// Gives Python the function that tells of the end of the interpreter.
+void bind_the_end(nanobind::module_& m);
 
 }  // namespace penstock::bindings

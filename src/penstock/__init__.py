@@ -25,7 +25,9 @@ needed.
 
 from __future__ import annotations
 
+import atexit
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -128,3 +130,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+@atexit.register
+def _end() -> None:
+    """Tell native code that the interpreter ends: no thread comes back from it any more.
+
+    Registered before all that users of the package register, so that what they end threads with has been called.
+    """
+    if core := sys.modules.get("penstock._core"):
+        core.begin_to_end()

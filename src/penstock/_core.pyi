@@ -25,6 +25,11 @@ def arrow_stream(node: object) -> object:
     Export a tree of nodes as an ``arrow_array_stream`` capsule of one array.
     """
 
+def begin_to_end() -> None:
+    """
+    Called where the interpreter is about to end, on the thread that ends it.
+    """
+
 def crc32c_kernels() -> list[str]:
     """
     Names of the CRC32C kernels that this CPU can run, the one in use first.

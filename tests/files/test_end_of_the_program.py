@@ -46,3 +46,29 @@ begun.wait()
 """
     status, _, _ = run_python(code, plain, gzip, tmp_path)  # Python's own pools complain on standard error
     assert status == 0
+
+
+def test_a_program_may_end_its_threads_itself(tmp_path):
+    path = tmp_path / "some.tfrecord"
+    with ps.RecordWriter(path) as writer:
+        writer.write_many([bytes(100)] * 100_000)
+    code = """
+        import atexit, threading
+        begun, stop = threading.Event(), threading.Event()
+
+        def work():
+            while not stop.is_set():
+                for _ in ps.RecordReader(sys.argv[1]).chunks():
+                    begun.set()
+
+        def end():
+            stop.set()
+            thread.join()
+            print("ended")
+
+        atexit.register(end)
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        begun.wait()
+    """
+    assert run_python(code, path) == (0, b"ended\n", "")
