@@ -31,7 +31,7 @@ struct ArrayParts {
 void release_array(ArrowArray* array) {
   array->release = nullptr;
   if (Py_IsInitialized() == 0 || ends_elsewhere()) return;
-  const nb::gil_scoped_acquire acquire;
+  const TakenGil taken;
   delete static_cast<ArrayParts*>(array->private_data);
 }
 

@@ -42,7 +42,7 @@ struct HeldForQueue {
       new std::deque<HeldBodies>(std::move(bodies));
       return;
     }
-    const nb::gil_scoped_acquire acquire;
+    const TakenGil taken;
     bodies.clear();
   }
 };

@@ -29,18 +29,28 @@ void begin_to_end() {
     for (int i = 0; i < kMostSteps && coming_back != 0; ++i) std::this_thread::sleep_for(kStep);
 }
 
+// Counts a thread that will ask for the GIL; does not return where it must not.
+void come_back() {
+  // Counted before it looks: begin_to_end() says so before it counts.
+  ++coming_back;
+  if (!ends_elsewhere()) return;
+  --coming_back;
+  for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 }  // namespace
 
 bool ends_elsewhere() { return ending && std::this_thread::get_id() != last_thread; }
 
 ReleasedGil::~ReleasedGil() {
-  // Counted before it looks: begin_to_end() says so before it counts.
-  ++coming_back;
-  if (ends_elsewhere()) {
-    --coming_back;
-    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-  }
+  come_back();
   PyEval_RestoreThread(state_);
+  --coming_back;
+}
+
+TakenGil::TakenGil() {
+  come_back();
+  state_ = PyGILState_Ensure();
   --coming_back;
 }
 

@@ -21,6 +21,18 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
+// The reverse: the GIL, on a thread that may not have it. As nb::gil_scoped_acquire, and at the end as above.
+class TakenGil {
+ public:
+  TakenGil();
+  ~TakenGil() { PyGILState_Release(state_); }
+  TakenGil(const TakenGil&) = delete;
+  TakenGil& operator=(const TakenGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
 // Whether the interpreter ends on another thread, so that this one must not ask for the GIL.
 bool ends_elsewhere();
 
