@@ -53,7 +53,7 @@ def test_pandas(tmp_path: Path):
 
 
 def test_pandas_float64_asks(tmp_path: Path):
-    with pytest.raises(ps.SchemaError, match='float64="raw"'):
+    with pytest.raises(ps.SchemaError, match='choose "float32"'):
         ps.write(tmp_path / "data", pd.DataFrame({"x": [0.5]}))
 
 

@@ -63,6 +63,7 @@ def test_what_came_before_is_left_out():
 def test_lengths_that_are_alike_share_a_batch():
     ds = Dataset.range(6).map(lambda x: tf.range(x)).bucket_by_sequence_length(tf.size, [3], [2, 2])
     assert [batch.shape.as_list() for batch in ds] == [[2, 1], [2, 4], [1, 2], [1, 5]]
+    assert ds.element_spec.shape.as_list() == [None, None]
     full = Dataset.range(3).map(lambda x: tf.range(x))
     padded = full.bucket_by_sequence_length(tf.size, [5], [3, 1], pad_to_bucket_boundary=True)
     assert [batch.shape.as_list() for batch in padded] == [[3, 4]]

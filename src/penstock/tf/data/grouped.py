@@ -65,6 +65,14 @@ class Grouped(Node):
 
         return lasting(windows)
 
+    def sample_of_steps(self) -> Node | None:
+        """Answer what the function makes of a window of one element."""
+        try:
+            element = self._before.sample()
+        except StopIteration:
+            return None
+        return self._reduce(Tensor(as_array(self._key_of(*arguments_of(element)))), [element])
+
     def _size(self, key: Any) -> int:
         size = int(as_array(self._size_of(Tensor(key))))
         if size < 1:
