@@ -11,7 +11,7 @@ from penstock.cli.manifests import manifest_of
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_problems, printable, write_json
 from penstock.cli.problems import is_expected, note_on_numbers, problem_of
-from penstock.cli.work import expand, is_folder
+from penstock.cli.work import expand, names_folder
 from penstock.compression import by_extension
 from penstock.errors import PenstockError
 from penstock.files import locate
@@ -69,7 +69,7 @@ def repair(
                 "replace": replace,
                 "progress": bar.advance,
             }
-            if path.endswith(SUFFIX) or is_folder(path):
+            if path.endswith(SUFFIX) or names_folder(path):
                 reports = repair_data_set(path, output, jobs=jobs, **options)
             else:
                 reports = [repair_file(path, output, compression=reading.compression, **options)]

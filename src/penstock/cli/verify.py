@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from penstock.cli.numbered import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, print_problems, printable, size_text, write_json
 from penstock.cli.problems import Problem, advice_on, is_expected, note_on_numbers, problem_of
-from penstock.cli.work import Ticker, expand, is_folder, jobs_for, on_each
+from penstock.cli.work import Ticker, expand, jobs_for, names_folder, on_each
 from penstock.cpus import available_cpus
 from penstock.files import locate
 from penstock.integrity.file_check import FileCheck
@@ -101,7 +102,7 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     start = time.perf_counter()
     reports = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
     reports += on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
-    reports += [Report(problem.path, 0, 0, [problem]) for problem in _missing(paths, manifests)]
+    reports += [Report(problem.path, 0, 0, [problem]) for problem in _missing(paths, files, manifests)]
     seconds = time.perf_counter() - start
     problems = [problem for report in reports for problem in report.problems]
     if as_json:
@@ -112,12 +113,12 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     click.get_current_context().exit(1 if problems else 0)
 
 
-def _missing(paths: tuple[str, ...], manifests: list[str]) -> list[Problem]:
+def _missing(paths: tuple[str, ...], files: list[str | Problem], manifests: list[str]) -> list[Problem]:
     """Answer what is not in the directories that were named, where no manifest tells."""
-    folders = [path for path in paths if is_folder(path)]
+    folders = tuple(os.path.join(locate(path)[1], "") for path in paths if names_folder(path))
     described = {manifest.removesuffix(SUFFIX) for manifest in manifests}
-    files = [file for file in expand(folders) if isinstance(file, str)]
-    return missing_by_name(file for file in files if data_set_of(file) not in described)
+    there = [file for file in files if isinstance(file, str) and file.startswith(folders)]
+    return missing_by_name(file for file in there if data_set_of(file) not in described)
 
 
 def _verify_manifest(path: str, ticker: Ticker) -> Report:

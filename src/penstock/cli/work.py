@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TypeVar
 
 import click
@@ -13,7 +14,7 @@ import click
 from penstock.cli.manifests import manifest_of, shards_of
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cpus import available_cpus
-from penstock.files import find_files, locate
+from penstock.files import find_files, is_folder, locate
 from penstock.progress_bar import ProgressBar
 
 T = TypeVar("T")
@@ -55,15 +56,10 @@ def expand(paths: Iterable[str]) -> list[str | Problem]:
     return found
 
 
-def is_folder(path: str) -> bool:
+def names_folder(path: str) -> bool:
     """Whether a path is a directory that can be looked at."""
-    store, name = locate(path)
-    try:
-        store.stat(name)
-    except IsADirectoryError:
-        return True
-    except OSError:
-        return False
+    with suppress(OSError):
+        return is_folder(*locate(path))
     return False
 
 

@@ -7,7 +7,7 @@ for a path, and :func:`find_files` turns what a user typed (files, globs, direct
 from __future__ import annotations
 
 from penstock.files.locate import StrPath, locate, split_path
-from penstock.files.patterns import find_files
+from penstock.files.patterns import find_files, is_folder
 from penstock.files.protocol import FileInfo, FileStore, Upload
 from penstock.files.whole import read_whole, write_whole
 
@@ -17,6 +17,7 @@ __all__ = [
     "StrPath",
     "Upload",
     "find_files",
+    "is_folder",
     "locate",
     "read_whole",
     "split_path",

@@ -29,7 +29,7 @@ def find_files(paths: Iterable[StrPath]) -> list[str]:
             if not found:
                 raise FileNotFoundError(2, "No file matches the pattern", name)
             files += found
-        elif _is_folder(store, name):
+        elif is_folder(store, name):
             above = len(_parts(name))
             shown = (entry for entry in store.list(name) if not _is_hidden(_parts(entry)[above:]))
             found = [entry for entry in shown if _is_records(store, entry)]
@@ -52,7 +52,8 @@ def _exists(store: FileStore, name: str) -> bool:
     return True
 
 
-def _is_folder(store: FileStore, name: str) -> bool:
+def is_folder(store: FileStore, name: str) -> bool:
+    """Whether a name is that of a directory, or begins those of files in a store that has none."""
     try:
         store.stat(name)
     except IsADirectoryError:
