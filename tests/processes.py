@@ -1,4 +1,4 @@
-"""Runs Python code in a process of its own: to kill it, to starve it of memory, or to give it a pipe."""
+"""Runs Python code in a process of its own: to kill it, to starve it of memory, or to give it a pipe or a terminal."""
 
 from __future__ import annotations
 
@@ -33,3 +33,22 @@ def run_python(code: str, *arguments: object, input: bytes | None = None, **opti
     process = start_python(code, *arguments, stdin=subprocess.PIPE, **options)
     out, err = process.communicate(input, timeout=30)
     return process.returncode, out, err.decode()
+
+
+def shown_on_terminal(code: str, *arguments: object) -> bytes:
+    """Run to the end, with a terminal as standard error; answer what it shows."""
+    import pty  # which Windows has not
+
+    reader, terminal = pty.openpty()
+    try:
+        process = start_python(f"os.dup2({terminal}, 2)\n" + textwrap.dedent(code), *arguments, pass_fds=[terminal])
+        process.communicate(timeout=30)
+        os.write(terminal, b"end")
+        shown = b""
+        while not shown.endswith(b"end"):
+            shown += os.read(reader, 1 << 16)
+    finally:
+        os.close(terminal)
+        os.close(reader)
+    assert process.returncode == 0
+    return shown.removesuffix(b"end")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
 
-from processes import start_python
+from processes import shown_on_terminal
 
 CODE = """
-os.dup2(int(sys.argv[1]), 2)
 os.environ |= {"COLUMNS": "200", "TERM": "xterm"}
 from penstock.progress_bar import ProgressBar
 with (
@@ -29,20 +27,7 @@ training.advance(1)
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_bars_of_one_terminal():
-    import pty
-
-    reader, terminal = pty.openpty()
-    try:
-        process = start_python(CODE, terminal, pass_fds=[terminal])
-        process.communicate(timeout=30)
-        os.write(terminal, b"end")
-        shown = b""
-        while not shown.endswith(b"end"):
-            shown += os.read(reader, 1 << 16)
-    finally:
-        os.close(terminal)
-        os.close(reader)
-    assert process.returncode == 0
+    shown = shown_on_terminal(CODE)
     assert b"50%  4.0 MB of 8.0 MB  0:00:0" in shown
     assert b"1,234  0:00:0" in shown
     assert b"12.3/s" in shown
