@@ -100,16 +100,17 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     threads = max(1, min(4, available_cpus() // jobs))
     checking = Checking(reading, threads, functools.cache(load_schema))
     start = time.perf_counter()
-    reports = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
-    reports += on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
-    reports += [Report(problem.path, 0, 0, [problem]) for problem in _missing(paths, files, manifests)]
+    read = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
+    compared = on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
+    missing = [Report(problem.path, 0, 0, [problem]) for problem in _missing(paths, files, manifests)]
+    reports = read + compared + missing
     seconds = time.perf_counter() - start
     problems = [problem for report in reports for problem in report.problems]
     if as_json:
         total = sum(report.records for report in reports)
         write_json({"files": [report.as_json() for report in reports], "records": total, "problems": len(problems)})
     else:
-        _print(reports, problems, seconds, len(manifests))
+        _print(read, compared, problems, seconds)
     click.get_current_context().exit(1 if problems else 0)
 
 
@@ -162,34 +163,39 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
     )
 
 
-def _print(reports: list[Report], problems: list[Problem], seconds: float, manifests: int) -> None:
+def _print(read: list[Report], compared: list[Report], problems: list[Problem], seconds: float) -> None:
     console = open_console()
-    files = plural(len(reports) - manifests, "file") + (f" and {plural(manifests, 'manifest')}" if manifests else "")
-    records = plural(sum(report.records for report in reports), "record")
-    size = size_text(sum(report.bytes for report in reports))
-    read = f"{files}, {records}, {size} in {seconds:.1f} s"
+    kinds = [(reports, kind) for reports, kind in ((read, "file"), (compared, "manifest")) if reports]
+    records = sum(report.records for report in read)
+    took = f"{size_text(sum(report.bytes for report in read))} in {seconds:.1f} s"
     if not problems:
-        console.print(Text.assemble(("ok", "bold green"), f": {read}; every checksum matches{_remarks(reports)}"))
+        seen = " and ".join(plural(len(reports), kind) for reports, kind in kinds)
+        summary = f": {seen}, {plural(records, 'record')}, {took}; every checksum matches{_remarks(read)}"
+        console.print(Text.assemble(("ok", "bold green"), summary))
         return
     print_problems(problems)
     if console.is_terminal:
         console.print()
     for advice in [*advice_on(problems), *note_on_numbers(problems)]:
         console.print(Text(printable(advice)), soft_wrap=not console.is_terminal)
-    for report in reports:
+    for report in read:
         if report.before is not None:
             saved = f"{report.before:,} before the first damage, {report.records - report.before:,} behind it"
             saved += f"; {report.doubtful:,} more are in doubt" if report.doubtful else ""
             line = f"{report.path}: {plural(report.records, 'record')} can be saved, {saved}"
             console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
-    bad = sum(bool(report.problems) for report in reports)
-    summary = f": {plural(len(problems), 'problem')} in {bad} of {read.replace('record', 'good record', 1)}"
-    console.print(Text.assemble(("not ok", "bold red"), summary + _remarks(reports)))
+    bad = " and ".join(f"{_with_problems(reports)} of {plural(len(reports), kind)}" for reports, kind in kinds)
+    summary = f": {plural(len(problems), 'problem')} in {bad}, {plural(records, 'good record')}, {took}{_remarks(read)}"
+    console.print(Text.assemble(("not ok", "bold red"), summary))
+
+
+def _with_problems(reports: list[Report]) -> int:
+    return sum(bool(report.problems) for report in reports)
 
 
 def _remarks(reports: list[Report]) -> str:
     """Say how many files are empty, or hold other payloads than Examples, which is no damage."""
-    empty = sum(not report.records and not report.problems for report in reports if not report.path.endswith(SUFFIX))
+    empty = sum(not report.records and not report.problems for report in reports)
     others = sum(report.examples is False for report in reports)
     remark = f"; {plural(empty, 'file')} {'holds' if empty == 1 else 'hold'} no record" if empty else ""
     return remark + (f"; the payloads of {plural(others, 'file')} are no Examples" if others else "")
