@@ -15,6 +15,7 @@ import framing
 import penstock as ps
 from penstock import Decoder, Feature, Schema
 from penstock.codec.decoder import decoding_of
+from png_files import png
 from processes import run_python
 from schema_examples import example, field, sequence_example
 
@@ -232,16 +233,33 @@ def test_every_cut_gives_the_rows_before_it(tmp_path: Path):
         assert isinstance(error, ps.TruncatedError) == bool(size % (len(data) // 5))
 
 
-def test_a_record_that_does_not_decode_fails_its_batch_and_is_named(tmp_path: Path):
+def test_a_record_that_does_not_decode_is_named_after_the_rows_before_it(tmp_path: Path):
     records = [example(n=i) for i in range(100)]
     records[77] = records[79] = example(n=b"no number")
     paths = write_files(tmp_path, records, [50, 50])
     batches = open_files(Decoder(NUMBERS), paths, 10, block_bytes=100)
     seen, error = until_error(batches)
-    assert seen == list(range(70))
+    assert seen == list(range(77))
     assert isinstance(error, ps.MalformedExampleError)
     assert (error.path, error.record, error.feature) == (str(paths[1]), 27, "n")
-    assert batches.place == (1, 20 * len(framing.frames(records[:1])), 20)
+    assert batches.place == (1, 27 * len(framing.frames(records[:1])), 27)
+    assert list(batches) == []
+
+
+@pytest.mark.parametrize("numbers", [{9}, {3, 7}, {0, 5}])
+@pytest.mark.parametrize("images", [{4, 9}, {7}, {0}])
+def test_of_several_records_that_do_not_decode_the_first_is_named(tmp_path: Path, numbers: set[int], images: set[int]):
+    # A number is found to be wrong natively, before any image of the batch is decoded.
+    gray = png(1, 1, b"\x07")
+    records = [
+        example(n=b"no number" if i in numbers else i, image=b"no image" if i in images else gray) for i in range(10)
+    ]
+    decoder = Decoder(Schema({"n": Feature("int64"), "image": Feature("uint8", (1, 1, 1), encoding="png")}))
+    (path,) = write_files(tmp_path, records, [10])
+    first = min(numbers | images)
+    for batches in (open_files(decoder, [path], 10), decoder.decode_batches(ps.RecordReader(path).chunks(), 10)):
+        seen, error = until_error(batches)
+        assert (seen, getattr(error, "record", None)) == (list(range(first)), first)
 
 
 def test_damage_before_a_record_that_does_not_decode_comes_first(tmp_path: Path):

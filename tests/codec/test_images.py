@@ -15,6 +15,7 @@ from PIL import Image
 import penstock as ps
 from penstock.codec.images import decode_image, encode_image
 from png_files import GRAY_ALPHA, PALETTE, RGB, RGBA, png
+from schema_examples import sequence_example
 
 ANY = (None, None, None)
 PIXELS = np.random.default_rng(0).integers(0, 256, (9, 7, 4), np.uint8)
@@ -171,6 +172,18 @@ def test_the_first_bad_image_is_named():
     with pytest.raises(ps.MalformedExampleError, match="record 1") as caught:
         column(rows, ANY)
     assert (caught.value.record, caught.value.feature) == (1, "image")
+
+
+def test_the_record_of_a_bad_image_among_the_steps_of_many_is_named():
+    schema = ps.Schema({}, sequence={"frames": ps.Feature("uint8", (1, 1, 1), encoding="png")})
+    frames = [[b"\x10"], [], [b"\x20", b"\x30"], [b"\x40", b"bad", b"\x50"], [b"\x60"]]
+    records = [
+        sequence_example({}, {"frames": [data if data == b"bad" else png(1, 1, data) for data in steps]})
+        for steps in frames
+    ]
+    with pytest.raises(ps.MalformedExampleError, match="record 3") as caught:
+        ps.Decoder(schema).decode(records)
+    assert (caught.value.record, caught.value.feature) == (3, "frames")
 
 
 def test_without_pillow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):

@@ -49,6 +49,42 @@ def test_damage_raises_with_its_place(files, change):
     assert (caught.value.path, caught.value.record, caught.value.offset) == (files[1], 2, start)
 
 
+ORDERS = {
+    "in order": lambda ds: ds,
+    "some": lambda ds: ds[0:11],
+    "shuffled": lambda ds: ds.shuffle(1),
+    "mapped": lambda ds: ds.map(dict, workers=2),
+}
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+@pytest.mark.parametrize("change", ORDERS.values(), ids=ORDERS)
+def test_rows_before_one_that_does_not_fit_come_first(tmp_path, change, compression):
+    records = ps.Encoder(SCHEMA).encode([{"id": n, "items": [], "text": ""} for n in range(11)])
+    for name, odd in ("sound", {}), ("odd", {7, 8}):
+        with ps.RecordWriter(tmp_path / f"{name}.tfrecord", compression=compression) as writer:
+            writer.write_many(b"no example" if n in odd else record for n, record in enumerate(records))
+    order = ids(change(ps.Dataset(tmp_path / "sound.tfrecord", schema=SCHEMA)))
+    seen: list[int] = []
+    with pytest.raises(ps.MalformedExampleError) as caught:
+        seen.extend(int(row["id"]) for row in change(ps.Dataset(tmp_path / "odd.tfrecord", schema=SCHEMA)))
+    first = min(order.index(7), order.index(8))
+    assert (seen, caught.value.record) == (order[:first], order[first])
+
+
+@pytest.mark.parametrize("byte", [14, 3])
+@pytest.mark.parametrize("change", ORDERS.values(), ids=ORDERS)
+def test_a_batch_with_damage_raises_and_is_not_given_in_part(files, change, byte):
+    indexed = ps.Dataset(files, schema=SCHEMA)
+    assert len(indexed) == 11  # before the damage, which an index would stand behind
+    flip(files[1], frames(files[1])[2][0] + byte)
+    for drop_last in (False, True):
+        sizes: list[int] = []
+        with pytest.raises(ps.CorruptDataError, match="record 2"):
+            sizes.extend(batch.num_rows for batch in change(indexed).batch(3, drop_last=drop_last))
+        assert set(sizes) <= {3}
+
+
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize(("byte", "kind"), [(14, "data-crc"), (3, "length-crc")])
 def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind):

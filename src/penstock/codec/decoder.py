@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock._core import RecordChunk
 from penstock.codec.decoding import Allocate, Decoding
-from penstock.codec.file_batches import Locate, file_chunks, local_paths
+from penstock.codec.file_batches import Decoded, file_chunks, local_paths
+from penstock.codec.row_fault import Locate, RowFault, malformed
 from penstock.columns import Batch
 from penstock.cpus import available_cpus
 from penstock.files import StrPath
@@ -76,27 +77,44 @@ class Decoder:
     ) -> Iterator[Batch]:
         """Decode a stream of chunks in batches of ``size`` rows, ahead of the consumer; the last may be smaller.
 
-        Where the stream raises, the rows before come first, and then the error.
+        Where the stream raises, or a record does not decode, the rows before come first, and then the error.
         """
         _check_size(size)
-        decoding, failure = self._decoding, list[Exception]()
+        decoding, failure, undecoded = self._decoding, list[Exception](), list[Exception]()
         # One batch for each thread, and no more: what is decoded further ahead has left the caches when it is used.
         most_ahead = max(1, decoding.threads - 1)
         queue = _core.DecodeQueue(decoding.native, decoding.threads)
         try:
             ahead: deque[list[RecordChunk]] = deque()
-            for part in rebatch(_until_failure(chunks, failure), size):
-                queue.submit(part, decoding.outputs(sum(map(len, part)), None, allocate))
-                ahead.append(part)
-                del part  # or its memory could not be used again while the consumer works
-                if len(ahead) > most_ahead:
-                    yield decoding.batch_of(queue.next(), _locator(ahead.popleft()))
-            while ahead:
-                yield decoding.batch_of(queue.next(), _locator(ahead.popleft()))
+            parts = rebatch(_until_failure(chunks, failure), size)
+            while not undecoded:
+                while len(ahead) <= most_ahead and (part := next(parts, None)) is not None:
+                    queue.submit(part, decoding.outputs(sum(map(len, part)), None, allocate))
+                    ahead.append(part)
+                part = None  # or its memory could not be used again while the consumer works
+                if not ahead:
+                    break
+                yield self._sound(queue.next(), ahead.popleft(), allocate, undecoded)
         finally:
             queue.close()
-        if failure:
-            raise failure[0]
+        if undecoded or failure:
+            raise [*failure, *undecoded][-1]
+
+    def _sound(
+        self, decoded: Decoded, part: list[RecordChunk], allocate: Allocate | None, failure: list[Exception]
+    ) -> Batch:
+        """Answer a batch, or where a row of it does not decode, those in front of it, and add the error to failure."""
+        decoding = self._decoding
+        try:
+            return decoding.sound_batch_of(decoded)
+        except RowFault as fault:
+            error, count = malformed(fault, _locator(part)), fault.row
+        if not count:
+            raise error
+        failure.append(error)
+        front = next(rebatch(part, count))
+        again = decoding.native.decode(front, decoding.outputs(count, None, allocate))
+        return self._sound(again, front, allocate, failure)
 
     def decode_files(
         self,
@@ -110,7 +128,8 @@ class Decoder:
         """Decode local uncompressed files, one after another, in batches of ``size`` rows, ahead of the consumer.
 
         Each native thread decodes what it has just read and checked: the fastest way from files to columns. Batches go
-        on from one file into the next; the last may be smaller. Damage raises, after the rows before it.
+        on from one file into the next; the last may be smaller. Damage and records that do not decode raise, after the
+        rows before them.
         """
         _check_size(size)
         files = local_paths(paths)

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._core import DecodeFault
-from penstock.codec.file_batches import Decoded, FileBatches, Locate, Place
+from penstock.codec.file_batches import Decoded, FileBatches, Place
 from penstock.codec.plan import PlannedFeature, compile_plan
 from penstock.codec.row_decoder import RowDecoder
-from penstock.codec.row_fault import RowFault
+from penstock.codec.row_fault import Locate, RowFault, malformed
 from penstock.columns import Batch, batch_of_equal_columns
-from penstock.errors import MalformedExampleError
 from penstock.schema import Schema
 
 Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
@@ -76,7 +75,13 @@ class Decoding:
             start=start,
             rows=rows,
         )
-        return FileBatches(native, paths, self.batch_of)
+
+        def reopen(place: Place, count: int) -> FileBatches:
+            return self.open_files(
+                paths, count, verify=verify, max_record_bytes=max_record_bytes, start=place, rows=count
+            )
+
+        return FileBatches(native, paths, self.sound_batch_of, reopen)
 
     def by_row(self) -> RowDecoder:
         """Answer what decodes the same features of one record at a time."""
@@ -84,9 +89,17 @@ class Decoding:
 
     def batch_of(self, decoded: Decoded, locate: Locate) -> Batch:
         """Make a batch of what the native decoder answered; ``locate`` tells where a row comes from."""
+        try:
+            return self.sound_batch_of(decoded)
+        except RowFault as fault:
+            raise malformed(fault, locate) from None
+
+    def sound_batch_of(self, decoded: Decoded) -> Batch:
+        """Make a batch of what the native decoder answered; a row that does not decode is a RowFault."""
         rows, columns, buffers, fault = decoded
         if fault is not None:
-            raise self._error(fault, locate)
+            name = None if fault.feature is None else self._plan.owners[fault.feature]
+            raise RowFault(fault.row, self._describe(fault, name), name)
         built = {}
         for planned in self._plan.features:
             if planned.build is None:
@@ -95,7 +108,7 @@ class Decoding:
             try:
                 built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
             except RowFault as found:
-                raise _error_at(locate(found.row), planned.name, found.message) from None
+                raise RowFault(found.row, found.message, planned.name) from None
         return batch_of_equal_columns(built, rows)
 
     def outputs(
@@ -116,10 +129,6 @@ class Decoding:
             if array is not None:
                 outputs[planned.native[0]] = _checked_memory(planned, array, rows)
         return outputs
-
-    def _error(self, fault: DecodeFault, locate: Locate) -> MalformedExampleError:
-        name = None if fault.feature is None else self._plan.owners[fault.feature]
-        return _error_at(locate(fault.row), name, self._describe(fault, name))
 
     def _describe(self, fault: DecodeFault, name: str | None) -> str:
         kind = "a SequenceExample" if self._schema.is_sequence else "an Example"
@@ -165,10 +174,3 @@ def _checked_memory(planned: PlannedFeature, array: NDArray[Any], rows: int) -> 
     if not (array.flags.c_contiguous and array.flags.writeable):
         raise ValueError(f"the memory for {planned.name!r} must be C-contiguous and writable")
     return array
-
-
-def _error_at(place: tuple[str | None, int], name: str | None, message: str) -> MalformedExampleError:
-    path, record = place
-    parts = [path, f"record {record}", None if name is None else f'feature "{name}"']
-    where = ", ".join(part for part in parts if part is not None)
-    return MalformedExampleError(f"{message}: {where}", path=path, record=record, feature=name)

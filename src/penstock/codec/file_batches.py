@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,33 +12,40 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._core import DecodeFault, Fault, FaultInFile, RecordChunk
+from penstock.codec.row_fault import RowFault, malformed
 from penstock.columns import Batch
 from penstock.compression.detect import HEAD_BYTES, detect
 from penstock.damage import error_of, lookalike
-from penstock.errors import CorruptDataError
+from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.files import StrPath, locate
 from penstock.files.local import LocalFiles, naming
 
 Decoded: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
 """What the native decoder answers: rows, columns, the buffers of their views, or what is wrong."""
 
-Locate: TypeAlias = Callable[[int], tuple[str | None, int]]
-"""Tells the file and the record that a row of a batch comes from."""
-
 Place: TypeAlias = tuple[int, int, int]
 """Index of a file, byte offset of a frame in it, number of its record."""
 
 
 class FileBatches:
-    """An iterator of batches; :meth:`close` ends its threads, and so does its end."""
+    """An iterator of batches; :meth:`close` ends its threads, and so does its end.
+
+    Before an error come the rows in front of it, as a shorter batch.
+    """
 
     def __init__(
-        self, native: _core.FileBatches, paths: Sequence[str], build: Callable[[Decoded, Locate], Batch]
+        self,
+        native: _core.FileBatches,
+        paths: Sequence[str],
+        build: Callable[[Decoded], Batch],
+        reopen: Callable[[Place, int], FileBatches],
     ) -> None:
         self._native: _core.FileBatches | None = native
         self._paths = paths
-        self._build = build
+        self._build, self._reopen = build, reopen
         self._place = native.place
+        self._failure: MalformedExampleError | None = None
+        """What is left to raise, once the rows in front of it were given out."""
 
     def __iter__(self) -> FileBatches:
         return self
@@ -46,16 +54,33 @@ class FileBatches:
         if self._native is None:
             raise StopIteration
         try:
+            if self._failure is not None:
+                raise self._failure
             found = self._native.next()
             if found is None:
                 raise StopIteration
             if isinstance(found, FaultInFile):
                 raise damage_error(found.fault, self._paths[found.file])
-            batch = self._build(found, self._locate)
+            return self._sound(found)
         except BaseException:
             self.close()
             raise
-        self._place = self._native.place
+
+    def _sound(self, decoded: Decoded) -> Batch:
+        """Answer a batch, or where a row of it does not decode, those in front of it."""
+        assert self._native is not None
+        try:
+            batch = self._build(decoded)
+        except RowFault as fault:
+            error, count = malformed(fault, self._locate), fault.row
+        else:
+            self._place = self._native.place
+            return batch
+        if not count:
+            raise error
+        with closing(self._reopen(self._place, count)) as front:
+            batch = next(front)
+            self._place, self._failure = front._place, front._failure or error
         return batch
 
     @property

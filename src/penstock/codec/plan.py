@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock.codec.blobs import decode_blobs, is_blob
 from penstock.codec.nested import nest
+from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable
 from penstock.columns.bytes_column import bytes_of_sound_views
 from penstock.columns.ragged import ragged_of_sound_parts
@@ -159,7 +160,10 @@ def _builder(feature: Feature) -> Build:
             built = finish(column, buffers, valid)
         else:
             values, offsets, step_offsets = column
-            items = finish(values, buffers, None)
+            try:
+                items = finish(values, buffers, None)
+            except RowFault as fault:
+                raise RowFault(_row_of(fault.row, step_offsets, offsets), fault.message) from None
             if len(native) > 1:
                 built = nest(items, offsets, native[1:])
             elif step_offsets is not None:
@@ -169,6 +173,14 @@ def _builder(feature: Feature) -> Build:
         return Nullable(built, valid) if feature.optional and valid is not None else built
 
     return build
+
+
+def _row_of(item: int, *levels: NDArray[np.int64] | None) -> int:
+    """Answer the row that an item is in, by the offsets of the levels between them, innermost first."""
+    for offsets in levels:
+        if offsets is not None:
+            item = int(np.searchsorted(offsets, item, side="right")) - 1
+    return item
 
 
 def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:

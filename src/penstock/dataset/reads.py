@@ -18,6 +18,7 @@ from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repe
 from penstock.dataset.source.ahead import read_ahead
 from penstock.dataset.source.source import Source
 from penstock.dataset.source.stream import can_stream, stream_batches
+from penstock.dataset.stages.elements import cut_short
 from penstock.errors import NotSeekableError, StateError
 
 # Rows that are handled together where nothing else says how many.
@@ -134,8 +135,13 @@ class Reads:
             while True:
                 with meter.timed("reading"):
                     batch = next(batches, None)
-                if batch is None or (drop_last and batch.num_rows < self.size):
+                if batch is None:
                     return
+                if self.batches is not None and batch.num_rows < self.size:
+                    # The last one, unless it stands in front of an error: then it is no batch, and that is raised.
+                    next(batches, None)
+                    if drop_last:
+                        return
                 rows = np.arange(row, row + batch.num_rows)
                 keys = Keys(rows, np.full(len(rows), cursor["epoch"], np.int64))
                 stop = position + (1 if self.batches is not None else batch.num_rows)
@@ -164,13 +170,17 @@ class Reads:
                     return
                 keys, begin, stop = waiting.popleft()
                 with meter.timed("reading"):
-                    batch, kept, errors = ahead.take()
+                    batch, kept, errors, failure = ahead.take()
                 for error in errors:
                     self._pass_over(error, meter)
                 if kept is not None and len(kept) < len(keys.rows):
                     keys = Keys(keys.rows[kept], keys.epochs[kept])
-                yield Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
-                del batch  # or its memory could not be used again while the consumer works
+                block = Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
+                if failure is not None:
+                    yield cut_short(block)
+                    raise failure
+                yield block
+                del batch, block  # or its memory could not be used again while the consumer works
 
     def _blocks(self, position: int, which: Pass) -> Iterator[tuple[Keys, int, int]]:
         """Answer the rows of each block from a position on, and where it begins and ends."""

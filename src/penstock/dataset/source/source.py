@@ -42,6 +42,8 @@ class Fetched(NamedTuple):
     kept: Ints | None
     """Which of the rows that were asked for are in it, where some were passed over."""
     errors: tuple[RecordError, ...] = ()
+    failure: RecordError | None = None
+    """What the row behind these raises, where errors are not passed over."""
 
 
 class Source:
@@ -182,12 +184,20 @@ class RowFetcher:
         """Answer rows in the order in which they are named."""
         try:
             return Fetched(self.fetch_all(rows), None)
-        except (CorruptDataError, MalformedExampleError):
+        except (CorruptDataError, MalformedExampleError) as error:
             if self._source.on_error == "raise":
-                raise
+                return self._in_front_of(error, rows)
         found = self._errors_of(np.unique(rows))
         kept = np.flatnonzero(~np.isin(rows, [row for _, row in found]))
         return Fetched(self.fetch_all(rows[kept]), kept, tuple(error for error, _ in found))
+
+    def _in_front_of(self, error: RecordError, rows: Ints) -> Fetched:
+        """Answer those rows that come before the one which an error is about; raise it where there are none."""
+        before = np.flatnonzero(rows == self._row_of(error))[:1]
+        if not before.any():
+            raise error
+        front = self.fetch(rows[: before[0]])
+        return front if front.failure is not None else front._replace(kept=np.arange(before[0]), failure=error)
 
     def _errors_of(self, rows: Ints) -> list[tuple[RecordError, int]]:
         """Find all that is wrong with rows, named in ascending order, and which of them it is."""
