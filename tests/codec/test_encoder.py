@@ -303,3 +303,12 @@ def test_a_list_that_changes_while_it_is_read_is_no_danger():
     items: list[Any] = [Meddler(), *range(1000)]
     with pytest.raises(IndexError):
         ps.Encoder(ps.Schema({"x": ps.Feature("int64", (None,))})).encode([{"x": items}])
+
+
+@pytest.mark.parametrize("feature", [ps.Feature("int64"), ps.Feature("int64", key="\udcff")])
+def test_a_key_that_is_not_utf8_is_read_and_not_written(feature: ps.Feature):
+    schema = ps.Schema({"\udcff": feature})
+    record = ps.Encoder(ps.Schema({"x": int})).encode([{"x": 3}])[0].replace(b"\x0a\x01x", b"\x0a\x01\xff")
+    assert ps.Decoder(schema).decode([record])["\udcff"].tolist() == [3]
+    with pytest.raises(ps.SchemaError, match="keys that are not UTF-8 are read, and not written"):
+        ps.Encoder(schema)

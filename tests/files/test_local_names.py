@@ -79,10 +79,25 @@ def test_large_payloads_are_counted_under_hard_names(tmp_path):
     assert ps.RecordReader(path).count() == 30
 
 
+@pytest.mark.parametrize("name", ["n" * 255, "ü" * 127], ids=["ASCII", "two bytes each"])
+def test_a_name_as_long_as_a_name_may_be(tmp_path, name):
+    round_trip(tmp_path / name)
+    assert os.listdir(tmp_path) == [name]
+
+
 def test_what_is_no_path_is_a_type_error():
     for wrong in [None, 3, ["list"]]:
         with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike"):
             ps.RecordReader(wrong)
+    for wrong in [None, 3, [None], [3]]:
+        with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike"):
+            ps.Dataset(wrong)
+
+
+def test_a_path_in_bytes_is_a_path(tmp_path):
+    ps.write(tmp_path / "train", {"x": range(3)})
+    path = os.fsencode(tmp_path / "train")
+    assert len(ps.Dataset(path)) == len(ps.Dataset([path])) == 3
 
 
 @pytest.mark.parametrize("path", ["name", "a/b/name", "/name", "s3://bucket/a/name", "./name"])

@@ -118,3 +118,17 @@ def test_pickle_round_trip() -> None:
 def test_repr_is_the_call_that_makes_it() -> None:
     assert repr(Schema({"a": int})) == "Schema({\n    'a': Feature('int64'),\n})"
     assert eval(repr(FRAMES)) == FRAMES
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        {"\ud800": int},
+        {"a": Feature("int64", key="\ud800")},
+        {"a": Feature("int64", (None, None), partitions=["\ud800"])},
+    ],
+    ids=["name", "key", "partition"],
+)
+def test_a_key_that_no_bytes_stand_for_is_refused(features):
+    with pytest.raises(SchemaError, match="half of a surrogate pair is no text"):
+        Schema(features)

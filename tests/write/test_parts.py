@@ -76,6 +76,8 @@ def test_what_makes_no_data_set_is_refused(tmp_path: Path):
     parts = [write_part(str(path), shard) for shard in range(SHARDS)]
     with pytest.raises(ps.ManifestError, match="no parts"):
         ps.commit(path, [])
+    with pytest.raises(ps.ManifestError, match="at least one shard; there is one without"):
+        ps.commit(path, [*parts, ps.Manifest(SCHEMA, ())])
     with pytest.raises(
         ps.ManifestError, match=r"1 of 3 shards are missing, the first is train-00001-of-00003\.tfrecord"
     ):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 from penstock.cli.values import json_value
 from penstock.dataset.exports import without_views
 from penstock.errors import SchemaError, import_extra
+from penstock.files.local import unfinished_path
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -53,7 +53,7 @@ def write_table(reader: Any, path: str) -> int:
 
 @contextmanager
 def _complete_or_absent(path: Path) -> Iterator[str]:
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+    partial = Path(unfinished_path(str(path)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.touch()  # or Arrow would word what is wrong with the place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,9 @@ class Encoding:
         if float64 not in (None, "float32", "raw"):
             raise ValueError(f'float64 is "float32" or "raw", not {float64!r}')
         self.schema = check_schema(schema)
+        for name, feature in schema.items():
+            if not _is_text([name if feature.key is None else feature.key, *feature.partitions]):
+                raise SchemaError(f"feature {name!r}: keys that are not UTF-8 are read, and not written")
         self._float64 = float64
 
     def gatherer(self) -> Gatherer:
@@ -84,6 +87,14 @@ class Encoding:
                 row = fault.row if numbers is None else numbers[fault.row]
                 raise schema_error(RowFault(row, fault.message, name)) from None
         return Block(tuple(native), rows, self.schema.is_sequence)
+
+
+def _is_text(keys: Iterable[str]) -> bool:
+    try:
+        "".join(keys).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def schema_error(fault: RowFault) -> SchemaError:

@@ -7,13 +7,14 @@ import glob
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from penstock.beside import data_set_of, find_beside, is_file, load_schema
 from penstock.dataset.arguments import names_in
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
 from penstock.errors import ManifestError, SchemaError
-from penstock.files import StrPath, find_files, locate, split_path
+from penstock.files import StrPath, find_files, locate, path_text, split_path
 from penstock.infer import infer_schema
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema, check_schema
@@ -82,14 +83,16 @@ def _difference(one: Schema, other: Schema) -> str:
 
 def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
     """Find what ``paths`` name: files, patterns, URLs, or data sets by their folder, their name or their manifest."""
-    names = [paths] if isinstance(paths, str | os.PathLike) or hasattr(paths, "protocol") else list(paths)
+    given: Any = paths
+    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
+    names: list[StrPath] = [given] if is_one or not isinstance(given, Iterable) else list(given)
     if not names:
         raise ValueError("a data set has at least one file")
     files: list[str] = []
     manifests: dict[str, Manifest] = {}
     counts: dict[str, int | None] = {}
     for name in names:
-        path = os.fspath(name) if isinstance(name, os.PathLike) else str(name)
+        path = path_text(name)
         manifest = _manifest_of(path)
         if manifest is None:
             files += _find_files(path)

@@ -36,6 +36,8 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> M
     for part in parts:
         if not isinstance(part, Manifest):
             raise TypeError(f"parts are what write(shard=..., shards=...) answered, found {type(part).__name__}")
+        if not part.shards:
+            raise ManifestError("a part has at least one shard; there is one without")
         if part.schema != parts[0].schema:
             one, other = parts[0].shards[0].name, part.shards[0].name
             raise SchemaError(f"{one} and {other} have different schemas: pass the same schema=... to each write()")

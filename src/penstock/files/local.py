@@ -14,6 +14,9 @@ from penstock.files.protocol import FileInfo, Upload
 # Several gzip members of ours: those that lie whole in a piece are inflated from it without a copy.
 _PIECE = 4 << 20
 
+# In bytes, on most file systems.
+_LONGEST_NAME = 255
+
 
 class LocalFiles:
     """The files of this machine."""
@@ -74,12 +77,20 @@ def _is_file(path: str) -> bool:
         return True
 
 
+def unfinished_path(path: str) -> str:
+    """Answer where a file is written until it is whole: ``.<name>.<8 hex digits>.partial`` in the same directory."""
+    folder, name = os.path.split(path)
+    ending = f".{os.urandom(4).hex()}.partial"
+    while len(os.fsencode(name)) + len(ending) >= _LONGEST_NAME:
+        name = name[:-1]
+    return os.path.join(folder, f".{name}{ending}")
+
+
 class LocalUpload:
     """A local file being written.
 
-    With ``atomic`` the bytes go to ``.<name>.<8 hex digits>.partial`` in the same directory and :meth:`commit` renames;
-    what was flushed before a crash is found there. Without, they go to the file itself, of which the first ``offset``
-    bytes stay.
+    With ``atomic`` the bytes go to :func:`unfinished_path` and :meth:`commit` renames; what was flushed before a crash
+    is found there. Without, they go to the file itself, of which the first ``offset`` bytes stay.
     """
 
     def __init__(self, path: str, *, atomic: bool, offset: int = 0) -> None:
@@ -93,8 +104,7 @@ class LocalUpload:
         if atomic:
             # A link is followed, as open() would: the file that it points to is replaced, not the link.
             self._path = os.path.realpath(path)
-            folder, name = os.path.split(self._path)
-            self._target = os.path.join(folder, f".{name}.{os.urandom(4).hex()}.partial")
+            self._target = unfinished_path(self._path)
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else 0 if offset else os.O_TRUNC)
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self._target, flags, 0o666)

@@ -14,7 +14,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 def locate(path: StrPath) -> tuple[FileStore, str]:
     """Answer the store that holds ``path``, and the path as that store names it."""
-    name = _as_text(path)
+    name = path_text(path)
     if name == "-":
         return StandardStreams(), name
     if name.startswith("file://"):
@@ -45,7 +45,8 @@ def _path_in(url: str) -> str:
     return os.fsdecode(unquote_to_bytes(os.fsencode(url.removeprefix("file://").removeprefix("localhost"))))
 
 
-def _as_text(path: StrPath) -> str:
+def path_text(path: StrPath) -> str:
+    """Answer a path, or a URL, as text."""
     try:
         return os.fsdecode(path)
     except TypeError:

@@ -243,13 +243,17 @@ def _step_feature(name: str, value: object) -> Feature:
 
 
 def _check_keys(section: Mapping[str, Feature]) -> None:
-    """Refuse two uses of one key: a record could not be written."""
+    """Refuse two uses of one key, and keys that no bytes stand for: no record could have them."""
     users: dict[str, str] = {}
     for name, feature in section.items():
         key = name if feature.key is None else feature.key
         if key in users:
             raise SchemaError(f"the features {users[key]!r} and {name!r} have the same key {key!r}")
         users[key] = name
+        try:
+            "".join([key, *feature.partitions]).encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise SchemaError(f"feature {name!r}: half of a surrogate pair is no text") from None
     for name, feature in section.items():
         for key in feature.partitions:
             if key in users:
