@@ -68,3 +68,17 @@ def test_a_file_that_became_shorter_is_told(file, way, opened, verify):
         cut.truncate(ROWS // 2 * FRAME + 50)
     with pytest.raises(ps.PenstockError):
         WAYS[way](ds)
+
+
+@pytest.mark.parametrize("index", ["cache", "beside"])
+@pytest.mark.parametrize("way", WAYS)
+def test_records_that_moved_behind_the_back_of_the_index_are_told_and_found_by_the_next_data_set(file, way, index):
+    assert ps.Dataset(file, schema=SCHEMA, index=index).record(0) == bytes(LENGTH)
+    data, at = file.read_bytes(), (ROWS // 2 - 1) * FRAME
+    moved = framing.frames([b"l" * (LENGTH + 1), b"s" * (LENGTH - 1)])
+    file.write_bytes(data[:at] + moved + data[at + 2 * FRAME :])  # both ends, and the size, are what they were
+    with pytest.raises(ps.CorruptDataError, match="changed since it was indexed.*open it again") as caught:
+        WAYS[way](ps.Dataset(file, schema=SCHEMA))
+    assert caught.value.kind == "changed"
+    assert ps.Dataset(file, schema=SCHEMA).record(ROWS // 2) == b"s" * (LENGTH - 1)
+    WAYS[way](ps.Dataset(file, schema=SCHEMA))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from functools import partial
 from typing import Literal, TypeAlias, get_args
@@ -72,6 +73,23 @@ def load_index(path: StrPath, *, compression: str | None = "auto", where: Where 
     if index is not None:
         index.measure = partial(_measure_and_keep, name, Building(kind), where)
     return index
+
+
+def renew_index(path: str, *, compression: str, where: Where, max_record_bytes: int) -> bool:
+    """Index a local file anew whose records are not where a kept index says; answer whether they are elsewhere.
+
+    Where the headers of the file are damaged it is the file that is wrong, and the index stays: a repair goes by it.
+    """
+    store, name = locate(path)
+    building = Building(compression, max_record_bytes, min(4, available_cpus()))
+    try:
+        index = build_index(store, name, known_identity(store, name), building, lambda done: None)
+    except (OSError, CorruptDataError):
+        return False
+    _keep(name, index, where)
+    if where != "beside" and os.path.exists(path_beside(name)):
+        _keep(name, index, "beside")  # it would be found before the one in the cache
+    return True
 
 
 def known_starts(path: StrPath) -> Uint64s | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from functools import cached_property
 from threading import Lock
 from typing import Protocol, TypeAlias
 
@@ -21,7 +22,7 @@ from penstock.dataset.source.shards import Reading
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.files import locate
 from penstock.files.local import LocalFiles
-from penstock.index import Members, ShardIndex
+from penstock.index import Members, ShardIndex, renew_index
 from penstock.index.lengths import Uint64s
 from penstock.reader import RecordReader
 
@@ -148,11 +149,24 @@ class RangeRows:
             wrong = picked.errors[len(before)] if end in lost else changed(self._path, end)
             if wrong.kind.startswith("truncated") and len(data) == stop - start:
                 wrong = changed(self._path, end)  # the file goes on behind what the index says
+            if wrong.kind in ("changed", "length-crc") and self._index_was_stale:
+                wrong = changed(self._path, end, "; it has been indexed anew: open it again")
             parts.append(Picked(cut(picked.chunks, 0, int(there[:place].sum())), [*before, wrong]))
             if not self._reading.salvage:
                 break  # one is enough: it will be raised
             first += place + 1
         return Picked.of_all(parts)
+
+    @cached_property
+    def _index_was_stale(self) -> bool:
+        """Whether the file is sound, and other than the one that was indexed: both ends of it alone tell which it is."""
+        reading = self._reading
+        return isinstance(self._store, LocalFiles) and renew_index(
+            self._path,
+            compression=reading.compression,
+            where=reading.index,
+            max_record_bytes=reading.max_record_bytes,
+        )
 
 
 class MemberRows:

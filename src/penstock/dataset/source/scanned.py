@@ -106,8 +106,11 @@ def cut(chunks: Iterable[RecordChunk], start: int, stop: int) -> list[RecordChun
     return pieces
 
 
-def changed(path: str, record: int) -> CorruptDataError:
+def changed(path: str, record: int, advice: str = "") -> CorruptDataError:
     """The error for a file that is not the one that was indexed."""
     return CorruptDataError(
-        f"the file changed since it was indexed: {path}, record {record}", path=path, record=record, kind="changed"
+        f"the file changed since it was indexed: {path}, record {record}{advice}",
+        path=path,
+        record=record,
+        kind="changed",
     )
