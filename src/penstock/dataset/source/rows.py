@@ -159,7 +159,7 @@ class RangeRows:
 
     @cached_property
     def _index_was_stale(self) -> bool:
-        """Whether the file is sound, and other than the one that was indexed: both ends of it alone tell which it is."""
+        """Whether the file is sound, but not the one that was indexed: an identity looks at both ends alone."""
         reading = self._reading
         return isinstance(self._store, LocalFiles) and renew_index(
             self._path,
