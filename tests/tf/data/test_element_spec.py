@@ -111,3 +111,11 @@ def test_what_goes_on_with_other_shapes_has_those_that_are_common():
     assert pairs.concatenate(threes).element_spec == tf.TensorSpec([None], tf.int64)
     assert pairs.concatenate(tf.data.Dataset.range(1)).element_spec == tf.TensorSpec(None, tf.int64)
     assert [element.shape[0] for element in pairs.concatenate(threes)] == [2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("options", [{"pad_to_bucket_boundary": True}, {"drop_remainder": True}])
+def test_batches_of_all_buckets_have_one_spec(options: dict[str, bool]):
+    lengths = tf.data.Dataset.range(1, 8).map(lambda number: tf.range(number % 4))
+    batches = lengths.bucket_by_sequence_length(tf.size, [2, 4], [1, 3, 1], **options)
+    assert batches.element_spec == tf.TensorSpec([None, None], tf.int64)
+    assert len({tuple(batch.shape) for batch in batches}) > 1

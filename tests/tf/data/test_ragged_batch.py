@@ -45,3 +45,10 @@ def test_behind_a_function_that_is_not_traced_it_is_refused_and_not_guessed():
     elements = tf.data.Dataset.range(1, 3).map(lambda number: tf.constant([0] * int(number)))
     with pytest.raises(tf.errors.UnimplementedError, match="needs the shapes of elements"):
         elements.ragged_batch(2)
+
+
+def test_rows_of_a_ragged_tensor_are_ragged_again_in_batches_behind_zip_and_unbatch():
+    rows = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1, 2], [3], []]))
+    _, pairs = zip(*tf.data.Dataset.zip((tf.data.Dataset.range(3), rows)).batch(2), strict=True)
+    for batches in (pairs, list(rows.batch(3).unbatch().batch(2))):
+        assert [batch.to_list() for batch in batches] == [[[1, 2], [3]], [[]]]

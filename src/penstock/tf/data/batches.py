@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.tf.data import joined
-from penstock.tf.data.batched_rows import Batches, Join, stacking
+from penstock.tf.data.batched_rows import STACKED, Batches, Join, stacking
 from penstock.tf.data.computed import Computation
 from penstock.tf.data.grouped import Buckets, Grouped, shapes_of, windows_of
 from penstock.tf.data.padding import padded
@@ -16,6 +16,7 @@ from penstock.tf.data.sources import Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.specs import UNKNOWN
+from penstock.tf.structure import leaves
 
 if TYPE_CHECKING:
     from penstock.tf.data.dataset import Dataset
@@ -78,11 +79,22 @@ class Batching(Planned):
         """Collect elements of one key, and put what a function makes of each window of them one behind the other."""
         if (window_size is None) == (window_size_func is None):
             raise ValueError("Must pass either `window_size` or `window_size_func`.")
-        size_of = window_size_func or (lambda key: window_size)
+        return self._grouped(key_func, reduce_func, window_size_func or (lambda key: window_size), None)
+
+    def _grouped(
+        self,
+        key_of: Callable[..., Any],
+        reduce: Callable[..., Any],
+        size_of: Callable[..., Any],
+        join: Join | None,
+    ) -> Dataset:
+        """Group by windows; ``join`` tells the specs of what becomes of them, where it is what makes batches of all."""
         before = self._elements()
         known = before.spec()
-        make = windows_of(lambda elements: self._listed(elements, known), reduce_func)
-        return self._computed(Grouped(before, key_func, make, size_of), "group_by_window: elements", structure=None)
+        spec = None if join is None or known is None else join.spec(known, None)
+        make = windows_of(lambda elements: self._listed(elements, known), reduce)
+        node = Grouped(before, key_of, make, size_of, None if UNKNOWN in leaves(spec) else spec)
+        return self._computed(node, "group_by_window: elements", structure=None)
 
     def bucket_by_sequence_length(
         self,
@@ -112,7 +124,8 @@ class Batching(Planned):
         def bucket_of(*element: Any) -> Any:
             return buckets.of_length(element_length_func(*element))
 
-        return self.group_by_window(bucket_of, batch, window_size_func=buckets.batch_size)
+        join = STACKED if no_padding else padded(shapes, padding_values)
+        return self._grouped(bucket_of, batch, buckets.batch_size, join)
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None

@@ -32,8 +32,10 @@ class Grouped(Node):
         key_of: Callable[..., Any],
         reduce: Callable[[Tensor, list[Any]], Node],
         size_of: Callable[[Any], Any],
+        spec: Any = None,
     ) -> None:
         self._before = before
+        self._spec = spec
         self._key_of = key_of
         self._reduce = reduce
         self._size_of = size_of
@@ -64,6 +66,10 @@ class Grouped(Node):
                 yield from ready
 
         return lasting(windows)
+
+    def spec(self) -> Any:
+        """Answer what is known of all that the function makes, where that was said."""
+        return self._spec
 
     def sample_of_steps(self) -> Node | None:
         """Answer what the function makes of a window of one element."""

@@ -11,7 +11,7 @@ from penstock.tf.convert import as_array
 from penstock.tf.data.computed import spec_behind
 from penstock.tf.data.elements import arguments_of, as_answer
 from penstock.tf.data.lasting import lasting
-from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node
+from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node, ragged_rows_in
 from penstock.tf.data.origins import ELEMENTS, Origin
 from penstock.tf.specs import without_first
 from penstock.tf.structure import filled, leaves, map_structure
@@ -82,6 +82,8 @@ class Zipped(Node):
         finite = [part for part in parts if part != INFINITE]
         self.cardinality = UNKNOWN if UNKNOWN in finite else min(finite, default=INFINITE)
         self.varying_first = any(node.varying_first for node in leaves(nodes))
+        if any(node.ragged_rows for node in leaves(nodes)):
+            self.ragged_rows = ragged_rows_in(self.spec())
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
@@ -254,6 +256,7 @@ class Unbatched(Node):
 
     def __init__(self, before: Node) -> None:
         self._before = before
+        self.ragged_rows = ragged_rows_in(self.spec())
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.tf.data.origins import Origin
+from penstock.tf.specs import RaggedTensorSpec
+from penstock.tf.structure import leaves
 
 AUTOTUNE = -1
 INFINITE = -1
@@ -46,6 +48,12 @@ class Node(ABC):
     def sample_of_steps(self) -> Node | None:
         """Answer one of the steps that give the rows, where elements decide on them, to see what they are like."""
         return None
+
+
+def ragged_rows_in(spec: Any) -> frozenset[int]:
+    """Answer which components of elements are rows of RaggedTensors, where their specs are known."""
+    numbered = enumerate(() if spec is None else leaves(spec))
+    return frozenset(n for n, leaf in numbered if isinstance(leaf, RaggedTensorSpec) and not leaf.ragged_rank)
 
 
 class Moving(Node):

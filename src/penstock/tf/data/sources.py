@@ -11,7 +11,7 @@ import numpy as np
 from penstock.reader import RecordReader
 from penstock.tf.convert import as_tensor
 from penstock.tf.data.elements import as_element
-from penstock.tf.data.node import UNKNOWN, Node
+from penstock.tf.data.node import UNKNOWN, Node, ragged_rows_in
 from penstock.tf.data.origins import ELEMENTS, RECORDS, OfNumbers, OfSlices, Origin
 from penstock.tf.dtypes import string
 from penstock.tf.errors import InvalidArgumentError, tensorflow_errors
@@ -55,10 +55,9 @@ class Slices(Node):
         if len(set(sizes)) > 1:
             raise ValueError(f"the first dimensions of the tensors differ: {sizes}")
         self.origin = OfSlices(tensors)
-        flat = enumerate(parts)
-        self.ragged_rows = frozenset(n for n, part in flat if isinstance(part, RaggedTensor) and part.ragged_rank == 1)
         self.cardinality = sizes[0]
         self._tensors = tensors
+        self.ragged_rows = ragged_rows_in(self.spec())
 
     def rows(self) -> Iterator[int]:
         """Start a pass."""
@@ -72,8 +71,6 @@ class Slices(Node):
 def _slice_spec(tensor: Any) -> Any:
     if not isinstance(tensor, RaggedTensor):
         return TensorSpec(tensor.shape[1:], tensor.dtype)
-    if tensor.ragged_rank == 1:
-        return RaggedTensorSpec(tensor.shape[1:], tensor.dtype, 0, tensor.row_splits.dtype)
     return RaggedTensorSpec(tensor.shape[1:], tensor.dtype, tensor.ragged_rank - 1, tensor.row_splits.dtype)
 
 

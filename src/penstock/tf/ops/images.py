@@ -42,6 +42,8 @@ def resize(
 ) -> Tensor:
     """Resize, to float32; to the nearest pixel, in the dtype of the image."""
     array = _image(images)
+    if array.ndim > 4:
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = as_shape(size)
     if min(height, width) < 1 or 0 in array.shape[-3:-1]:
         raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
