@@ -66,6 +66,23 @@ assert model.fit(inputs, inputs[:, :1], verbose=0)  # what Keras took before it 
 with ours.GradientTape() as tape:
     losses = [theirs.reduce_mean((model(x) - y) ** 2) for x, y in pairs]
 assert len(losses) == 3 and tape.gradient(losses, model.trainable_variables)[0].shape == (2, 1)
+
+
+@ours.function
+def gradients(x, y):
+    with ours.GradientTape() as tape:
+        loss = ours.reduce_mean(ours.square(ours.cast(y, ours.float32) - model(x)))
+    return tape.gradient(loss, model.trainable_variables)
+
+
+with ours.GradientTape() as tape:
+    loss = ours.reduce_mean(ours.square(inputs[:, :1] - model(ours.constant(inputs))))
+expected = tape.gradient(loss, model.trainable_variables)
+found = gradients(ours.constant(inputs), ours.constant(inputs[:, :1]))
+assert all(abs(a - b).numpy().max() < 1e-6 for a, b in zip(found, expected, strict=True)), (found, expected)
+assert ours.is_tensor(loss) and (ours.constant([2.0]) * loss / loss).numpy() == [2]
+assert isinstance(ours.concat([ours.constant([1.0]), theirs.constant([2.0])], 0), theirs.Tensor)
+assert isinstance(ours.concat([ours.constant([1.0]), ours.constant([2.0])], 0), ours.Tensor)
 print("all well")
 """
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+import penstock.tf as tf
 from penstock.frameworks import keras as feeds
 
 
@@ -84,3 +85,10 @@ def test_ragged_columns_are_padded_to_any_width(dataset: ps.Dataset):
     model.compile("sgd", "mse", run_eagerly=True)
     model.evaluate(feeds.feed(tokens.take(3)), verbose=0)
     assert widths[-3:] == [2, 4, 3]
+
+
+def test_fit_takes_data_sets_of_penstock_tf_wherever_keras_comes_from():
+    model, seen = model_that_sees()
+    rows = np.arange(12, dtype=np.float32).reshape(6, 2)
+    model.fit(tf.data.Dataset.from_tensor_slices((rows, rows[:, :1])).batch(3), verbose=0)
+    assert seen.last(2) == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]

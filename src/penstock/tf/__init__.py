@@ -123,6 +123,7 @@ from penstock.tf.shape import TensorShape
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from penstock.tf.tensor import Tensor
+from penstock.tf.theirs import is_theirs
 
 divide = truediv
 newaxis = None
@@ -265,8 +266,8 @@ def executing_eagerly() -> bool:  # type: ignore[valid-type]
 
 
 def is_tensor(x: Any) -> bool:  # type: ignore[valid-type]
-    """Answer whether a value is a tensor: dense, ragged or sparse."""
-    return isinstance(x, Tensor | RaggedTensor | SparseTensor)
+    """Answer whether a value is a tensor: dense, ragged or sparse, ours or TensorFlow's."""
+    return isinstance(x, Tensor | RaggedTensor | SparseTensor) or is_theirs(x)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,9 +7,12 @@ written down in place of being made, and can be made later, many rows at once (s
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ParamSpec, Protocol, TypeVar
+
+from penstock.tf.theirs import call_theirs
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -37,10 +40,9 @@ def operation(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-            listening = recorder.get()
-            if listening is None:
+            if recorder.get() is None and "tensorflow" not in sys.modules:  # by far the most calls
                 return function(*args, **kwargs)
-            found: _R = listening.call(name, args, kwargs)
+            found: _R = invoke(name, *args, **kwargs)
             return found
 
         return call
@@ -51,6 +53,7 @@ def operation(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
 def invoke(name: str, *args: Any, **kwargs: Any) -> Any:
     """Call an operation by name."""
     listening = recorder.get()
-    if listening is None:
-        return OPERATIONS[name](*args, **kwargs)
-    return listening.call(name, args, kwargs)
+    if listening is not None:
+        return listening.call(name, args, kwargs)
+    found = call_theirs(name, args, kwargs)
+    return OPERATIONS[name](*args, **kwargs) if found is NotImplemented else found

@@ -47,6 +47,7 @@ def __getattr__(name: str) -> Any:
 @cache
 def _classes() -> dict[str, Any]:
     purpose = "tf.train"
+    import_extra("google.protobuf", "protobuf", purpose)  # the name that the error tells, where it is missing
     descriptor_pb2 = import_extra("google.protobuf.descriptor_pb2", "protobuf", purpose)
     pool = import_extra("google.protobuf.descriptor_pool", "protobuf", purpose).DescriptorPool()
     factory = import_extra("google.protobuf.message_factory", "protobuf", purpose)

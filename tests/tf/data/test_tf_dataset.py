@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from pathlib import Path
 from typing import Any
@@ -182,3 +183,19 @@ def test_a_generator_is_held_to_what_was_said_of_it():
         bad = Dataset.from_generator(lambda wrong=wrong: iter([wrong]), output_signature=signature)
         with pytest.raises((TypeError, ValueError)):
             list(bad)
+
+
+def test_strings_are_written_as_records_by_the_writer_of_old_tutorials(tmp_path: Path):
+    path = str(tmp_path / "some.tfrecord")
+    ds = Dataset.from_generator(lambda: iter([b"one", b"two"]), output_types=tf.string, output_shapes=())
+    tf.data.experimental.TFRecordWriter(path, "GZIP").write(ds)
+    assert list(tf.data.TFRecordDataset(path, "GZIP").as_numpy_iterator()) == [b"one", b"two"]
+    with pytest.raises(TypeError, match="string"):
+        tf.data.experimental.TFRecordWriter(path).write(Dataset.range(2))
+
+
+def test_a_partial_function_is_told_by_its_name():
+    def add(x: Any, much: int) -> Any:
+        return x + much
+
+    assert "map(add): traced" in Dataset.range(2).map(functools.partial(add, much=2)).explain()

@@ -154,7 +154,8 @@ class Dataset(Orders, Batching):
         name: str | None = None,
     ) -> Dataset:
         """Make another element of each."""
-        called = f"map({getattr(map_func, '__name__', 'function')})"
+        named = getattr(map_func, "func", map_func)  # of a functools.partial
+        called = f"map({getattr(named, '__name__', 'function')})"
         try:
             trace = self._trace(map_func)
         except Untraceable as reason:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
+from penstock.tf import io
+from penstock.tf.convert import as_bytes
 from penstock.tf.data.chosen import OfCardinality
 from penstock.tf.data.computed import inputs_like
 from penstock.tf.data.dataset import Dataset
@@ -22,6 +24,7 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
     "Counter",
+    "TFRecordWriter",
     "assert_cardinality",
     "bucket_by_sequence_length",
     "cardinality",
@@ -53,6 +56,21 @@ class AutoShardPolicy(IntEnum):
     FILE = 1
     DATA = 2
     HINT = 3
+
+
+class TFRecordWriter:
+    """Writes the elements of a data set, which are strings, to a file."""
+
+    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+        self._filename, self._compression = filename, compression_type
+
+    def write(self, dataset: Dataset) -> None:
+        """Write all elements, over what was there."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"Invalid `dataset.` Expected a `tf.data.Dataset` object but got {type(dataset)}.")
+        with io.TFRecordWriter(self._filename, self._compression) as writer:
+            for element in dataset:
+                writer.write(as_bytes(element))
 
 
 def cardinality(dataset: Dataset) -> Tensor:

@@ -1,7 +1,8 @@
 """Lets Keras take our data sets in ``fit``, ``evaluate`` and ``predict``.
 
 Keras tells the kinds of data that it takes by their classes and has no way to add one. So the function with which it
-chooses an adapter is asked about our data sets first; it is done when ``tf.keras`` is first used, and never else.
+chooses an adapter is asked about our data sets first; it is done when ``tf.keras`` is first used, or a data set is made
+where Keras is imported, and never else.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Self
@@ -40,6 +42,8 @@ class Passes:
         self._structure = structure
         self._options = options or Options()
         self._story = story
+        if "keras" in sys.modules:  # whoever fits a model has imported it by now
+            importlib.import_module("penstock.tf.data.keras_feed").accept_datasets()
 
     def __iter__(self) -> ElementIterator:
         return ElementIterator(self._elements().rows())
