@@ -16,6 +16,9 @@ namespace penstock {
 
 inline constexpr std::size_t kCacheLine = 64;
 
+// Copies of less are better ordinary: they share the lines at their ends with others.
+inline constexpr std::size_t kLeastDistant = 256;
+
 constexpr std::size_t whole_lines(std::size_t size) { return (size + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 // Other threads may look at the copies when this is gone.
@@ -43,5 +46,12 @@ class DistantCopies {
   void copy(std::byte* to, const std::byte* from, std::size_t size) { std::memcpy(to, from, size); }
 #endif
 };
+
+inline void copy_by(DistantCopies* distant, std::byte* to, const std::byte* from, std::size_t size) {
+  if (distant != nullptr)
+    distant->copy(to, from, size);
+  else
+    std::memcpy(to, from, size);
+}
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <utility>
 
 #include "core/example/batch_parts.h"
@@ -20,8 +21,8 @@ RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
   return {{buffer->data(), payload.size}, {buffer->data(), buffers.add(buffer)}};
 }
 
-// Of a column's row, on average: less would have a cache line to itself that other rows share.
-constexpr std::uint64_t kScatteredBytes = 256;
+// A batch of more has left the nearer caches before somebody looks at it, and its memory before it is written again.
+constexpr std::uint64_t kMostNearBytes = std::uint64_t{1} << 20;
 
 // Ragged columns that are likely to be larger are joined at the end: a guess must not take much memory.
 constexpr std::uint64_t kMostExpectedBytes = std::uint64_t{256} << 20;
@@ -93,7 +94,7 @@ std::uint64_t BatchDecoder::dense_row_bytes() const {
 
 bool BatchDecoder::scatters() const {
   const bool dense = std::ranges::all_of(plan_.features, is_dense);
-  return dense && !has_views_ && dense_row_bytes() >= kScatteredBytes * plan_.features.size();
+  return dense && !has_views_ && dense_row_bytes() >= kLeastDistant * plan_.features.size();
 }
 
 DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
@@ -124,6 +125,8 @@ BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Output
   }
   if (plan.default_bytes) default_number_ = buffers_.add(plan.default_bytes);
   foresee_places();
+  const std::uint64_t row_bytes = std::accumulate(row_bytes_.begin(), row_bytes_.end(), decoder.dense_row_bytes());
+  is_distant_ = rows != 0 && row_bytes > kMostNearBytes / rows;
 }
 
 void BatchBuilder::foresee_places() {
@@ -162,7 +165,12 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
   }
 
   aim(worker->columns, first_row, part->rows);
-  part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
+  {
+    DistantCopies copies;
+    worker->decoder.write_by(is_distant_ ? &copies : nullptr);
+    part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
+    worker->decoder.write_by(nullptr);
+  }
   if (part->fault.fault == ExampleFault::kNone) {
     if (views) held += settle_views(views_of(worker->columns, first_row, part->rows), chunks, buffers_);
     for (std::size_t f = 0; f < columns_.size(); ++f) {

@@ -118,6 +118,7 @@ class BatchBuilder {
   const Outputs outputs_;
   std::vector<DecodedColumn> columns_;
   std::vector<std::size_t> row_bytes_;  // of a ragged column, where they are foreseen, or 0
+  bool is_distant_ = false;             // its values are written around the caches
   std::int32_t default_number_ = 0;
   ViewBuffers buffers_;
 

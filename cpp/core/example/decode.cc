@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/example/varint.h"
-
 namespace penstock {
 namespace {
 
@@ -44,31 +42,6 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
   return true;
 }
 
-// The bytes before the floats of a step that is written as serializers write it; empty for any other kind of feature.
-std::string step_head(const FeaturePlan& plan) {
-  if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kLargestExample / 8)
-    return {};
-  const std::uint64_t run = 4 * plan.count, list = 1 + varint_size(run) + run, step = 1 + varint_size(list) + list;
-  std::byte bytes[24];
-  std::byte* p = bytes;
-  *p++ = std::byte{0x0A};
-  p = put_varint(p, step);
-  *p++ = tag_of(Kind::kFloat);
-  p = put_varint(p, list);
-  *p++ = std::byte{0x0A};
-  p = put_varint(p, run);
-  return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(p - bytes)};
-}
-
-// How many times `head` and `size` bytes behind it are repeated from the start of `bytes` on.
-std::size_t count_repeated(wire::Bytes bytes, const std::string& head, std::size_t size) {
-  const std::size_t stride = head.size() + size;
-  std::size_t count = 0;
-  for (const std::byte* p = bytes.data; static_cast<std::size_t>(bytes.end() - p) >= stride; p += stride, ++count)
-    if (std::memcmp(p, head.data(), head.size()) != 0) break;
-  return count;
-}
-
 }  // namespace
 
 PartDecoder::PartDecoder(const DecodePlan& plan)
@@ -80,7 +53,7 @@ PartDecoder::PartDecoder(const DecodePlan& plan)
   for (std::size_t i = 0; i < plan.features.size(); ++i) {
     scalar_.push_back(is_plain_scalar(plan.features[i]));
     if (plan.features[i].has_mask()) masked_.push_back(i);
-    step_heads_.push_back(step_head(plan.features[i]));
+    step_heads_.emplace_back(plan.features[i]);
     std::size_t next = i + 1;
     const auto same = [&](const FeaturePlan& other) {
       return other.key == plan.features[i].key && other.section == plan.features[i].section;
@@ -196,7 +169,7 @@ bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& c
     return check_count(plan, values);
   }
   std::byte* out = column.dense + row * plan.item_bytes();
-  RowValues values(plan, found.source, out, distant_);
+  RowValues values(plan, found.source, out, copies_of(plan));
   bool unset = false;
   if (!read_values(plan, found.value, values, unset)) return false;
   if (unset && plan.unset_takes_default) {
@@ -213,13 +186,14 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
     column.lengths.push_back(0);
     return true;
   }
+  DistantCopies* copies = column.values.is_borrowed() ? copies_of(plan) : nullptr;
   wire::Bytes list = found.value;
   std::int64_t steps = 0;
-  if (const std::string& head = step_heads_[feature]; !head.empty()) {
-    const std::size_t size = plan.item_bytes(), stride = head.size() + size;
-    const std::size_t count = count_repeated(list, head, size);
+  const StepHead& head = step_heads_[feature];
+  if (const std::size_t count = head.count(list); count != 0) {
+    const std::size_t size = plan.item_bytes(), stride = head.stride();
     std::byte* out = column.values.room(count * size);
-    for (std::size_t i = 0; i < count; ++i) std::memcpy(out + i * size, list.data + i * stride + head.size(), size);
+    for (std::size_t i = 0; i < count; ++i) copy_by(copies, out + i * size, list.data + i * stride + head.size(), size);
     column.values.commit(count * size);
     steps += static_cast<std::int64_t>(count);
     list = {list.data + count * stride, list.size - count * stride};
@@ -235,7 +209,7 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
       return unset || check_count(plan, values);
     }
     std::byte* out = column.values.room(plan.item_bytes());
-    RowValues values(plan, found.source, out, distant_);
+    RowValues values(plan, found.source, out, copies);
     if (!read_values(plan, step, values, unset) || !check_count(plan, values)) return false;
     column.values.commit(plan.item_bytes());
     return true;

@@ -16,6 +16,7 @@
 #include "core/example/row_values.h"
 #include "core/example/run_views.h"
 #include "core/example/scalar_heads.h"
+#include "core/example/step_head.h"
 
 namespace penstock {
 
@@ -36,7 +37,8 @@ class PartDecoder {
   DecodeFault decode(std::span<const RecordRef> records, std::size_t first_row, std::span<ColumnPart> columns,
                      ViewBuffers& buffers, std::int32_t default_buffer);
 
-  // Dense rows of many bytes are written by `copies` from now on; by nullptr, as ever.
+  // Rows and steps of many bytes that go straight to the batch are written by `copies` from now on; by nullptr, as
+  // ever.
   void write_by(DistantCopies* copies) { distant_ = copies; }
 
  private:
@@ -56,22 +58,25 @@ class PartDecoder {
   bool fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column);
   bool read_values(const FeaturePlan& plan, wire::Bytes feature, RowValues& values, bool& unset);
   bool check_count(const FeaturePlan& plan, const RowValues& values);
+  DistantCopies* copies_of(const FeaturePlan& plan) const {
+    return plan.item_bytes() >= kLeastDistant ? distant_ : nullptr;
+  }
   bool fail(ExampleFault fault, std::uint64_t expected = 0, std::uint64_t found = 0);
 
   const DecodePlan& plan_;
   KeyIndex context_;
   KeyIndex sequence_;
   ScalarHeads heads_;
-  std::vector<std::uint8_t> scalar_;     // whether a feature is decoded on the walk
-  std::vector<std::size_t> masked_;      // features whose column has a mask
-  std::vector<int> same_key_;            // the next feature with the same key, or kNotAsked
-  std::vector<std::string> step_heads_;  // what stands before the floats of a step, where a step is floats of one size
-  std::vector<std::byte*> dense_;        // of each feature, for row 0, where rows are of one size
-  std::uint64_t records_ = 0;            // begun so far
-  std::vector<State> states_;            // of the features in this record
-  std::vector<Found> found_;             // with kFound: where
-  ResolvedFeature resolved_;             // scratch
-  Joined joined_;                        // scratch
+  std::vector<std::uint8_t> scalar_;  // whether a feature is decoded on the walk
+  std::vector<std::size_t> masked_;   // features whose column has a mask
+  std::vector<int> same_key_;         // the next feature with the same key, or kNotAsked
+  std::vector<StepHead> step_heads_;  // of each feature
+  std::vector<std::byte*> dense_;     // of each feature, for row 0, where rows are of one size
+  std::uint64_t records_ = 0;         // begun so far
+  std::vector<State> states_;         // of the features in this record
+  std::vector<Found> found_;          // with kFound: where
+  ResolvedFeature resolved_;          // scratch
+  Joined joined_;                     // scratch
   DecodeFault fault_;
   std::int32_t default_buffer_ = 0;
   DistantCopies* distant_ = nullptr;

@@ -68,13 +68,6 @@ std::byte* RowValues::reserve(std::size_t count) {
   return count_ <= room_ ? out_ + before * plan_.value_bytes : nullptr;
 }
 
-void RowValues::copy(std::byte* to, const std::byte* from, std::size_t size) const {
-  if (distant_ != nullptr)
-    distant_->copy(to, from, size);
-  else
-    std::memcpy(to, from, size);
-}
-
 bool RowValues::bytes(wire::Bytes value) {
   if (plan_.element == Element::kRaw) {
     const std::uint64_t item = plan_.item_bytes();
@@ -86,7 +79,7 @@ bool RowValues::bytes(wire::Bytes value) {
       return true;
     }
     if (value.size != item) return fail(ExampleFault::kRawSize, value.size);
-    if (item != 0) copy(out_, value.data, value.size);
+    if (item != 0) copy_by(distant_, out_, value.data, value.size);
     return true;
   }
   if (std::byte* out = reserve(1)) write_view(out, value, source_);
@@ -97,7 +90,7 @@ bool RowValues::floats(const std::byte* data, std::size_t count) {
   std::byte* out = reserve(count);
   if (out == nullptr) return true;
   if (plan_.element == Element::kFloat32) {
-    copy(out, data, 4 * count);
+    copy_by(distant_, out, data, 4 * count);
     return true;
   }
   for (std::size_t i = 0; i < count; ++i) {

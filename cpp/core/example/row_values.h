@@ -41,7 +41,6 @@ class RowValues {
 
  private:
   std::byte* reserve(std::size_t count);
-  void copy(std::byte* to, const std::byte* from, std::size_t size) const;
   bool store_ints(const std::int64_t* values, std::size_t count);
   bool fail(ExampleFault fault, std::uint64_t found) {
     fault_ = fault;
