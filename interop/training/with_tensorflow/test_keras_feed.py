@@ -61,15 +61,38 @@ def test_evaluate_and_predict(dataset: ps.Dataset):
 
 
 @pytest.mark.filterwarnings("ignore:Your input ran out of data")
-def test_fit_goes_on_from_a_state(dataset: ps.Dataset):
+@pytest.mark.parametrize("steps", [4, 5, 6])
+def test_fit_goes_on_from_a_state(dataset: ps.Dataset, steps: int):
     shuffled = pairs(dataset.shuffle(seed=3))
     model, _ = model_that_sees()
     feed = feeds.feed(shuffled)
-    model.fit(feed, steps_per_epoch=4, verbose=0)
+    model.fit(feed, steps_per_epoch=steps, verbose=0)
     again, (model, seen) = feeds.feed(shuffled), model_that_sees()
-    again.load_state_dict(feed.state_dict(after=4))
+    again.load_state_dict(feed.state_dict(after=steps))
     model.fit(again, epochs=2, verbose=0)
-    assert seen.last(10) == inputs_of(shuffled.epoch(0))[4:] + inputs_of(shuffled.epoch(1))
+    expected = inputs_of(shuffled.epoch(0))[steps:] + inputs_of(shuffled.epoch(1))
+    assert seen.last(14 - steps) == expected
+    assert len(seen.batches) <= len(expected) + 2  # and what the model was built with
+
+
+def test_behind_the_end_of_an_epoch_fit_goes_on_with_the_next(dataset: ps.Dataset):
+    shuffled = pairs(dataset.shuffle(seed=3))
+    model, _ = model_that_sees()
+    feed = feeds.feed(shuffled)
+    model.fit(feed, verbose=0)
+    again, (model, seen) = feeds.feed(shuffled), model_that_sees()
+    again.load_state_dict(feed.state_dict())
+    model.fit(again, epochs=2, verbose=0)
+    assert seen.last(14) == inputs_of(shuffled.epoch(1)) + inputs_of(shuffled.epoch(2))
+
+
+def test_an_epoch_of_one_batch_is_a_pass(dataset: ps.Dataset):
+    shuffled = (
+        dataset.shuffle(seed=3).batch(len(dataset)).map(lambda batch: (batch["weight"][:, None], batch["weight"]))
+    )
+    model, seen = model_that_sees()
+    model.fit(feeds.feed(shuffled), epochs=3, verbose=0)
+    assert seen.last(3) == [inputs_of(shuffled.epoch(number))[0] for number in range(3)]
 
 
 def test_ragged_columns_are_padded_to_any_width(dataset: ps.Dataset):

@@ -46,14 +46,25 @@ def convert(element: Any) -> Any:
 class KerasFeed(Feed, _DataAdapter):
     """A feed that ``fit``, ``evaluate`` and ``predict`` take as it is; each epoch is a pass.
 
-    Keras looks at the first batch to build a model, and then asks for a new pass. So a pass that was given up at its
-    beginning is begun again by the next one, and not passed over.
+    Keras looks at the first batches to build a model, and then asks for a new pass: that begins where the one began
+    that was looked at. A pass that would go on at the very end of an epoch is the next epoch, for Keras takes none
+    without batches.
     """
 
+    _is_open = _is_looked_at = False
+
     def passing(self, place: Place) -> Generator[Any, None, None]:
-        if self._resume is None and 0 < self._given < min(_LOOKED_AT + 1, self.num_batches or _LOOKED_AT + 1):
+        if self._resume is None and self._is_looked_at:
             self.load_state_dict(self.state_dict(after=0))
+        is_resumed = self._resume is not None
+        self._is_open, self._is_looked_at = True, False
         yield from super().passing(place)
+        if is_resumed and not self._given:
+            yield from super().passing(place)
+
+    def on_epoch_end(self) -> None:
+        """Hear that Keras wants no more of a pass."""
+        self._is_open = False
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         """Answer a pass."""
@@ -76,6 +87,9 @@ class KerasFeed(Feed, _DataAdapter):
     @property
     def num_batches(self) -> int | None:
         """How many elements a pass has, where that is known."""
+        # Keras asks when it begins, and again when it has looked at batches, before it says that it wants no more of
+        # them. How many they were tells that from an epoch that was broken off.
+        self._is_looked_at = self._is_open and 0 < self._given <= _LOOKED_AT
         try:
             return len(self)
         except TypeError:
