@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 
+import numpy as np
 import pytest
 
 import framing
@@ -71,14 +72,59 @@ def test_a_server_that_is_not_there():
     assert not isinstance(caught.value, FileNotFoundError)
 
 
-def test_a_server_that_does_not_know_ranges(http):
-    http.files["/some.tfrecord"] = DATA
+@pytest.fixture
+def unranged(http):
+    """A server that sends whole files, whatever is asked for."""
     http.ranges = False
-    assert list(ps.RecordReader(http.url("/some.tfrecord"))) == RECORDS
-    store, url = locate(http.url("/some.tfrecord"))
-    assert store.read(url, 20, 32) == DATA[20:32]
+    return http
 
 
+def gets(http) -> int:
+    return sum((command, path) == ("GET", "/some.tfrecord") for command, path, _ in http.seen)
+
+
+def test_a_server_that_does_not_know_ranges_sends_a_file_once_to_who_reads_it_in_order(unranged, monkeypatch):
+    monkeypatch.setattr(remote, "PIECE_BYTES", 500)
+    unranged.files["/some.tfrecord"] = DATA
+    store, url = locate(unranged.url("/some.tfrecord"))
+    pieces = list(store.stream(url))
+    assert (b"".join(pieces), gets(unranged)) == (DATA, 1)
+    assert max(map(len, pieces)) <= 1000  # not all of it in memory
+    assert list(ps.RecordReader(url)) == RECORDS
+
+
+def test_a_server_that_does_not_know_ranges_sends_a_file_once_for_all_its_parts(unranged):
+    unranged.files["/some.tfrecord"] = DATA
+    store, url = locate(unranged.url("/some.tfrecord"))
+    with pytest.warns(UserWarning, match="sends whole files where parts are asked for"):
+        assert store.read(url, 20, 32) == DATA[20:32]
+    assert [store.read(url, at, at + 100) for at in range(0, 2000, 100)] == [
+        DATA[at : at + 100] for at in range(0, 2000, 100)
+    ]
+    assert gets(unranged) == 1
+
+
+def test_rows_are_shuffled_behind_a_server_that_does_not_know_ranges(unranged):
+    schema = ps.Schema({"x": ps.Feature("int64", (200,))})
+    records = ps.Encoder(schema).encode({"x": np.arange(500)[:, None] + np.full((1, 200), 1000)})
+    unranged.files["/some.tfrecord"] = framing.frames(records)
+    ds = ps.Dataset(unranged.url("/some.tfrecord"), schema=schema)
+    with pytest.warns(UserWarning, match="sends whole files"):
+        assert sorted(row["x"][0] for row in ds.shuffle(1)) == list(range(1000, 1500))
+    assert gets(unranged) <= 3
+
+
+def test_a_file_that_changed_on_a_server_without_ranges_is_fetched_again(unranged):
+    unranged.files["/some.tfrecord"] = DATA
+    store, url = locate(unranged.url("/some.tfrecord"))
+    with pytest.warns(UserWarning, match="sends whole files"):
+        store.read(url, 20, 32)
+    unranged.files["/some.tfrecord"] = changed = framing.frames([*RECORDS[::-1], b"more"])
+    assert store.stat(url).size == len(changed)
+    assert store.read(url, 20, 32) == changed[20:32]
+
+
+@pytest.mark.filterwarnings("ignore:the server")
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_range_that_goes_beyond_the_end_is_what_there_is_of_it(http, ranges):
     http.files["/some.tfrecord"] = DATA

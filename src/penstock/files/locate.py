@@ -21,9 +21,10 @@ def locate(path: StrPath) -> tuple[FileStore, str]:
         return LocalFiles(), _path_in(name)
     if "://" in name:
         # Imported here: fsspec is an extra, and slow to import.
+        from penstock.files.http import HttpFiles
         from penstock.files.remote import RemoteFiles
 
-        return RemoteFiles(), name
+        return HttpFiles() if name.startswith(("http://", "https://")) else RemoteFiles(), name
     return LocalFiles(), name
 
 

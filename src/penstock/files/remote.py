@@ -18,6 +18,7 @@ from penstock.files.protocol import FileInfo, Upload
 T = TypeVar("T")
 
 RANGE_BYTES = 8 << 20
+PIECE_BYTES = 1 << 20
 RANGES_AHEAD = 4
 TRIES = 4
 PAUSE_SECONDS = 0.2  # before the second try; it doubles with each
@@ -46,65 +47,59 @@ _FINAL = (
 
 
 class RemoteFiles:
-    """Whatever fsspec has a driver for: ``s3://``, ``gs://``, ``https://``, ``memory://`` ..."""
+    """Whatever fsspec has a driver for: ``s3://``, ``gs://``, ``memory://`` ..."""
 
     def stat(self, path: str) -> FileInfo:
-        filesystem, name = _open_filesystem(path)
-        filesystem.invalidate_cache(name)  # a listing from before may tell an old size
-        info = with_retries(path, lambda: filesystem.info(name))
+        info = self.info(path)
         if info.get("type") == "directory":
             raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
         tag = info.get("ETag") or info.get("etag") or ""
-        return FileInfo(size=info.get("size"), seekable=info.get("partial", True), tag=str(tag).strip('"'))
+        return FileInfo(size=info.get("size"), tag=str(tag).strip('"'))
+
+    def info(self, path: str) -> dict[str, Any]:
+        """What the driver tells of a file."""
+        filesystem, name = open_filesystem(path)
+        filesystem.invalidate_cache(name)  # a listing from before may tell an old size
+        return with_retries(path, lambda: dict(filesystem.info(name)))
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        data = self._fetch(path, start, stop)
-        # A server that does not know ranges answers with the whole file, which may be shorter than what was asked for.
-        if len(data) > stop - start or (start and len(data) < stop - start and self._ignores_ranges(path, data)):
-            return data[start:stop]
-        return data
-
-    def _ignores_ranges(self, path: str, answer: bytes) -> bool:
-        info = self.stat(path)
-        return not info.seekable or len(answer) == info.size
-
-    def _fetch(self, path: str, start: int, stop: int) -> bytes:
-        filesystem, name = _open_filesystem(path)
+        filesystem, name = open_filesystem(path)
         return with_retries(path, lambda: bytes(filesystem.cat_file(name, start=start, end=stop)))
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
-        info = self.stat(path)
-        if info.size is None or not info.seekable:
-            yield from self._stream_unranged(path)
+        size = self.stat(path).size
+        if size is not None:
+            yield from self.stream_ranges(path, 0, size)
             return
-        # The first range alone tells whether there are more, and whether the server knows ranges at all.
-        first = self._fetch(path, 0, min(RANGE_BYTES, info.size)) if info.size else b""
-        if len(first) == info.size:
-            yield first
+        filesystem, name = open_filesystem(path)
+        with with_retries(path, lambda: filesystem.open(name, "rb", block_size=0)) as file:
+            while piece := file.read(PIECE_BYTES):
+                yield piece
+
+    def stream_ranges(self, path: str, start: int, size: int) -> Generator[bytes, None, None]:
+        """Read a file from a place on, in ranges that are fetched ahead on threads."""
+        if start + RANGE_BYTES >= size:
+            yield self._range(path, start, size) if size else b""
             return
-        _check_whole(path, 0, RANGE_BYTES, first)
-        yield first
         pool = ThreadPoolExecutor(RANGES_AHEAD, thread_name_prefix="penstock-remote")
-        ahead: deque[tuple[int, int, Future[bytes]]] = deque()
+        ahead: deque[Future[bytes]] = deque()
         try:
-            for start in range(RANGE_BYTES, info.size, RANGE_BYTES):
-                stop = min(start + RANGE_BYTES, info.size)
-                ahead.append((start, stop, pool.submit(self._fetch, path, start, stop)))
+            for begin in range(start, size, RANGE_BYTES):
+                ahead.append(pool.submit(self._range, path, begin, min(begin + RANGE_BYTES, size)))
                 if len(ahead) == RANGES_AHEAD:
-                    yield _whole(path, *ahead.popleft())
+                    yield ahead.popleft().result()
             while ahead:
-                yield _whole(path, *ahead.popleft())
+                yield ahead.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _stream_unranged(self, path: str) -> Generator[bytes, None, None]:
-        filesystem, name = _open_filesystem(path)
-        with with_retries(path, lambda: filesystem.open(name, "rb", block_size=0)) as file:
-            while piece := file.read(1 << 20):
-                yield piece
+    def _range(self, path: str, start: int, stop: int) -> bytes:
+        data = self.read(path, start, stop)
+        check_whole(path, start, stop, len(data))
+        return data
 
     def list(self, pattern: str) -> list[str]:
-        filesystem, name = _open_filesystem(pattern)
+        filesystem, name = open_filesystem(pattern)
         filesystem.invalidate_cache(name)
         if any(mark in name for mark in "*?["):
             found = with_retries(pattern, lambda: filesystem.glob(name))
@@ -115,14 +110,14 @@ class RemoteFiles:
     def put(self, path: str, *, atomic: bool) -> Upload:
         if not atomic:
             raise ValueError(f"{path}: a remote file cannot be written in place; leave out atomic=False")
-        filesystem, name = _open_filesystem(path)
+        filesystem, name = open_filesystem(path)
         if filesystem.protocol == "memory":
             # Its files stand under their names from the first byte, whatever autocommit says.
             return GatheredUpload(filesystem, name)
         return RemoteUpload(filesystem.open(name, "wb", autocommit=False))
 
     def remove(self, path: str) -> None:
-        filesystem, name = _open_filesystem(path)
+        filesystem, name = open_filesystem(path)
         with_retries(path, lambda: filesystem.rm_file(name))
 
 
@@ -174,18 +169,13 @@ class GatheredUpload(RemoteUpload):
         return None
 
 
-def _whole(path: str, start: int, stop: int, future: Future[bytes]) -> bytes:
-    data = future.result()
-    _check_whole(path, start, stop, data)
-    return data
-
-
-def _check_whole(path: str, start: int, stop: int, data: bytes) -> None:
-    if len(data) != stop - start:
+def check_whole(path: str, start: int, stop: int, found: int) -> None:
+    """Refuse less, or more, bytes of a file than were asked for."""
+    if found != stop - start:
         raise TruncatedError(
-            f"the file changed while it was read: {path}, bytes {start} to {stop}, found {len(data)}",
+            f"the file changed while it was read: {path}, bytes {start} to {stop}, found {found}",
             path=path,
-            offset=start + min(len(data), stop - start),
+            offset=start + min(found, stop - start),
             kind="changed",
         )
 
@@ -229,7 +219,8 @@ def _final_error(error: Exception, path: str) -> Exception | None:
     return error if isinstance(culprit, _FINAL) else None
 
 
-def _open_filesystem(path: str) -> tuple[Any, str]:
+def open_filesystem(path: str) -> tuple[Any, str]:
+    """Answer the driver for a URL, and the name that it has there."""
     # Not cached here: fsspec has a cache of its own, which knows about forks.
     fsspec = import_extra("fsspec", "remote", f"reading {path}")
     try:
