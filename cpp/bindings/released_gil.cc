@@ -29,12 +29,16 @@ void begin_to_end() {
     for (int i = 0; i < kMostSteps && coming_back != 0; ++i) std::this_thread::sleep_for(kStep);
 }
 
-// Counts a thread that will ask for the GIL; does not return where it must not.
-void come_back() {
+// Counts a thread that will ask for the GIL; tells whether it must not, and then it is not counted.
+bool must_stay() {
   // Counted before it looks: begin_to_end() says so before it counts.
   ++coming_back;
-  if (!ends_elsewhere()) return;
+  if (!ends_elsewhere()) return false;
   --coming_back;
+  return true;
+}
+
+[[noreturn]] void stay() {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
@@ -43,16 +47,24 @@ void come_back() {
 bool ends_elsewhere() { return ending && std::this_thread::get_id() != last_thread; }
 
 ReleasedGil::~ReleasedGil() {
-  come_back();
+  if (must_stay()) stay();
   PyEval_RestoreThread(state_);
   --coming_back;
 }
 
 TakenGil::TakenGil() {
-  come_back();
+  if (must_stay()) stay();
   state_ = PyGILState_Ensure();
   --coming_back;
 }
+
+PythonCalled::PythonCalled() {
+  if (!must_stay()) return;
+  PyEval_SaveThread();
+  stay();
+}
+
+PythonCalled::~PythonCalled() { --coming_back; }
 
 void bind_the_end(nb::module_& m) {
   counted_in = current_process();

@@ -33,6 +33,16 @@ class TakenGil {
   PyGILState_STATE state_;
 };
 
+// Around calls of Python from native code, by a thread that has the GIL and loses it at any time while they run. Where
+// the interpreter ends, such calls are waited for, and a thread that would begin another one stays, without the GIL.
+class PythonCalled {
+ public:
+  PythonCalled();
+  ~PythonCalled();
+  PythonCalled(const PythonCalled&) = delete;
+  PythonCalled& operator=(const PythonCalled&) = delete;
+};
+
 // Whether the interpreter ends on another thread, so that this one must not ask for the GIL.
 bool ends_elsewhere();
 

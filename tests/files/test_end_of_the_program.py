@@ -15,6 +15,7 @@ LOOPS = {
     "batches": "yield from ps.Dataset(plain).batch(64)",
     "shuffled": "yield from ps.Dataset(plain).shuffle(seed=1).batch(64).prefetch(2)",
     "one by one": "ds = ps.Dataset(plain)\n        for i in range(9999): yield ds[i]",
+    "rows that Python converts": "ps.Encoder(ps.Schema({'x': int})).encode([{'x': numpy.int32(7)}] * 9999); yield",
     "write": "ps.write(folder + '/' + os.urandom(8).hex(), {'x': range(9999)}); yield",
 }
 
@@ -28,6 +29,7 @@ def test_daemon_threads_in_the_middle_of_a_call_do_not_abort_it(loop, tmp_path):
             writer.write_many(records)
     code = f"""
 import threading
+import numpy
 plain, gzip, folder = sys.argv[1:]
 begun = threading.Barrier(5)
 
