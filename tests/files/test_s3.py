@@ -59,14 +59,25 @@ def test_a_file_without_records(s3):
     assert list(ps.RecordReader("s3://data/empty.tfrecord")) == []
 
 
-def test_a_missing_key_and_a_missing_bucket(s3):
-    for url in ["s3://data/none.tfrecord", "s3://no-such-bucket/none.tfrecord"]:
-        with pytest.raises(FileNotFoundError) as caught:
-            list(ps.RecordReader(url))
-        assert caught.value.filename == url
-        result = CliRunner().invoke(main, ["verify", url])
-        assert result.exit_code == 1
-        assert f"{url}: no such file; check the address" in result.output
+@pytest.mark.parametrize(
+    ("url", "what"), [("s3://data/none.tfrecord", "file"), ("s3://no-such-bucket/none.tfrecord", "bucket")]
+)
+def test_a_missing_key_and_a_missing_bucket(s3, url, what):
+    with pytest.raises(FileNotFoundError, match=f"No such {what}") as caught:
+        list(ps.RecordReader(url))
+    assert caught.value.filename == url
+    result = CliRunner().invoke(main, ["verify", url])
+    assert result.exit_code == 1
+    assert f"{url}: no such {what}; check the address" in result.output
+
+
+def test_nothing_is_written_to_a_missing_bucket(s3):
+    url = "s3://no-such-bucket/some.tfrecord"
+    with pytest.raises(FileNotFoundError, match="No such bucket") as caught, ps.RecordWriter(url) as writer:
+        writer.write(b"some")
+    assert caught.value.filename == url
+    with pytest.raises(FileNotFoundError, match="No such bucket"):
+        ps.write("s3://no-such-bucket/train", {"x": [1]})
 
 
 def test_patterns_and_prefixes(s3):

@@ -7,8 +7,9 @@ import io
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from penstock._core import FrameBuffer
@@ -113,8 +114,8 @@ class RemoteFiles:
         filesystem, name = open_filesystem(path)
         if filesystem.protocol == "memory":
             # Its files stand under their names from the first byte, whatever autocommit says.
-            return GatheredUpload(filesystem, name)
-        return RemoteUpload(filesystem.open(name, "wb", autocommit=False))
+            return GatheredUpload(filesystem, name, path)
+        return RemoteUpload(filesystem.open(name, "wb", autocommit=False), path)
 
     def remove(self, path: str) -> None:
         filesystem, name = open_filesystem(path)
@@ -124,24 +125,28 @@ class RemoteFiles:
 class RemoteUpload:
     """A remote file being written: it stands under its name after commit, and not before."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, path: str) -> None:
         self._file = file
+        self._path = path
 
     def write(self, data: bytes) -> None:
-        self._file.write(data)
+        with _told_of(self._path):
+            self._file.write(data)
 
     def write_frames(self, frames: FrameBuffer) -> None:
         self.write(frames.take())
 
     def flush(self) -> None:
-        self._file.flush()
+        with _told_of(self._path):
+            self._file.flush()
 
     def sync(self) -> None:
         self.flush()
 
     def commit(self, *, sync: bool) -> None:
-        self._file.close()
-        self._file.commit()
+        with _told_of(self._path):
+            self._file.close()
+            self._file.commit()
 
     def abort(self) -> str | None:
         try:
@@ -156,8 +161,8 @@ class RemoteUpload:
 class GatheredUpload(RemoteUpload):
     """A remote file that is kept here until it is whole, and put in one piece."""
 
-    def __init__(self, filesystem: Any, name: str) -> None:
-        super().__init__(io.BytesIO())
+    def __init__(self, filesystem: Any, name: str, path: str) -> None:
+        super().__init__(io.BytesIO(), path)
         self._filesystem = filesystem
         self._name = name
 
@@ -201,6 +206,20 @@ def with_retries(path: str, attempt: Callable[[], T]) -> T:
     raise AssertionError("unreachable")
 
 
+@contextmanager
+def _told_of(path: str) -> Iterator[None]:
+    """Say of which file an error is that its driver raises without a name."""
+    try:
+        yield
+    except Exception as error:
+        refusal = _final_error(error, path)
+        if refusal is None and not isinstance(error, OSError):
+            refusal = OSError(errno.EIO, f"cannot be written ({error})", path)
+        if refusal is None or refusal is error:
+            raise
+        raise refusal from error
+
+
 def _final_error(error: Exception, path: str) -> Exception | None:
     """What to raise where another try would change nothing; None where it might."""
     # The HTTP driver calls every failure a missing file, or lets its client's errors through; their status tells.
@@ -215,7 +234,8 @@ def _final_error(error: Exception, path: str) -> Exception | None:
         passing = status >= 500 or status in (408, 429)
         return None if passing else OSError(errno.EIO, f"the server refuses (HTTP status {status})", path)
     if isinstance(culprit, FileNotFoundError) and culprit.errno is None:
-        return FileNotFoundError(errno.ENOENT, "No such file", path)
+        what = "bucket" if "bucket does not exist" in str(culprit) else "file"
+        return FileNotFoundError(errno.ENOENT, f"No such {what}", path)
     return error if isinstance(culprit, _FINAL) else None
 
 
