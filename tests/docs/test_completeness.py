@@ -48,6 +48,7 @@ def test_public_methods(cls: type):
         (ps.Dataset, "datasets.md"),
         (ps.Decoder, "examples.md"),
         (ps.Encoder, "schema.md"),
+        (ps.Feature, "schema.md"),
         (ps.Manifest, "write.md"),
         (ps.Nullable, "columns.md"),
         (ps.Ragged, "columns.md"),
