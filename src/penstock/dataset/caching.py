@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock.dataset.fingerprint import fingerprint
 from penstock.dataset.joining import Joining
 from penstock.dataset.order import Order, Pass
 from penstock.dataset.pipeline import Pipeline
@@ -31,6 +30,9 @@ def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> St
     store, folder = locate(path)
     if not isinstance(store, LocalFiles):
         raise ValueError(f"a cache is kept in a folder of this machine, not in {folder}")
+    # Imported here: it knows the whole of Python, and few keep a cache on disk.
+    from penstock.dataset.fingerprint import fingerprint
+
     return CachedOnDisk(os.path.abspath(folder), fingerprint(_content(pipeline), _functions(pipeline), key))
 
 

@@ -15,7 +15,6 @@ from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
 from penstock.errors import ManifestError, SchemaError
 from penstock.files import StrPath, find_files, locate, path_text, split_path
-from penstock.infer import infer_schema
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema, check_schema
 
@@ -61,6 +60,9 @@ class Found:
         described = {path: manifest.schema for path, manifest in self.manifests.items()}
         described |= {path: load_schema(path) for path in self.schemas}
         if not described:
+            # Imported here: most data sets are described.
+            from penstock.infer import infer_schema
+
             return infer_schema(self.files, on_error="raise" if on_error == "raise" else "skip").schema
         (first, schema), *others = described.items()
         for path, other in others:

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from typing import TypeAlias
 
@@ -14,7 +14,6 @@ from penstock.dataset.block import Block, Flow
 from penstock.dataset.meter import Meter
 from penstock.dataset.stages.ending import ended
 from penstock.dataset.stages.function import Call, FunctionStage, Outcome
-from penstock.dataset.stages.processes import processes
 
 Submit: TypeAlias = Callable[[Block], Callable[[], Outcome]]
 """Hands a block to a worker; the answer waits for the outcome."""
@@ -29,9 +28,17 @@ def run(stage: FunctionStage, blocks: Flow, meter: Meter, *, test: bool) -> Gene
                 outcome = call(block.elements, block.keys)
             yield block, outcome
         return
-    crew = processes if stage.processes else threads
-    with crew(call, stage.workers) as submit:
+    with _crew(stage, call) as submit:
         yield from _ahead(blocks, submit, stage.workers + 1, meter)
+
+
+def _crew(stage: FunctionStage, call: Call) -> AbstractContextManager[Submit]:
+    if not stage.processes:
+        return threads(call, stage.workers)
+    # Imported here: few use processes, and multiprocessing is slow to import.
+    from penstock.dataset.stages.processes import processes
+
+    return processes(call, stage.workers)
 
 
 def _ahead(blocks: Flow, submit: Submit, most: int, meter: Meter) -> Iterator[tuple[Block, Outcome]]:
