@@ -118,14 +118,17 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    if not _HOMES[name]:
-        return importlib.import_module(f"penstock.{name}")
-    value = getattr(importlib.import_module(f"penstock.{_HOMES[name]}"), name)
-    globals()[name] = value  # so that this is asked once
-    return value
+if not TYPE_CHECKING:  # else type checkers would take every misspelt name for one that is there
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            message = f"module 'penstock' has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=sys.modules[__name__])  # Python suggests what was meant
+        if not _HOMES[name]:
+            return importlib.import_module(f"penstock.{name}")
+        value = getattr(importlib.import_module(f"penstock.{_HOMES[name]}"), name)
+        globals()[name] = value  # so that this is asked once
+        return value
 
 
 def __dir__() -> list[str]:

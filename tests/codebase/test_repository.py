@@ -37,6 +37,13 @@ def test_type_checkers_are_told_the_names_that_are_there():
     assert told == ps._HOMES
     assert list(ps._HOMES) == sorted(ps._HOMES)
     assert set(ps.__all__) == {"__version__", *ps._HOMES}
+    in_plain_sight = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert "__getattr__" not in in_plain_sight, "type checkers would take any name for one that is there"
+
+
+def test_a_name_that_is_misspelt_is_met_with_a_suggestion():
+    result = subprocess.run([sys.executable, "-c", "import penstock as ps; ps.Datset"], capture_output=True, text=True)
+    assert "'Datset'. Did you mean: 'Dataset'?" in result.stderr
 
 
 def test_every_public_name_is_explained():
