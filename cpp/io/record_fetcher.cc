@@ -13,8 +13,14 @@ namespace {
 // What the second-level cache of most CPUs holds, with room for what is decoded from it.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
-// Fewer rows are read by the caller before another thread is awake.
-constexpr std::size_t kRowsPerPart = 32;
+// Of a job that threads share: few, so that all have done their last at about the same time.
+constexpr std::size_t kRowsPerPart = 16;
+
+// Fewer lie far apart, in whatever order.
+constexpr std::size_t kFewestSorted = 64;
+
+// Calls for random access come one after another: what a program does with the records takes about this long.
+constexpr std::chrono::microseconds kAwake{50};
 
 std::size_t read(const ShardFile& file, std::byte* out, std::size_t size, std::uint64_t offset) {
   try {
@@ -48,7 +54,7 @@ RecordFetcher::RecordFetcher(std::vector<std::filesystem::path> paths, const Rec
     : places_(places),
       verify_(verify),
       files_(std::move(paths), most_open),
-      workers_(threads),
+      workers_(threads, kAwake),
       jobs_(threads, [this](FetchJob& job) { job.sweep ? fetch_swept(job) : fetch(job, 1, run_here); }) {}
 
 void RecordFetcher::foresee(const std::vector<std::vector<std::uint64_t>>& jobs,
@@ -139,8 +145,8 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
     spans->push_back({size + kHeaderBytes, place.length});
     size += frame_bytes(place);
   }
-  // In the order of the files: what the kernel looks up for one record is at hand for the next. Few lie far apart.
-  if (reads.size() >= 2 * kRowsPerPart)
+  // In the order of the files: what the kernel looks up for one record is at hand for the next.
+  if (reads.size() >= kFewestSorted)
     std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.place.shard, read.place.offset); });
   SharedBuffer buffer = acquire_buffer(size);
   read_all(reads, buffer->data(), into.faults);

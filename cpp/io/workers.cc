@@ -1,11 +1,13 @@
 #include "io/workers.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "io/process.h"
@@ -13,7 +15,7 @@
 namespace penstock {
 
 struct Workers::State {
-  explicit State(std::size_t helpers) {
+  State(std::size_t helpers, std::chrono::microseconds stay_awake) : awake(stay_awake) {
     threads.reserve(helpers);
     try {
       while (threads.size() < helpers) threads.emplace_back([this] { work(); });
@@ -23,53 +25,78 @@ struct Workers::State {
   }
 
   ~State() {
-    {
-      const std::lock_guard lock(mutex);
-      stop = true;
-    }
-    changed.notify_all();
+    stop = true;
+    wake(parts);
     for (std::thread& thread : threads) thread.join();
   }
 
   void work() {
-    std::unique_lock lock(mutex);
     for (;;) {
-      changed.wait(lock, [&] { return stop || next < count; });
+      wait(parts, [this] { return stop || unclaimed != 0; });
       if (stop) return;
-      take_parts(lock);
+      take_parts();
     }
   }
 
-  // Runs parts until none is left. The lock is held on entry and on return.
-  void take_parts(std::unique_lock<std::mutex>& lock) {
-    while (next < count) {
-      const std::size_t part = next++;
-      const auto* todo = task;
-      lock.unlock();
-      std::exception_ptr failure;
+  // Runs parts until none is left.
+  void take_parts() {
+    std::size_t left = unclaimed;
+    while (left != 0) {
+      if (!unclaimed.compare_exchange_weak(left, left - 1)) continue;
+      // The job cannot end before this part of it does, so what it is stays as it is until then.
       try {
-        (*todo)(part);
+        (*task)(count - left);
       } catch (...) {
-        failure = std::current_exception();
+        const std::lock_guard lock(mutex);
+        if (!error) error = std::current_exception();
       }
-      lock.lock();
-      if (failure && !error) error = failure;
-      if (++finished == count) changed.notify_all();
+      if (--unfinished == 0) wake(end);
+      left = unclaimed;
     }
+  }
+
+  // Where threads sleep.
+  struct Bed {
+    std::atomic<int> sleepers = 0;
+    std::condition_variable changed;
+  };
+
+  // Stays awake for a while, for what comes soon; then sleeps. Who changes what `ready` looks at wakes the bed.
+  template <typename Ready>
+  void wait(Bed& bed, Ready ready) {
+    if (awake.count() != 0) {
+      const auto until = std::chrono::steady_clock::now() + awake;
+      while (!ready() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+    }
+    if (ready()) return;
+    std::unique_lock lock(mutex);
+    ++bed.sleepers;  // before it looks again, so that who changes something sees it or is seen
+    bed.changed.wait(lock, ready);
+    --bed.sleepers;
+  }
+
+  void wake(Bed& bed) {
+    if (bed.sleepers == 0) return;
+    const std::lock_guard lock(mutex);  // whoever has looked in vain is asleep when this is free
+    bed.changed.notify_all();
   }
 
   const ProcessId owner = current_process();
+  const std::chrono::microseconds awake;
   std::mutex job;  // held by the caller whose job runs
-  std::mutex mutex;
-  std::condition_variable changed;
+
   const std::function<void(std::size_t)>* task = nullptr;
-  std::size_t count = 0, next = 0, finished = 0;
-  std::exception_ptr error;
-  bool stop = false;
+  std::size_t count = 0;
+  std::atomic<std::size_t> unclaimed = 0, unfinished = 0;  // of its parts
+
+  std::mutex mutex;
+  std::exception_ptr error;  // guarded by the mutex
+  Bed parts, end;
+  std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
 };
 
-Workers::Workers(std::size_t threads) : threads_(threads) {}
+Workers::Workers(std::size_t threads, std::chrono::microseconds awake) : threads_(threads), awake_(awake) {}
 
 Workers::~Workers() {
   // In a forked child the threads are gone and a lock may be held forever: what the parent made is left alone.
@@ -80,7 +107,7 @@ Workers::~Workers() {
 Workers::State& Workers::start() {
   State* state = state_;
   while (state == nullptr || state->owner != current_process()) {
-    auto fresh = std::make_unique<State>(threads_ - 1);
+    auto fresh = std::make_unique<State>(threads_ - 1, awake_);
     if (state_.compare_exchange_strong(state, fresh.get())) return *fresh.release();
     // Another caller was quicker: its threads are used, and these end here.
   }
@@ -95,16 +122,13 @@ void Workers::run(std::size_t n, const std::function<void(std::size_t)>& task) {
     return;
   }
   State& s = *shared;
-  std::unique_lock lock(s.mutex);
   s.task = &task;
-  s.count = n;
-  s.next = s.finished = 0;
-  s.error = nullptr;
-  s.changed.notify_all();
-  s.take_parts(lock);
-  s.changed.wait(lock, [&] { return s.finished == s.count; });
-  s.count = s.next = 0;
-  if (s.error) std::rethrow_exception(s.error);
+  s.count = s.unfinished = n;
+  s.unclaimed = n;  // from here on they are taken
+  s.wake(s.parts);
+  s.take_parts();
+  s.wait(s.end, [&] { return s.unfinished == 0; });
+  if (const std::exception_ptr error = std::exchange(s.error, nullptr)) std::rethrow_exception(error);
 }
 
 }  // namespace penstock

@@ -1,9 +1,12 @@
 // A few threads that run the parts of one job, and the caller with them.
 //
-// The threads start with the first job that has more than one part; a forked child starts its own.
+// The threads start with the first job that has more than one part; a forked child starts its own. To wake a thread
+// takes as long as to read dozens of records from memory, so they may stay awake for a while where more jobs are to be
+// expected.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 
@@ -11,7 +14,7 @@ namespace penstock {
 
 class Workers {
  public:
-  explicit Workers(std::size_t threads);
+  explicit Workers(std::size_t threads, std::chrono::microseconds awake = {});
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -27,6 +30,7 @@ class Workers {
   State& start();
 
   std::size_t threads_;
+  std::chrono::microseconds awake_;     // for how long a thread that has nothing to do waits before it sleeps
   std::atomic<State*> state_{nullptr};  // no lock: one that is held when the process forks stays held in the child
 };
 
