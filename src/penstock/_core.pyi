@@ -569,6 +569,11 @@ def sketch_example(data: object, most_numbers: int) -> tuple[dict[bytes, tuple[s
     Read a SequenceExample, of its numbers the first of each list: kind, values and their number.
     """
 
+def positions_in(numbers: list[Any], length: int) -> NDArray[numpy.int64] | None:
+    """
+    The positions that a list of integers names in a sequence, those below zero from its end; None where it names anything else.
+    """
+
 def permute(positions: NDArray[numpy.int64], n: int, *, seed: int, epoch: int = 0, stream: int = 0) -> NDArray[numpy.int64]:
     """
     Where a pseudo-random bijection on 0 ... n-1, chosen by seed, epoch and stream, takes the positions.

@@ -36,10 +36,18 @@ def test_many_examples_are_one_batch_in_the_order_asked_for(kind, shards):
     chosen = [24, 0, 8, 8, 7, -1]
     batch = ds[chosen]
     assert batch.to_list() == [row_of(number % TOTAL) for number in chosen]
-    assert ds[np.arange(TOTAL) % 5 == 0]["id"].tolist() == list(range(0, TOTAL, 5))
+    mask = np.arange(TOTAL) % 5 == 0
+    for same in (
+        mask,
+        mask.tolist(),
+        range(0, TOTAL, 5),
+        list(np.arange(0, TOTAL, 5)),
+        np.flatnonzero(mask)[::-1][::-1],
+    ):
+        assert ds[same]["id"].tolist() == list(range(0, TOTAL, 5))
     assert ds[[]].num_rows == 0
     assert ids(ds.select(chosen)) == [number % TOTAL for number in chosen]
-    for wrong in ([TOTAL], [0.5], [[1]], np.ones(3, bool)):
+    for wrong in ([TOTAL], [0, -TOTAL - 1], [2**70], [0.5], [[1]], np.ones(3, bool)):
         with pytest.raises(IndexError):
             ds[wrong]
 

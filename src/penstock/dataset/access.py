@@ -14,7 +14,7 @@ from penstock.dataset.arguments import position_in, positions_in
 from penstock.dataset.block import Block, Flow
 from penstock.dataset.joining import Zipped
 from penstock.dataset.meter import Meter
-from penstock.dataset.order import Keys, Pass
+from penstock.dataset.order import Ints, Keys, Pass
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.reads import Reads
 from penstock.dataset.stages.elements import each
@@ -65,10 +65,9 @@ class Access:
         positions = positions_in(key, self.length)
         if reads.batches is not None:
             return [self.element(position) for position in positions.tolist()]
-        keys = reads.rows.at(positions, Pass())
         if not self._pipeline.stages:
-            return reads.fetch(keys.rows)
-        return collate(_through_stages(self._pipeline, reads, keys))
+            return reads.fetch(self._rows_at(positions))
+        return collate(_through_stages(self._pipeline, reads, reads.rows.at(positions, Pass())))
 
     def record(self, key: SupportsIndex) -> bytes:
         """Answer the record that an element is made of, as it is stored."""
@@ -76,8 +75,11 @@ class Access:
 
     def records(self, key: Sequence[int] | NDArray[Any]) -> list[bytes]:
         """Answer the records that elements are made of, as they are stored."""
-        rows = self._rows.rows.at(positions_in(key, self.length), Pass()).rows
-        return self._rows.source.records(rows)
+        return self._rows.source.records(self._rows_at(positions_in(key, self.length)))
+
+    def _rows_at(self, positions: Ints) -> Ints:
+        order = self._reads.rows
+        return positions if order.whole else order.at(positions, Pass()).rows
 
     def _row_at(self, position: int) -> int:
         reads = self._rows

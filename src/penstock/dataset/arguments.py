@@ -9,6 +9,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock import _core
+
 
 def position_in(key: SupportsIndex, length: int) -> int:
     """Answer a position, which may be counted from the end."""
@@ -20,6 +22,8 @@ def position_in(key: SupportsIndex, length: int) -> int:
 
 def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:
     """Answer positions by the rules of NumPy: from the end, masks, errors, without an array of the whole length."""
+    if type(key) is list and (found := _core.positions_in(key, length)) is not None:
+        return found
     given = np.asarray(key, None if len(key) else np.int64)
     if given.dtype == bool:
         if given.shape != (length,):
