@@ -5,17 +5,15 @@
 #include <utility>
 
 namespace penstock {
-namespace {
 
-void append(Chunk chunk, std::vector<Event>& events) {
+void append(Event event, std::vector<Event>& events) {
   auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
-  if (last != nullptr && last->spans == chunk.spans && last->end == chunk.begin)
-    last->end = chunk.end;
+  const auto* chunk = std::get_if<Chunk>(&event);
+  if (last != nullptr && chunk != nullptr && last->spans == chunk->spans && last->end == chunk->begin)
+    last->end = chunk->end;
   else
-    events.push_back(std::move(chunk));
+    events.push_back(std::move(event));
 }
-
-}  // namespace
 
 void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
   while (!failed_ && begin < end) {
@@ -36,6 +34,27 @@ void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t e
       return walk(buffer, begin, end, events);
     }
   }
+}
+
+bool Assembler::add_walked(const SharedBuffer& buffer, const WalkedAhead& walked, std::vector<Event>& events) {
+  // What came before has ended with a whole frame, so that the next one starts where the walk did.
+  if (failed_ || tail_.size != 0) return false;
+  const std::shared_ptr<std::vector<Span>>& spans = walked.spans;
+  auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
+  if (last != nullptr && last->buffer == buffer && last->size() == WalkedAhead::kFree) {
+    // The record that started in the block before: in the same list, it can become part of the same chunk.
+    spans->front() = last->span(0);
+    last->spans = spans;
+    last->begin = 0;
+    last->end = WalkedAhead::kFree;
+  }
+  const std::size_t count = spans->size() - WalkedAhead::kFree;
+  events.push_back(Chunk{buffer, spans, WalkedAhead::kFree, spans->size(), record_,
+                         static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(walked.begin),
+                         options_.source});
+  record_ += count;
+  offset_ += walked.end - walked.begin;
+  return true;
 }
 
 // The list that spans in `buffer` go to: that of the last chunk, where it is of the same buffer, or a new one.
@@ -75,8 +94,8 @@ WalkResult Assembler::walk_to_damage(const SharedBuffer& buffer, std::size_t beg
   const WalkResult result =
       walk_frames({buffer->data() + begin, end - begin}, options_.max_record_bytes, begin, options_.verify, *spans);
   if (const std::size_t count = spans->size() - first; count != 0) {
-    append({buffer, std::move(spans), first, first + count, record_,
-            static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin), options_.source},
+    append(Chunk{buffer, std::move(spans), first, first + count, record_,
+                 static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(begin), options_.source},
            events);
     record_ += count;
   }

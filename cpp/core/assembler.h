@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/chunk.h"
+#include "core/walk_ahead.h"
 
 namespace penstock {
 
@@ -38,6 +39,10 @@ class Assembler {
   // what is complete to `events`, whose last chunk grows where it is of the same buffer. After a fault, blocks are
   // ignored.
   void add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
+
+  // Takes the frames of the block that were walked ahead, if it goes on with them; else answers false. They are one
+  // chunk of their own.
+  bool add_walked(const SharedBuffer& buffer, const WalkedAhead& walked, std::vector<Event>& events);
 
   // The input is over: a record that is still incomplete is a fault.
   void finish(std::vector<Event>& events);
@@ -73,6 +78,9 @@ class Assembler {
   bool failed_ = false;
   std::shared_ptr<std::vector<Span>> spans_;  // of the last chunk
 };
+
+// Appends an event; a chunk that goes on where the last one ends is joined to it.
+void append(Event event, std::vector<Event>& events);
 
 // Checks the payloads of a chunk and appends it to `events`, split around the records that are damaged, each of which
 // becomes a fault. A fault passes through.

@@ -113,6 +113,20 @@ std::size_t find_header(std::span<const std::byte> bytes, std::size_t from) {
   return bytes.size();
 }
 
+std::size_t find_likely_header(std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at + kHeaderBytes <= bytes.size();) {
+    const std::byte* p = bytes.data() + at;
+    const std::uint64_t length = load_le64(p);
+    if (length >> 56 != 0)
+      at += 4;  // the upper half of a length is zeros, and lies behind this byte
+    else if (length != 0 && length >> 32 == 0 && header_is_sound(p))
+      return at;
+    else
+      ++at;
+  }
+  return bytes.size();
+}
+
 void write_header(std::byte* out, std::uint64_t length) {
   store_le64(out, length);
   store_le32(out + 8, mask_crc(crc32c(out, 8)));

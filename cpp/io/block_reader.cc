@@ -89,7 +89,8 @@ struct BlockReader::State {
         options(chosen),
         consumer(user),
         alone(options.threads == 1),
-        head_room(options.block_bytes / 4) {
+        head_room(options.block_bytes / 4),
+        usual_records(options.block_bytes / 1024 + 1) {
     next_file = options.start.file;
     if (options.rows != 0) open_next();
   }
@@ -101,8 +102,11 @@ struct BlockReader::State {
   void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
   void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
             std::vector<Event>& found);
+  WalkedAhead walk(const Task& task, const Buffer& buffer) const;
+  std::size_t join(const Task& task, const SharedBuffer& buffer, const WalkedAhead& walked, std::vector<Event>& found);
+  void start_file(const Task& task);
   bool ends_stream(std::vector<Event>& events);
-  void check(std::vector<Event>& found, std::vector<Event>& checked) const;
+  void check(std::vector<Event>& found, std::size_t checked_already, std::vector<Event>& checked) const;
   void end_at(std::uint64_t blocks, const std::exception_ptr& error) {
     turnstile.close_at(blocks);
     consumer.end(blocks, error);
@@ -114,6 +118,7 @@ struct BlockReader::State {
   const bool alone;  // one thread reads all blocks
   const std::size_t head_room;
   std::vector<std::thread> threads;
+  std::atomic<std::size_t> usual_records;  // in a block
 
   std::mutex claim_mutex;  // guards what follows
   std::size_t next_file;
@@ -188,14 +193,15 @@ bool BlockReader::State::process(const Task& task) {
     last = ends_stream(block.events);
   } else {
     read(task, buffer->data() + head_room, task.size, task.offset);
+    const WalkedAhead walked = walk(task, *buffer);
     if (!turnstile.enter(task.number)) return true;
     block.first_row = rows;
     std::vector<Event> found;
-    scan(task, buffer, head_room, head_room + task.size, found);
+    const std::size_t checked_already = join(task, buffer, walked, found);
     last = ends_stream(found);
     if (last) turnstile.close_at(task.number + 1);
     turnstile.leave();
-    check(found, block.events);
+    check(found, checked_already, block.events);
   }
   return consumer.take(std::move(block)) && !last;
 }
@@ -211,12 +217,43 @@ void BlockReader::State::read(const Task& task, std::byte* out, std::size_t size
 
 void BlockReader::State::scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
                               std::vector<Event>& found) {
-  const bool first = task.begins_file() && begin == head_room, last = task.ends_file() && end == head_room + task.size;
-  if (first)
-    assembler.emplace(AssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
-                                       task.file->start_record, task.file->name, options.verify && alone});
+  if (task.begins_file() && begin == head_room) start_file(task);
   assembler->add(buffer, begin, end, found);
-  if (last) assembler->finish(found);
+  if (task.ends_file() && end == head_room + task.size) assembler->finish(found);
+}
+
+void BlockReader::State::start_file(const Task& task) {
+  assembler.emplace(AssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
+                                     task.file->start_record, task.file->name, options.verify && alone});
+}
+
+WalkedAhead BlockReader::State::walk(const Task& task, const Buffer& buffer) const {
+  const std::size_t likely = usual_records;
+  if (likely * WalkedAhead::kLongRecord < options.block_bytes) return {};
+  return walk_ahead(buffer.data(), head_room, head_room + task.size,
+                    {options.max_record_bytes, options.verify, task.begins_file(), likely});
+}
+
+// Appends the events of the block; answers which of them is of frames that were walked, and verified, ahead.
+std::size_t BlockReader::State::join(const Task& task, const SharedBuffer& buffer, const WalkedAhead& walked,
+                                     std::vector<Event>& found) {
+  if (task.begins_file()) start_file(task);
+  const std::uint64_t first_record = assembler->record();
+  std::size_t rest = head_room, event_of_walked = std::numeric_limits<std::size_t>::max();
+  if (!walked.is_empty()) {
+    assembler->add(buffer, head_room, walked.begin, found);
+    rest = walked.begin;
+    if (assembler->add_walked(buffer, walked, found)) {
+      rest = walked.end;
+      event_of_walked = found.size() - 1;
+    }
+  }
+  assembler->add(buffer, rest, head_room + task.size, found);
+  if (task.ends_file())
+    assembler->finish(found);
+  else
+    usual_records = static_cast<std::size_t>(assembler->record() - first_record);
+  return event_of_walked;
 }
 
 // Counts the rows of a block and drops what is behind the last one that is wanted; answers whether nothing behind the
@@ -237,12 +274,13 @@ bool BlockReader::State::ends_stream(std::vector<Event>& events) {
   return assembler->failed();
 }
 
-void BlockReader::State::check(std::vector<Event>& found, std::vector<Event>& checked) const {
-  for (Event& event : found) {
-    if (options.verify)
-      verify(event, checked);
+void BlockReader::State::check(std::vector<Event>& found, std::size_t checked_already,
+                               std::vector<Event>& checked) const {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (options.verify && i != checked_already)
+      verify(found[i], checked);
     else
-      checked.push_back(std::move(event));
+      append(std::move(found[i]), checked);
   }
 }
 

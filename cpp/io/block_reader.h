@@ -1,9 +1,11 @@
 // Reads the records of local files, one file after another, in blocks and on several threads.
 //
-// Threads read blocks in parallel, pass through the assembler one after another in the order of the stream (cheap: it
-// looks at headers), verify payloads in parallel again, and hand what they found to the consumer, on the same thread,
-// while the bytes are in its cache. Each thread has one block at a time: a consumer that makes take() wait holds memory
-// still. Files are opened when their first block is due and closed behind their last.
+// Threads read blocks, find the frames in them and verify payloads in parallel, from the first place that looks like a
+// frame. Then they pass through the assembler one after another in the order of the stream: it knows whether that was
+// right, and joins the blocks. Where it was not, or records are long, the assembler walks from header to header, and
+// payloads are verified after that. Each thread hands what it found to the consumer while the bytes are in its cache.
+// Each thread has one block at a time: a consumer that makes take() wait holds memory still. Files are opened when
+// their first block is due and closed behind their last.
 #pragma once
 
 #include <cstdint>

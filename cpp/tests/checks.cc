@@ -108,7 +108,16 @@ Outcome read_in_pieces(Random& random, const std::string& file, std::size_t long
     const std::size_t head = random.below(40);
     const auto buffer = std::make_shared<Buffer>(head + size);
     std::memcpy(buffer->data() + head, file.data() + at, size);
-    assembler.add(buffer, head, head + size, events);
+    std::size_t begin = head;
+    if (random.one_in(2)) {
+      const WalkedAhead walked =
+          walk_ahead(buffer->data(), head, head + size, {options.max_record_bytes, random.one_in(2), at == 0});
+      if (!walked.is_empty()) {
+        assembler.add(buffer, head, walked.begin, events);
+        begin = assembler.add_walked(buffer, walked, events) ? walked.end : walked.begin;
+      }
+    }
+    assembler.add(buffer, begin, head + size, events);
     at += size;
   }
   assembler.finish(events);

@@ -15,7 +15,9 @@ from penstock import _core
 
 relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
-payloads = st.lists(st.binary(max_size=40) | st.integers(0, 700).map(lambda size: b"\xa5" * size), max_size=12)
+# A block may start inside a payload that holds frames.
+nested = st.lists(st.binary(max_size=30), min_size=1, max_size=20).map(framing.frames)
+payloads = st.lists(st.binary(max_size=40) | st.integers(0, 700).map(lambda size: b"\xa5" * size) | nested, max_size=12)
 cuts = st.lists(st.integers(0, 3000), max_size=20)
 
 
