@@ -160,6 +160,17 @@ def test_records_that_do_not_fit_the_schema_are_passed_over(files, tmp_path):
     assert batches == [[1, 2]]
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_a_file_that_is_named_twice_is_passed_over_twice(files, tmp_path, shuffle):
+    flip(files[0], frames(files[0])[1][0] + 14)
+    with ps.RecordWriter(tmp_path / "odd.tfrecord") as writer:
+        writer.write_many([*ps.Encoder(SCHEMA).encode([{"id": 20, "items": [], "text": ""}]), b"no example"])
+    ds = ps.Dataset([files[0], tmp_path / "odd.tfrecord"] * 2, schema=SCHEMA, on_error="skip")
+    with pytest.warns(UserWarning, match="4 records were passed over"):
+        found = ids(ds.shuffle(1) if shuffle else ds)
+    assert sorted(found) == sorted([0, 2, 3, 4, 5, 20] * 2)
+
+
 def test_batches_are_filled_around_damage(files):
     for record in (0, 3):
         flip(files[0], frames(files[0])[record][0] + 14)

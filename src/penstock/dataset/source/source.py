@@ -193,17 +193,19 @@ class RowFetcher:
 
     def _in_front_of(self, error: RecordError, rows: Ints) -> Fetched:
         """Answer those rows that come before the one which an error is about; raise it where there are none."""
-        before = np.flatnonzero(rows == self._row_of(error))[:1]
-        if not before.any():
+        count = int(np.argmax(rows == self._row_of(error, rows)))
+        if not count:
             raise error
-        front = self.fetch(rows[: before[0]])
-        return front if front.failure is not None else front._replace(kept=np.arange(before[0]), failure=error)
+        front = self.fetch(rows[:count])
+        return front if front.failure is not None else front._replace(kept=np.arange(count), failure=error)
 
     def _errors_of(self, rows: Ints) -> list[tuple[RecordError, int]]:
         """Find all that is wrong with rows, named in ascending order, and which of them it is."""
         picked, _ = self._ask(rows)
-        found: list[tuple[RecordError, int]] = [(error, self._row_of(error)) for error in picked.errors]
-        rows = rows[~np.isin(rows, [row for _, row in found])]
+        found: list[tuple[RecordError, int]] = []
+        for lost in picked.errors:
+            found.append((lost, self._row_of(lost, rows)))
+            rows = rows[rows != found[-1][1]]
         # A call tells of one record that does not decode: what is before it and behind it is looked at apart.
         todo = [(0, len(rows))]
         while todo:
@@ -211,10 +213,8 @@ class RowFetcher:
             try:
                 self.decode(cut(picked.chunks, start, stop))
             except MalformedExampleError as error:
-                row = self._row_of(error)
+                row = self._row_of(error, rows[start:stop])
                 place = int(np.searchsorted(rows, row))
-                if not start <= place < stop or rows[place] != row:
-                    raise
                 # Who keeps it would keep, by the frames that it came through, the records.
                 error.__context__ = None
                 found.append((error.with_traceback(None), row))
@@ -276,13 +276,14 @@ class RowFetcher:
             opened = self._open.setdefault(shard, opened)
         return opened
 
-    def _row_of(self, error: RecordError) -> int:
-        """Answer which row an error is about; raise it where it is about none."""
-        if error.path is None or error.record is None or error.path not in self._shards.paths:
+    def _row_of(self, error: RecordError, rows: Ints) -> int:
+        """Answer which of some rows an error is about, the first where a file is named twice; raise it for none."""
+        shards, record = self._shards, error.record
+        if record is None:
             raise error
-        shard = self._shards.paths.index(error.path)
-        index = self._shards.index(shard)
-        row = index.row_of(error.record) if isinstance(index, SalvagedIndex) else error.record
-        if row is None:
-            raise error
-        return int(self._shards.starts[shard]) + row
+        for shard in [number for number, path in enumerate(shards.paths) if path == error.path]:
+            index = shards.index(shard)
+            place = index.row_of(record) if isinstance(index, SalvagedIndex) else record
+            if place is not None and (row := int(shards.starts[shard]) + place) in rows:
+                return row
+        raise error
