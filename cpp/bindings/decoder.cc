@@ -7,34 +7,62 @@
 namespace penstock::bindings {
 namespace {
 
-using Array = nb::ndarray<nb::numpy>;
-using ReadOnlyBytes = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
+// What an array of NumPy lies in, and keeps alive.
+struct ColumnMemory {
+  SharedBuffer buffer;
+  bool read_only;
+};
 
-nb::capsule owner_of(SharedBuffer buffer) {
-  return nb::capsule(new SharedBuffer(std::move(buffer)),
-                     [](void* p) noexcept { delete static_cast<SharedBuffer*>(p); });
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const ColumnMemory& memory = *nb::inst_ptr<ColumnMemory>(self);
+  return PyBuffer_FillInfo(view, self, memory.buffer->data(), static_cast<Py_ssize_t>(memory.buffer->capacity()),
+                           memory.read_only, flags);
 }
 
-// Buffers call an integer of 64 bits "long long". Where "long" has as many, that is NumPy's int64, and the other a type
-// of the same values that is printed and compared by type as if it were a different one.
-bool is_long(nb::dlpack::dtype type) {
-  return sizeof(long) == 8 && type.bits == 64 && static_cast<Code>(type.code) != Code::Float;
+PyType_Slot kMemorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+// NumPy is not imported before it is needed; what is taken from it is kept forever, and used under the GIL.
+nb::handle numpy_array() {
+  static PyObject* type = nullptr;
+  if (type == nullptr) type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
+  return type;
 }
 
-nb::handle long_dtype(Code code) {
-  static PyObject* dtypes[2] = {};  // under the GIL; NumPy is not imported before it is needed
-  PyObject*& dtype = dtypes[code == Code::UInt];
-  if (dtype == nullptr)
-    dtype = nb::module_::import_("numpy").attr("dtype")(code == Code::UInt ? "uint64" : "int64").release().ptr();
+nb::handle numpy_dtype(nb::dlpack::dtype type) {
+  static PyObject* dtypes[4][9] = {};  // by kind and bytes
+  const auto code = static_cast<Code>(type.code);
+  const std::size_t kind = code == Code::Bool ? 0 : code == Code::Int ? 1 : code == Code::UInt ? 2 : 3;
+  const std::size_t bytes = type.bits / 8;
+  PyObject*& dtype = dtypes[kind][bytes];
+  if (dtype == nullptr) {
+    const char name[] = {"biuf"[kind], static_cast<char>('0' + bytes), 0};
+    dtype = nb::module_::import_("numpy").attr("dtype")(name).release().ptr();
+  }
   return dtype;
+}
+
+nb::object shape_tuple(std::size_t ndim, const std::size_t* shape) {
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(ndim)));
+  if (!tuple.is_valid()) throw nb::python_error();
+  for (std::size_t i = 0; i < ndim; ++i)
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), nb::cast(shape[i]).release().ptr());
+  return tuple;
+}
+
+// NumPy's own constructor is quicker than the way through DLPack, which counts where batches have many
+// columns or few rows. It checks that the memory suffices.
+nb::object array_on(ColumnMemory memory, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
+  return numpy_array()(shape_tuple(ndim, shape), numpy_dtype(type), nb::cast(std::move(memory)));
 }
 
 }  // namespace
 
+void bind_column_memory(nb::module_& m) {
+  nb::class_<ColumnMemory>(m, "ColumnMemory", nb::type_slots(kMemorySlots), "What the array of a column lies in.");
+}
+
 nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
-  nb::object array =
-      nb::cast(Array(buffer->data(), ndim, shape, owner_of(buffer), nullptr, type), nb::rv_policy::automatic);
-  return is_long(type) ? array.attr("view")(long_dtype(static_cast<Code>(type.code))) : array;
+  return array_on({buffer, false}, ndim, shape, type);
 }
 
 Decoder::Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example,
@@ -76,7 +104,7 @@ nb::list Decoder::buffers_of(const DecodedBatch& batch) const {
   for (const SharedBuffer& buffer : batch.buffers) {
     // Read-only: chunks and other batches look at the same memory.
     const std::size_t size = buffer->capacity();
-    buffers.append(nb::cast(ReadOnlyBytes(buffer->data(), {size}, owner_of(buffer)), nb::rv_policy::automatic));
+    buffers.append(array_on({buffer, true}, 1, &size, type_of(Code::UInt, 8)));
   }
   return buffers;
 }

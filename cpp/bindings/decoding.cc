@@ -165,6 +165,7 @@ Chunk chunk_from_records(nb::list records, const std::string& source) {
 }  // namespace
 
 void bind_decoding(nb::module_& m) {
+  bind_column_memory(m);
   nb::class_<DecodeFault>(m, "DecodeFault", "Why a record does not decode.")
       .def_prop_ro("kind", [](const DecodeFault& f) { return name_of(f.fault); })
       .def_ro("row", &DecodeFault::row, "Row of the batch.")

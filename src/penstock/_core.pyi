@@ -304,6 +304,9 @@ class FileWriter:
         End the thread, or let go of it where it is stuck in a write; raise what a write, or the end, came to. The descriptor stays open.
         """
 
+class ColumnMemory:
+    """What the array of a column lies in."""
+
 class DecodeFault:
     """Why a record does not decode."""
 
