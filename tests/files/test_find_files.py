@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 
 import pytest
@@ -27,7 +28,10 @@ def folder(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.touch()
     (tmp_path / "deep" / "no-extension").write_bytes(framing.frame(b"record"))
+    (tmp_path / "deep" / "data_tfrecord-00000-of-00001.gz").write_bytes(gzip.compress(framing.frame(b"by TFX")))
     (tmp_path / "no-records").write_bytes(b"something else entirely")
+    (tmp_path / "no-records.gz").write_bytes(gzip.compress(b"something else entirely"))
+    (tmp_path / "no-gzip.gz").write_bytes(b"\x1f\x8b\x08 and something else")
     return tmp_path
 
 
@@ -41,6 +45,7 @@ def test_a_directory_stands_for_the_records_below_it(folder):
         "b.tfrecord",
         "deep/c.tfrec",
         "deep/d.tfrecord-00000-of-00002",
+        "deep/data_tfrecord-00000-of-00001.gz",
         "deep/e.tfrecords",
         "deep/no-extension",
     ]

@@ -40,6 +40,16 @@ def starts_plain(head: bytes | bytearray) -> bool:
     return len(head) >= CERTAIN_BYTES and _core.find_header(head[:CERTAIN_BYTES]) == 0
 
 
+def starts_records(head: bytes) -> bool:
+    """Whether the first bytes, some thousands of them, are those of records, plain or in gzip."""
+    if head.startswith(_GZIP):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, CERTAIN_BYTES)
+        except zlib.error:
+            return False
+    return starts_plain(head)
+
+
 def is_zlib_header(head: bytes) -> bool:
     """Whether two bytes are what a zlib stream starts with: deflate, a window of at most 32 KiB, a valid check."""
     return len(head) >= 2 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7 and int.from_bytes(head[:2], "big") % 31 == 0

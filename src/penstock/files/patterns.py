@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from penstock.compression.detect import starts_plain
+from penstock.compression.detect import starts_records
 from penstock.files.locate import StrPath, locate
 from penstock.files.protocol import FileStore
 
 # Names that TFRecords have: train.tfrecord, flowers00-230.tfrec, mnist-train.tfrecord-00000-of-00001, x.record.gz
 _NAME = re.compile(r"\.(tfrecords?|tfrec|record)(-\d+-of-\d+)?(\.(gz|zlib|zz|snappy))?$")
 _GLOB = re.compile(r"[*?\[]")
+_HEAD_BYTES = 4096
 
 
 def find_files(paths: Iterable[StrPath]) -> list[str]:
     """List the files that ``paths`` name: files, glob patterns, directories and URLs, in the order given.
 
-    A directory stands for the TFRecords below it, known by name, or by a first header that checks itself; files and
-    folders whose names begin with a dot or an underscore are passed over. A pattern or a directory without any is an
-    error, as is a file that does not exist.
+    A directory stands for the TFRecords below it, known by name, or by a first header that checks itself, in gzip
+    too; files and folders whose names begin with a dot or an underscore are passed over. A pattern or a directory
+    without any is an error, as is a file that does not exist.
     """
     files: list[str] = []
     for path in paths:
@@ -79,6 +80,6 @@ def _is_records(store: FileStore, path: str) -> bool:
         return True
     try:
         # A pipe would wait for its writer.
-        return store.stat(path).seekable and starts_plain(store.read(path, 0, 12))
+        return store.stat(path).seekable and starts_records(store.read(path, 0, _HEAD_BYTES))
     except FileNotFoundError:
         return False  # a link to nowhere
