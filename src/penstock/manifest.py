@@ -82,8 +82,9 @@ class Manifest:
 
     def __repr__(self) -> str:
         size = sum(shard.bytes for shard in self.shards)
-        what = f"{self.records:,} records in {len(self.shards)} shards, {size:,} bytes"
-        return f"<Manifest of {what}: {', '.join(self.schema)}>"
+        counts = [(self.records, "record"), (len(self.shards), "shard")]
+        records, shards = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in counts)
+        return f"<Manifest of {records} in {shards}, {size:,} bytes: {', '.join(self.schema)}>"
 
     def to_json(self) -> str:
         """Answer the text of a manifest file: JSON, as ``docs/write.md`` describes it."""

@@ -223,6 +223,9 @@ def test_data_of_no_kind_is_refused(tmp_path: Path):
     for data in (7, "rows", None):
         with pytest.raises(TypeError, match="expected columns, rows"):
             ps.write(tmp_path / "data", data)
+    for path in ("some.parquet", tmp_path / "some.parquet"):
+        with pytest.raises(TypeError, match="to write what a file holds:  penstock convert"):
+            ps.write(tmp_path / "data", path)
     with pytest.raises(ps.SchemaError, match="no rows that tell a schema"):
         ps.write(tmp_path / "data", [])
     with pytest.raises(TypeError, match="a row is a mapping"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import chain
@@ -108,7 +109,13 @@ def open_source(data: Any) -> Table | Iterator[Any]:
             return ArrowTable(data)
         return iter(batches_from_arrow(data))
     if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
-        raise TypeError(f"expected columns, rows, a data frame or an iterator of them, found {type(data).__name__}")
+        advice = (
+            "; to write what a file holds:  penstock convert FILE -o NAME"
+            if isinstance(data, str | os.PathLike)
+            else ""
+        )
+        found = f"found {type(data).__name__}{advice}"
+        raise TypeError(f"expected columns, rows, a data frame or an iterator of them, {found}")
     items: Iterator[Any] = iter(data)
     return items
 
