@@ -22,7 +22,7 @@ from penstock.compression.pieces import Pieces
 
 # Bounds the memory of one step: a piece of input may inflate to a thousand times its size.
 _OUTPUT = 1 << 20
-_INPUT = 1 << 16
+_INPUT = 1 << 19
 
 # Pairs of members under way: each thread has one, and one more waits, for the consumer comes back when it can.
 _AHEAD = THREADS + 1

@@ -11,8 +11,9 @@ from collections.abc import Generator
 from penstock import _core
 from penstock.files.protocol import FileInfo, Upload
 
-# Several gzip members of ours: those that lie whole in a piece are inflated from it without a copy.
-_PIECE = 4 << 20
+# The allocator keeps memory of this size for the next piece. That of much larger ones goes back to the system, and to
+# take it again costs a page fault for every 4 KB.
+_PIECE = 1 << 20
 
 # In bytes, on most file systems.
 _LONGEST_NAME = 255
