@@ -55,7 +55,7 @@ SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
 ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
-IO_CHECKED := $(addprefix cpp/io/,chains.cc file_posix.cc frame_walk.cc header_window.cc region.cc survey.cc workers.cc)
+IO_CHECKED := $(addprefix cpp/io/,chains.cc file_posix.cc frame_judge.cc frame_walk.cc header_window.cc region.cc survey.cc workers.cc)
 CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc memory.cc survey_check.cc)
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fitted_damage import fitted_damage
+from forged_damage import forged_damage
 
 import penstock as ps
 
@@ -106,10 +107,10 @@ def nested_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
         yield Damaged(bytes(file), records, untouched)
 
 
-def moved_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
-    """Damage such files so that inner records come to stand where the file's own are due."""
+def made_to_fool(trials: int, seed: int = 1) -> Iterator[Damaged]:
+    """Damage such files so that inner records stand where the file's own are due, or with headers that are forged."""
     for trial in range(trials):
-        model = fitted_damage(seed << 32 | trial)
+        model = (fitted_damage, forged_damage)[trial % 2](seed << 32 | trial)
         untouched = list(dict.fromkeys(model.whole_records().values()))  # some are alike
         yield Damaged(bytes(model.data), model.payloads, untouched)
 

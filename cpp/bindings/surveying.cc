@@ -45,7 +45,7 @@ void bind_surveying(nb::module_& m) {
   nb::class_<Stretch>(m, "Stretch", "A part of a damaged file.")
       .def_prop_ro(
           "kind", [](const Stretch& s) { return name_of(s.kind); },
-          "One of whole (records), doubtful (records, perhaps of a payload), lost.")
+          "One of whole (records), doubtful (frames that are perhaps no records of the file), lost.")
       .def_ro("start", &Stretch::start, "Byte offset.")
       .def_ro("stop", &Stretch::stop, "Byte offset behind it.")
       .def_ro("records", &Stretch::records, "How many there are, one behind the other.")
@@ -64,10 +64,9 @@ void bind_surveying(nb::module_& m) {
       nb::sig("def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, "
               "ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False) -> "
               "tuple[list[Stretch], bool, int]"),
-      "What can be saved of a part of a damaged file: stretches that tile it, whether a record is known to start at "
-      "the "
-      "end of the last where that is not `stop`, and the bytes that were read for checksums or searched more than "
-      "once.");
+      "What can be saved of a part of a damaged file: stretches that tile it (doubtful ones may overlap those before "
+      "them), whether a record is known to start at the end of the last where that is not `stop`, and the bytes that "
+      "were read for checksums or searched more than once.");
 }
 
 }  // namespace penstock::bindings

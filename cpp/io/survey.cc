@@ -7,13 +7,16 @@
 #include "core/crc32c/crc32c.h"
 #include "core/crc32c/one_bit.h"
 #include "io/chains.h"
+#include "io/frame_judge.h"
 #include "io/region.h"
 
 namespace penstock {
 namespace {
 
-// What is known about each damaged place takes memory: behind so many of them a survey ends where it can go on, and
-// behind so many more it gives the rest up.
+using Frame = FrameJudge::Frame;
+
+// What is known about each damaged place takes memory: behind so many of them a survey ends where the next one knows as
+// much, and behind so many more it ends anywhere.
 constexpr std::size_t kManyStretches = std::size_t{1} << 16;
 constexpr std::size_t kMostStretches = std::size_t{1} << 20;
 
@@ -30,21 +33,13 @@ constexpr int kFewBits = 2;
 // Of frames that are in no chain.
 constexpr std::size_t kNoChain = ~std::size_t{0};
 
-// A frame as its header describes it.
-struct Frame {
-  FaultKind fault = FaultKind::kNone;
-  bool header_is_sound = false;
-  bool fits = false;       // it ends inside the region; without a sound header, perhaps
-  std::uint64_t stop = 0;  // where it ends, or would end, but not beyond the region
-  std::uint64_t need = 0;  // as in Fault
-};
-
 class Surveyor {
  public:
   Surveyor(const std::filesystem::path& path, const SurveyOptions& options)
       : options_(options),
         limit_(std::min(options.max_record_bytes, kLargestRecord)),
-        region_(path, options.start, options.stop, options.cancelled) {}
+        region_(path, options.start, options.stop, options.cancelled),
+        frames_(region_, limit_, options.ends_with_file) {}
 
   Survey run();
 
@@ -57,32 +52,30 @@ class Surveyor {
     std::uint64_t claimed;
   };
 
-  Frame judge(std::uint64_t at);
-  Frame guess(std::uint64_t at, const std::byte* header);
   bool ends_as_it_says(std::uint64_t at, const Frame& frame);
   bool is_hurt_in_place(std::uint64_t at, const Frame& frame);
-  bool is_payload(std::uint64_t begin, std::uint64_t end);
-  bool starts_record(std::uint64_t at);
   bool is_crossed(std::uint64_t begin, std::uint64_t stop);
-  bool is_zero(std::uint64_t at);
+  std::uint64_t look_back(std::uint64_t start);
   bool has_patience() const;
   bool is_full() const;
-  std::uint64_t find_sound(std::uint64_t from);
-  std::uint64_t find_whole(std::uint64_t from, std::uint64_t before);
   std::uint64_t cross(std::uint64_t at, const Frame& frame);
   bool goes_back_to_broken(std::uint64_t stop);
+  std::uint64_t take(std::uint64_t at, std::uint64_t stop);
   void add_whole(std::uint64_t at, std::uint64_t stop);
+  std::uint64_t add_doubtful(std::uint64_t at);
   void add_records(std::uint64_t at, std::uint64_t stop, std::size_t chain);
   void add_damaged(std::uint64_t at, const Frame& frame);
   void add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame);
   Chain::Ground ground_of_found(std::uint64_t at) const;
   Chain::Ground ground_behind(std::uint64_t at, std::uint64_t stop);
   void start_chain(Chain::Ground ground);
-  void tell_owners();
+  std::vector<Stretch> tell_owners();
+  void tell_other_readings(const Stretch& stretch, std::vector<Stretch>& told);
 
   const SurveyOptions& options_;
   const std::uint64_t limit_;
   Region region_;
+  FrameJudge frames_;
   std::vector<Stretch> stretches_;
   std::vector<std::size_t> chain_of_;  // of each stretch
   std::vector<Chain> chains_;
@@ -96,17 +89,18 @@ Survey Surveyor::run() {
   const std::uint64_t stop = region_.stop();
   std::uint64_t at = region_.start();
   start_chain(Chain::Ground::kStart);
-  if (!options_.starts_at_record) {
-    const std::uint64_t found = find_whole(at, stop);
+  if (options_.starts_at_record) {
+    at = look_back(at);
+  } else {
+    const std::uint64_t found = frames_.find_whole(at, stop);
     if (found > at) add_lost(at, found, {FaultKind::kLengthChecksum});
     start_chain(Chain::Ground::kFound);
     at = found;
   }
   while (at < stop && !is_full()) {
-    const Frame frame = judge(at);
-    if (frame.fault == FaultKind::kNone) {
-      add_whole(at, frame.stop);
-      at = frame.stop;
+    const Frame frame = frames_.judge(at);
+    if (frame.is_whole()) {
+      at = take(at, frame.stop);
     } else if (ends_as_it_says(at, frame)) {
       if (is_hurt_in_place(at, frame)) {
         add_lost(at, frame.stop, frame);
@@ -119,50 +113,39 @@ Survey Surveyor::run() {
       at = cross(at, frame);
     }
   }
-  if (at == stop)
-    chains_.back().reaches_end = options_.ends_with_file;
-  else if (chains_[first_linked_].ground != Chain::Ground::kStart)
-    add_lost(at, stop, {FaultKind::kLengthChecksum});
-  if (!options_.flat) tell_owners();
-  return {std::move(stretches_), chains_.size() == 1, region_.work() + crossed_};
+  if (at == stop) chains_.back().reaches_end = options_.ends_with_file;
+  std::vector<Stretch> told = tell_owners();
+  return {std::move(told), chains_.size() == 1, region_.work() + crossed_};
+}
+
+// What was given out as a record right before the region may be two headers, the second that of a whole frame which the
+// region holds but for that header. That one is in doubt then; answers where to go on.
+std::uint64_t Surveyor::look_back(std::uint64_t start) {
+  if (start < FrameJudge::kAmbiguousFrame) return start;
+  const Frame before = frames_.judge(start - FrameJudge::kAmbiguousFrame);
+  if (!before.header_is_sound || before.stop != start) return start;
+  const std::uint64_t at = start - kHeaderBytes;
+  const Frame frame = frames_.judge(at);
+  const bool is_ambiguous = frame.stop - at == FrameJudge::kAmbiguousFrame;
+  if (!frame.is_whole() || (is_ambiguous && !frames_.starts_record(frame.stop))) return start;
+  start_chain(Chain::Ground::kFound);
+  return add_doubtful(at);
 }
 
 bool Surveyor::is_full() const {
-  const bool can_go_on = chains_[first_linked_].ground == Chain::Ground::kStart;
-  return stretches_.size() >= (can_go_on ? kManyStretches : kMostStretches);
+  const bool knows_as_much = chains_[first_linked_].ground == Chain::Ground::kStart;
+  return stretches_.size() >= (knows_as_much ? kManyStretches : kMostStretches);
 }
 
 bool Surveyor::has_patience() const {
   return region_.work() + crossed_ <= kMostWork * (region_.stop() - region_.start()) + Region::kWindowBytes;
 }
 
-Frame Surveyor::judge(std::uint64_t at) {
-  const std::uint64_t stop = region_.stop(), left = stop - at;
-  if (left < kHeaderBytes) return {FaultKind::kTruncatedHeader, false, false, stop, kHeaderBytes};
-  const std::byte* header = region_.look(at, kHeaderBytes);
-  if (!header_is_sound(header)) return guess(at, header);
-  const std::uint64_t length = load_le64(header);
-  const bool fits = left >= kFrameOverhead && length <= left - kFrameOverhead;
-  const std::uint64_t frame_stop = fits ? at + length + kFrameOverhead : stop;
-  if (length > limit_) return {FaultKind::kTooLarge, true, fits, frame_stop, length};
-  if (!fits) return {FaultKind::kTruncatedRecord, true, false, stop, length + kFrameOverhead};
-  const bool matches = is_payload(at + kHeaderBytes, frame_stop - kFooterBytes);
-  return {matches ? FaultKind::kNone : FaultKind::kDataChecksum, true, true, frame_stop, length + kFrameOverhead};
-}
-
-// A header that does not check itself may still hold the length: as it was, or with one bit changed.
-Frame Surveyor::guess(std::uint64_t at, const std::byte* header) {
-  const std::uint64_t left = region_.stop() - at, length = corrected_length(header);
-  if (is_zero(at) || length > limit_ || left < kFrameOverhead || length > left - kFrameOverhead)
-    return {FaultKind::kLengthChecksum, false, false, region_.stop(), 0};
-  return {FaultKind::kLengthChecksum, false, true, at + length + kFrameOverhead, 0};
-}
-
 // True when a damaged frame ends where its header says.
 bool Surveyor::ends_as_it_says(std::uint64_t at, const Frame& frame) {
   if (!frame.fits) return false;
-  if (!frame.header_is_sound && is_payload(at + kHeaderBytes, frame.stop - kFooterBytes)) return true;
-  return starts_record(frame.stop) && !is_crossed(frame.header_is_sound ? at + kHeaderBytes : at + 1, frame.stop);
+  if (!frame.header_is_sound && frames_.is_payload(at + kHeaderBytes, frame.stop - kFooterBytes)) return true;
+  return frames_.starts_record(frame.stop) && !is_crossed(at + 1, frame.stop);
 }
 
 // True when the checksums of a damaged frame show that no byte of it is missing or too many: its length is as it was,
@@ -170,25 +153,10 @@ bool Surveyor::ends_as_it_says(std::uint64_t at, const Frame& frame) {
 bool Surveyor::is_hurt_in_place(std::uint64_t at, const Frame& frame) {
   const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
   if (!frame.header_is_sound)
-    return load_le64(region_.probe(at, 8)) == payload_stop - payload && is_payload(payload, payload_stop);
+    return load_le64(region_.probe(at, 8)) == payload_stop - payload && frames_.is_payload(payload, payload_stop);
   const std::uint32_t stored = load_le32(region_.probe(payload_stop, kFooterBytes));
   return frame.fault == FaultKind::kDataChecksum &&
          is_one_bit_off(region_.checksum(payload, payload_stop), unmask_crc(stored), payload_stop - payload);
-}
-
-// True when the four bytes at `end` are the checksum of [begin, end).
-bool Surveyor::is_payload(std::uint64_t begin, std::uint64_t end) {
-  return mask_crc(region_.checksum(begin, end)) == load_le32(region_.probe(end, kFooterBytes));
-}
-
-// True when a header checks itself, or a payload shows where its header was; or when the file ends.
-bool Surveyor::starts_record(std::uint64_t at) {
-  if (at == region_.stop()) return options_.ends_with_file;
-  if (region_.stop() - at < kHeaderBytes) return false;
-  const std::byte* header = region_.probe(at, kHeaderBytes);
-  if (header_is_sound(header)) return true;
-  const Frame frame = guess(at, header);
-  return frame.fits && is_payload(at + kHeaderBytes, frame.stop - kFooterBytes);
 }
 
 // True when a frame starts inside another one, from `begin` on, and ends behind its payload, or could not be in a
@@ -197,42 +165,13 @@ bool Surveyor::is_crossed(std::uint64_t begin, std::uint64_t stop) {
   if (!has_patience()) return true;
   const std::uint64_t payload_stop = stop - kFooterBytes;
   crossed_ += stop - begin;
-  for (std::uint64_t from = begin; (from = find_sound(from)) < payload_stop;) {
-    const Frame frame = judge(from);
+  for (std::uint64_t from = begin; (from = frames_.find_sound(from)) < payload_stop;) {
+    const Frame frame = frames_.judge(from);
     if (frame.fits && frame.stop > payload_stop) return true;
-    if (options_.flat && frame.fault == FaultKind::kNone) return true;
-    from = frame.fault == FaultKind::kNone ? frame.stop : from + 1;
+    if (options_.flat && frame.is_whole()) return true;
+    from = frame.is_whole() && frame.stop - from != FrameJudge::kAmbiguousFrame ? frame.stop : from + 1;
   }
   return false;
-}
-
-// True when zeros stand where a header should: a block that was never written.
-bool Surveyor::is_zero(std::uint64_t at) {
-  if (region_.stop() - at < kHeaderBytes) return false;
-  const std::byte* header = region_.probe(at, kHeaderBytes);
-  return std::all_of(header, header + kHeaderBytes, [](std::byte b) { return b == std::byte{0}; });
-}
-
-// The first header at or after `from` that checks itself; the region's end where there is none.
-std::uint64_t Surveyor::find_sound(std::uint64_t from) {
-  const std::uint64_t stop = region_.stop();
-  while (from < stop && stop - from >= kFrameOverhead) {
-    const std::size_t size = region_.at_hand(from, 4 * kHeaderBytes);
-    const std::size_t at = find_header({region_.look(from, size), size}, 0);
-    if (at < size) return from + at;
-    // The last bytes may be the start of a header that the next ones complete.
-    from += size - (kHeaderBytes - 1);
-  }
-  return stop;
-}
-
-// The first whole frame that starts at or after `from`, and before `before`; the region's end where there is none.
-std::uint64_t Surveyor::find_whole(std::uint64_t from, std::uint64_t before) {
-  while ((from = find_sound(from)) < before) {
-    if (judge(from).fault == FaultKind::kNone) return from;
-    ++from;
-  }
-  return region_.stop();
 }
 
 // Goes on behind a frame that breaks the chain; answers where.
@@ -242,11 +181,11 @@ std::uint64_t Surveyor::cross(std::uint64_t at, const Frame& frame) {
     if (broken_.size() == kMostBroken) broken_.pop_front();
     broken_.push_back({at, frame, stretches_.size(), chains_.size(), first_linked_, claimed_});
   }
-  std::uint64_t found = frame.header_is_sound ? at + kHeaderBytes : at + 1;
+  std::uint64_t found = at + 1;
   for (;; ++found) {
-    found = find_sound(found);
+    found = frames_.find_sound(found);
     if (goes_back_to_broken(found)) return found;
-    if (found == stop || judge(found).fault == FaultKind::kNone) break;
+    if (found == stop || frames_.judge(found).is_whole()) break;
   }
   add_lost(at, found, frame);
   if (frame.header_is_sound) claimed_ = std::max(claimed_, frame.fits ? frame.stop - kFooterBytes : stop);
@@ -262,7 +201,7 @@ bool Surveyor::goes_back_to_broken(std::uint64_t stop) {
     const Broken broken = broken_[i];
     const std::uint64_t size = stop - broken.at;
     if (size < kFrameOverhead || size - kFrameOverhead > limit_ ||
-        !is_payload(broken.at + kHeaderBytes, stop - kFooterBytes))
+        !frames_.is_payload(broken.at + kHeaderBytes, stop - kFooterBytes))
       continue;
     broken_.resize(i);
     stretches_.resize(broken.stretches);
@@ -292,6 +231,20 @@ void Surveyor::start_chain(Chain::Ground ground) {
   chains_.push_back({ground});
 }
 
+// Adds a whole frame to the chain, or those that overlap from it on; answers where to go on.
+//
+// Of these, every other one is a record if so they lead on to a record. Else nobody can know which they are.
+std::uint64_t Surveyor::take(std::uint64_t at, std::uint64_t stop) {
+  const std::uint64_t count = frames_.count_overlapping(at), last_stop = stop + (count - 1) * kHeaderBytes;
+  if (count > 1 && (count % 2 == 0 || !frames_.starts_record(last_stop))) {
+    add_doubtful(at);
+    start_chain(ground_of_found(last_stop));
+    return last_stop;
+  }
+  for (; at < last_stop; at = stop, stop += FrameJudge::kAmbiguousFrame) add_whole(at, stop);
+  return last_stop;
+}
+
 void Surveyor::add_whole(std::uint64_t at, std::uint64_t stop) {
   if (chains_[first_linked_].ground == Chain::Ground::kClaimed && stop > claimed_) {
     // The frame reaches beyond the payload that is claimed, so it does not lie inside, nor do those right before it.
@@ -305,7 +258,8 @@ void Surveyor::add_whole(std::uint64_t at, std::uint64_t stop) {
 }
 
 void Surveyor::add_records(std::uint64_t at, std::uint64_t stop, std::size_t chain) {
-  if (!stretches_.empty() && stretches_.back().kind == StretchKind::kWhole && chain_of_.back() == chain) {
+  if (!stretches_.empty() && stretches_.back().kind == StretchKind::kWhole && stretches_.back().stop == at &&
+      chain_of_.back() == chain) {
     stretches_.back().stop = stop;
     ++stretches_.back().records;
     return;
@@ -314,19 +268,28 @@ void Surveyor::add_records(std::uint64_t at, std::uint64_t stop, std::size_t cha
   chain_of_.push_back(chain);
 }
 
+// Adds the whole frame at `at`, and those that overlap from it on, as frames of which nobody can know; answers where
+// the last one ends.
+std::uint64_t Surveyor::add_doubtful(std::uint64_t at) {
+  const std::uint64_t size = frames_.judge(at).stop - at, count = frames_.count_overlapping(at);
+  for (const std::uint64_t first : {0, 1})
+    for (std::uint64_t i = first; i < count; i += 2)
+      add_records(at + i * kHeaderBytes, at + i * kHeaderBytes + size, kNoChain);
+  return at + (count - 1) * kHeaderBytes + size;
+}
+
 // A frame that tells its end, but perhaps lacks bytes, and has some of the next records where they were: whether the
 // whole frames in it are those of its payload, nobody can know.
 void Surveyor::add_damaged(std::uint64_t at, const Frame& frame) {
   const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
   std::uint64_t lost = at;
-  if (!is_payload(payload, payload_stop)) {
+  if (!frames_.is_payload(payload, payload_stop)) {
     crossed_ += frame.stop - at;
-    for (std::uint64_t from = frame.header_is_sound ? payload : at + 1;
-         (from = find_whole(from, payload_stop)) < payload_stop && stretches_.size() < kMostStretches; lost = from) {
-      const std::uint64_t stop = judge(from).stop;
+    for (std::uint64_t from = at + 1;
+         (from = frames_.find_whole(from, payload_stop)) < payload_stop && stretches_.size() < kMostStretches;
+         lost = from) {
       if (from > lost) add_lost(lost, from, frame);
-      add_records(from, stop, kNoChain);
-      from = stop;
+      from = add_doubtful(from);
     }
   }
   add_lost(lost, frame.stop, frame);
@@ -337,11 +300,28 @@ void Surveyor::add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame
   chain_of_.push_back(chains_.size() - 1);
 }
 
-void Surveyor::tell_owners() {
-  const std::vector<bool> own = are_own(chains_, limit_);
+std::vector<Stretch> Surveyor::tell_owners() {
+  std::vector<bool> own = are_own(chains_, limit_);
+  if (options_.flat) own.assign(chains_.size(), true);
+  std::vector<Stretch> told;
   for (std::size_t i = 0; i < stretches_.size(); ++i) {
-    const bool is_own = chain_of_[i] != kNoChain && own[chain_of_[i]];
-    if (stretches_[i].kind == StretchKind::kWhole && !is_own) stretches_[i].kind = StretchKind::kDoubtful;
+    Stretch& stretch = told.emplace_back(stretches_[i]);
+    if (stretch.kind != StretchKind::kWhole || (chain_of_[i] != kNoChain && own[chain_of_[i]])) continue;
+    stretch.kind = StretchKind::kDoubtful;
+    if (chain_of_[i] != kNoChain) tell_other_readings(stretches_[i], told);
+  }
+  return told;
+}
+
+// Where it is in doubt whose the frames are, so it is of those that overlap, between take()'s, which of them are
+// records.
+void Surveyor::tell_other_readings(const Stretch& stretch, std::vector<Stretch>& told) {
+  for (std::uint64_t at = stretch.start; at < stretch.stop;) {
+    const std::uint64_t count = frames_.count_overlapping(at), others = count / 2;
+    const std::uint64_t first = at + kHeaderBytes;
+    if (others > 0)
+      told.push_back({StretchKind::kDoubtful, first, first + others * FrameJudge::kAmbiguousFrame, others, {}});
+    at = frames_.judge(at).stop + (count - 1) * kHeaderBytes;
   }
 }
 

@@ -9,8 +9,12 @@
 //  - or the checksum of the payload: from a broken header on, it is compared at all headers that follow. What was found
 //    in between lies inside that payload.
 //
-// Elsewhere the next frame that is whole, header and payload, is searched byte by byte. Whether it is a record of the
+// Elsewhere the next frame that is whole, header and payload, is searched, at every byte. Whether it is a record of the
 // file is not certain, because payloads may hold TFRecords: chains.h tells what decides it.
+//
+// So no whole frame is lost: it is a record, or in doubt, or it lies inside a record whose checksums show its extent.
+// It cannot overlap another one but by chance in 2^32, or as frame_judge.h tells of payloads of eight bytes; then both
+// are in doubt, if nothing decides it.
 //
 // Time is linear in the size of the region (see Region::checksum), memory in the number of damaged places.
 #pragma once
@@ -26,7 +30,7 @@ namespace penstock {
 
 enum class StretchKind : std::uint8_t {
   kWhole,     // records, one behind the other
-  kDoubtful,  // the same, but perhaps inside a payload
+  kDoubtful,  // the same, but perhaps inside a payload, or two headers that look like a record
   kLost,      // no record
 };
 
@@ -44,13 +48,14 @@ struct SurveyOptions {
   bool starts_at_record = true;  // a record of the file starts at `start`, damaged or not
   bool ends_with_file = true;    // behind `stop` nothing follows, as far as is known
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
-  bool flat = false;                             // payloads hold no TFRecords: nothing is in doubt
+  bool flat = false;                             // payloads hold no TFRecords: only frames that overlap are in doubt
   const std::atomic<bool>* cancelled = nullptr;  // another thread's wish to end it: std::runtime_error is thrown
 };
 
 struct Survey {
-  // They tile the region up to the last one's end. That is `stop`, or after very many of them a place from which
-  // another survey goes on.
+  // They tile the region up to the end of the last one, but for doubtful ones, which may overlap those before them, or
+  // start a header before the region. That is `stop`, or after very many of them a place from which another survey goes
+  // on.
   std::vector<Stretch> stretches;
   bool ends_at_record = false;  // a record of the file is known to start at the last one's end, unless it is `stop`
   std::uint64_t work = 0;       // bytes that were read for checksums, or searched more than once

@@ -230,7 +230,7 @@ class Stretch:
     @property
     def kind(self) -> str:
         """
-        One of whole (records), doubtful (records, perhaps of a payload), lost.
+        One of whole (records), doubtful (frames that are perhaps no records of the file), lost.
         """
 
     @property
@@ -251,7 +251,7 @@ class Stretch:
 
 def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False) -> tuple[list[Stretch], bool, int]:
     """
-    What can be saved of a part of a damaged file: stretches that tile it, whether a record is known to start at the end of the last where that is not `stop`, and the bytes that were read for checksums or searched more than once.
+    What can be saved of a part of a damaged file: stretches that tile it (doubtful ones may overlap those before them), whether a record is known to start at the end of the last where that is not `stop`, and the bytes that were read for checksums or searched more than once.
     """
 
 class FrameBuffer:

@@ -46,6 +46,9 @@ class ReadOptions:
     threads: int = 1
     skip: bool = False
     """Go on behind damage, with every record that is outside it."""
+    search_first: bool = False
+    """Search all of a local plain file before its first record is given out, not only what lies behind damage: what
+    seems to be a whole record may be two headers, which the record behind them shows."""
     nested: bool = True
     """Whether payloads may hold TFRecords, which matters behind damage."""
     known_starts: Callable[[], NDArray[np.uint64] | None] | None = None
@@ -105,6 +108,8 @@ class RecordEvents:
 
     def __iter__(self) -> Generator[Salvaged, None, None]:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
+        if self.native and self._options.search_first:
+            return self._events(self._from_search())
         return self._events(self._from_threads(self._open_records) if self.native else self._from_pieces())
 
     def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | Sound, None, None]:
@@ -181,6 +186,9 @@ class RecordEvents:
         if broken is not None:
             part = Part(self._path, broken.offset, self._size or 0)
             yield from self._salvage().read(part, broken.record, self._instead(broken, self._head))
+
+    def _from_search(self) -> Iterator[Salvaged]:
+        yield from self._salvage().read(Part(self._path, 0, self._size or 0), 0, lookalike(self._head, self._subject()))
 
     def _from_pieces(self) -> Iterator[Salvaged]:
         options = self._options

@@ -26,7 +26,7 @@ _WORTH_THREADS = 16 << 20
 
 @dataclass(frozen=True)
 class Doubtful:
-    """Records that may lie inside the payload of a damaged record."""
+    """Frames that may be no records of the file: inside the payload of a damaged record, or headers taken for one."""
 
     chunk: RecordChunk
 
@@ -79,7 +79,7 @@ class Salvage:
                 elif part.at_end or not stretch.fault.kind.startswith("truncated"):
                     yield self._error(part, stretch, record, instead)
                     record += 1
-            start = stretches[-1].stop
+            start = max(stretch.stop for stretch in stretches)  # those in doubt may overlap
         return record
 
     def _settled(

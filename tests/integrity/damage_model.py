@@ -28,9 +28,12 @@ class ModelFile:
         self.origins[at] = UNKNOWN
 
     def zero(self, at: int, size: int) -> None:
-        for i in range(at, min(at + size, len(self.data))):
-            if self.data[i]:
-                self.data[i] = 0
+        self.overwrite(at, bytes(size))
+
+    def overwrite(self, at: int, some: bytes) -> None:
+        for i, byte in enumerate(some[: len(self.data) - at], start=at):
+            if self.data[i] != byte:
+                self.data[i] = byte
                 self.origins[i] = UNKNOWN
 
     def cut(self, at: int, size: int) -> None:
@@ -71,6 +74,21 @@ class ModelFile:
         return any(
             begin in ends and (begin + size >= len(self.data) or begin + size in headers)
             for begin in range(first, last + 1)
+        )
+
+    def holds_made_up_frame(self) -> bool:
+        """Whether damage has made a whole frame out of two headers, as happens behind one that says 8.
+
+        Its payload is the length in the second one, and nobody could know that it was not written so; unless that one
+        is the header of a whole record.
+        """
+        headers, whole = self.headers(), self.whole_records()
+        return any(
+            self.data[at : at + 8] == b"\b\0\0\0\0\0\0\0"
+            and at + 12 in headers
+            and at + 12 not in whole
+            and self.origins[at : at + 24] != list(range(self.origins[at], self.origins[at] + 24))
+            for at in headers
         )
 
     def headers(self) -> set[int]:

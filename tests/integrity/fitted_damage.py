@@ -18,10 +18,10 @@ FITS = ("missing before", "missing from a header", "too many", "missing inside")
 def fitted_damage(seed: int) -> ModelFile:
     """Answer a file some of whose records hold TFRecords, damaged so that inner ones look like the file's own."""
     chance = random.Random(f"fitted {seed}")
-    records = [_holder(chance) if chance.random() < 0.4 else payload(chance, nested=False) for _ in range(9)]
+    records = [holder(chance) if chance.random() < 0.4 else payload(chance, nested=False) for _ in range(9)]
     if seed % 8 == 0:  # one among many that hold none
         records = [payload(chance, nested=False) for _ in range(80)]
-        records[chance.randrange(60, 80)] = _holder(chance)
+        records[chance.randrange(60, 80)] = holder(chance)
     model = ModelFile(records)
     holders = [at for at in _starts(records) if any(at < inner < _stop(model, at) for inner in model.headers())]
     # What tells that records are inner ones is the header before them, and the end of the payload behind them.
@@ -34,7 +34,7 @@ def fitted_damage(seed: int) -> ModelFile:
     return model
 
 
-def _holder(chance: random.Random) -> bytes:
+def holder(chance: random.Random) -> bytes:
     """A payload that holds records; behind them nothing, anything, padding, or a record that is cut short."""
     inner = framing.frames(chance.randbytes(chance.randint(0, 40)) for _ in range(chance.randint(1, 6)))
     cut_short = framing.frame(chance.randbytes(30))[: chance.randint(12, 40)]

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from damage_model import KINDS, ModelFile, damage, payload
 from fitted_damage import fitted_damage
+from forged_damage import forged_damage
 
 import framing
 from penstock import _core
+
+OUTER = [b"before", framing.frames([b"inner 1", b"inner 2"]), b"between", b"behind"]
 
 
 def survey(path: Path, data: bytes, **options) -> list[_core.Stretch]:
     path.write_bytes(data)
     stretches, *_ = _core.survey(path, 0, len(data), **options)
-    edges = [0, *(edge for stretch in stretches for edge in (stretch.start, stretch.stop)), len(data)]
-    assert all(a == b for a, b in list(pairwise(edges))[::2]), "stretches tile the file"
+    end = 0
+    for stretch in stretches:
+        overlaps = stretch.kind == "doubtful" and stretch.start < end
+        assert stretch.start == end or overlaps, "stretches tile the file, but for those in doubt"
+        end = max(end, stretch.stop)
+    assert end == len(data)
     return stretches
 
 
@@ -87,6 +93,68 @@ def test_inner_records_that_are_moved_to_where_others_are_due_are_kept_apart(tmp
         assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
 
 
+def test_forged_headers_hide_no_record(tmp_path: Path):
+    for seed in range(400):
+        model = forged_damage(seed)
+        certain, doubtful, _ = found(tmp_path / "file", model)
+        whole = model.whole_records()
+        assert [at for at in certain if at not in whole] == [], seed
+        assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
+
+
+EIGHT = framing.header(8)
+EIGHTS = framing.frame((8).to_bytes(8, "little"))
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_a_header_that_says_8_takes_no_other_header_for_its_payload(tmp_path: Path, flat: bool):
+    # The length in a header, and its checksum, are a payload of eight bytes and its checksum.
+    model = ModelFile(OUTER)
+    model.insert(84, EIGHT)
+    certain, doubtful, stretches = found(tmp_path / "file", model, flat=flat)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
+    assert [(s.start, s.stop) for s in stretches if s.kind == "lost"] == [(84, 96)]
+
+
+def test_nor_does_one_whose_checksum_is_damaged(tmp_path: Path):
+    model = ModelFile(OUTER)
+    model.insert(84, EIGHT[:11] + b"?")
+    certain, doubtful, stretches = found(tmp_path / "file", model)
+    assert (certain, doubtful) == (sorted(model.whole_records()), [])
+    assert [(s.start, s.stop) for s in stretches if s.kind == "lost"] == [(84, 96)]
+
+
+def test_which_of_three_headers_that_say_8_is_no_record_nobody_can_know(tmp_path: Path):
+    before, behind = framing.frame(b"before"), framing.frame(b"behind")
+    data = before + EIGHT + EIGHT + EIGHT + behind
+    assert data == before + EIGHT + EIGHTS + behind == before + EIGHTS + EIGHT + behind
+    stretches = survey(tmp_path / "file", data)
+    assert offsets(data, stretches, "whole") == [0, len(before) + 36]
+    assert offsets(data, stretches, "doubtful") == [len(before), len(before) + 12]
+
+
+def test_records_that_hold_the_number_8_are_themselves_where_they_follow_each_other(tmp_path: Path):
+    eights = [EIGHTS[12:20]] * 20
+    model = ModelFile([*eights, b"other", b"damaged", b"other", *eights])
+    model.zero(20 * 24 + 21 + 14, 4)
+    assert found(tmp_path / "file", model)[:2] == (sorted(model.whole_records()), [])
+    # Where damage hides at which end they start and stop, either half of the headers may be the records'.
+    model.zero(10 * 24, 30)
+    certain, doubtful, _ = found(tmp_path / "file", model)
+    assert set(certain) <= set(model.whole_records()) <= {*certain, *doubtful}
+
+
+def test_a_forged_header_hides_no_record_whose_header_it_overlaps(tmp_path: Path):
+    model = ModelFile([b"before", b"damaged", bytes(300), b"behind"])
+    start = 22 + 23
+    claim = next(n for n in range(1 << 20) if framing.header(n)[-1] == model.data[start])
+    model.cut(22, 12)  # so that the forged header stands where one is due
+    model.overwrite(22, framing.header(claim)[:11])
+    assert model.data[33] == framing.header(claim)[-1]
+    certain, doubtful, _ = found(tmp_path / "file", model)
+    assert sorted(certain + doubtful) == sorted(model.whole_records()) == [0, 33, 33 + 316]
+
+
 def test_that_payloads_hold_no_records_settles_all_doubt(tmp_path: Path):
     for seed in range(300):
         chance = random.Random(seed)
@@ -95,9 +163,6 @@ def test_that_payloads_hold_no_records_settles_all_doubt(tmp_path: Path):
             damage(model, chance.choice(KINDS), chance)
         certain, doubtful, _ = found(tmp_path / "file", model, flat=True)
         assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
-
-
-OUTER = [b"before", framing.frames([b"inner 1", b"inner 2"]), b"between", b"behind"]
 
 
 def test_a_record_that_lost_its_header_does_not_give_its_inner_records_away(tmp_path: Path):
@@ -223,6 +288,21 @@ def test_many_claims_that_are_crossed_cost_linear_work(tmp_path: Path):
         return work / size
 
     small, large = work(1 << 16), work(1 << 18)
+    assert large < 1.2 * small
+
+
+def test_many_payloads_of_eight_bytes_cost_linear_work(tmp_path: Path):
+    path = tmp_path / "file"
+
+    def work(size: int) -> float:
+        # Each is a header, too, and claims all that is left.
+        count = size // 24
+        path.write_bytes(framing.frames((24 * (count - i) - 28).to_bytes(8, "little") for i in range(count - 1)))
+        stretches, _, work = _core.survey(path, 0, path.stat().st_size)
+        assert [(stretch.kind, stretch.records) for stretch in stretches] == [("whole", count - 1)]
+        return work / size
+
+    small, large = work(1 << 17), work(1 << 19)
     assert large < 1.2 * small
 
 

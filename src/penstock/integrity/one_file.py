@@ -85,6 +85,7 @@ def save_records(source: StrPath, target: str | None, apart: str | None, how: Sa
         multistream=True,
         threads=how.threads,
         skip=True,
+        search_first=True,
         nested=how.nested,
         known_starts=partial(known_starts, name),
     )
