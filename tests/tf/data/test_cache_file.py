@@ -137,3 +137,13 @@ def test_damage_is_found_and_what_cannot_be_kept_is_refused(tmp_path: Path):
             list(ds)
     with pytest.raises(tf.errors.UnimplementedError, match="cache\\(filename\\) keeps tensors"):
         list(Dataset.range(4).window(2).cache(tmp_path / "windows"))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_numbers_of_every_kind_come_back_as_they_were(tmp_path: Path, dtype: str, shape: tuple[int, ...]):
+    element = tf.cast(tf.ones(shape, tf.int32), dtype)
+    ds = Dataset.from_tensors(element).cache(tmp_path / "cache")
+    (written,), (found,) = ds, ds
+    assert (found.dtype, found.shape) == (written.dtype, written.shape) == (element.dtype, element.shape)
+    assert found.numpy().tolist() == element.numpy().tolist()

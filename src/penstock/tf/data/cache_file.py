@@ -21,7 +21,7 @@ from penstock.tf.errors import DataLossError, FailedPreconditionError, tensorflo
 from penstock.tf.io import gfile
 from penstock.writer import RecordWriter
 
-_FORMAT, _VERSION = "penstock.tf.cache", 1
+_FORMAT, _VERSION = "penstock.tf.cache", 2
 
 
 class CachedInFile(Moving):
