@@ -149,13 +149,13 @@ bool Surveyor::ends_as_it_says(std::uint64_t at, const Frame& frame) {
 }
 
 // True when the checksums of a damaged frame show that no byte of it is missing or too many: its length is as it was,
-// or one bit of its payload is not.
+// or one bit of its payload is not. Of eight bytes that shows nothing: they may be a header with one wrong bit.
 bool Surveyor::is_hurt_in_place(std::uint64_t at, const Frame& frame) {
   const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
   if (!frame.header_is_sound)
     return load_le64(region_.probe(at, 8)) == payload_stop - payload && frames_.is_payload(payload, payload_stop);
   const std::uint32_t stored = load_le32(region_.probe(payload_stop, kFooterBytes));
-  return frame.fault == FaultKind::kDataChecksum &&
+  return frame.fault == FaultKind::kDataChecksum && frame.stop - at != FrameJudge::kAmbiguousFrame &&
          is_one_bit_off(region_.checksum(payload, payload_stop), unmask_crc(stored), payload_stop - payload);
 }
 

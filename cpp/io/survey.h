@@ -53,7 +53,7 @@ struct SurveyOptions {
 };
 
 struct Survey {
-  // They tile the region up to the end of the last one, but for doubtful ones, which may overlap those before them, or
+  // They tile the region up to the end of the last one, but for doubtful ones, which may overlap those around them, or
   // start a header before the region. That is `stop`, or after very many of them a place from which another survey goes
   // on.
   std::vector<Stretch> stretches;

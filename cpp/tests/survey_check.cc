@@ -54,9 +54,11 @@ void check_survey(const std::string& file, unsigned choice) {
   options.flat = choice & 4;
   const Survey found = survey(stored.path(), options);
   std::uint64_t at = 0;
+  bool was_doubtful = false;
   for (const Stretch& stretch : found.stretches) {
-    // Of frames that overlap, all may be in doubt.
-    const bool overlaps = stretch.kind == StretchKind::kDoubtful && stretch.start < at;
+    // Of frames that overlap, all may be in doubt, or all but those that lead on.
+    const bool overlaps = stretch.start < at && (stretch.kind == StretchKind::kDoubtful || was_doubtful);
+    was_doubtful = stretch.kind == StretchKind::kDoubtful;
     require(stretch.start == at || overlaps, "the stretches do not tile");
     require(stretch.stop > stretch.start && stretch.stop <= file.size(), "a stretch is empty, or too long");
     at = std::max(at, stretch.stop);
