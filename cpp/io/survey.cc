@@ -1,6 +1,7 @@
 #include "io/survey.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 
 #include "core/bytes.h"
@@ -33,6 +34,8 @@ constexpr int kFewBits = 2;
 // Of frames that are in no chain.
 constexpr std::size_t kNoChain = ~std::size_t{0};
 
+bool is_ambiguous(std::uint64_t at, const Frame& frame) { return frame.stop - at == FrameJudge::kAmbiguousFrame; }
+
 class Surveyor {
  public:
   Surveyor(const std::filesystem::path& path, const SurveyOptions& options)
@@ -54,6 +57,7 @@ class Surveyor {
 
   bool ends_as_it_says(std::uint64_t at, const Frame& frame);
   bool is_hurt_in_place(std::uint64_t at, const Frame& frame);
+  bool may_be_length(std::uint64_t at);
   bool is_crossed(std::uint64_t begin, std::uint64_t stop);
   std::uint64_t look_back(std::uint64_t start);
   bool has_patience() const;
@@ -126,8 +130,7 @@ std::uint64_t Surveyor::look_back(std::uint64_t start) {
   if (!before.header_is_sound || before.stop != start) return start;
   const std::uint64_t at = start - kHeaderBytes;
   const Frame frame = frames_.judge(at);
-  const bool is_ambiguous = frame.stop - at == FrameJudge::kAmbiguousFrame;
-  if (!frame.is_whole() || (is_ambiguous && !frames_.starts_record(frame.stop))) return start;
+  if (!frame.is_whole() || (is_ambiguous(at, frame) && !frames_.starts_record(frame.stop))) return start;
   start_chain(Chain::Ground::kFound);
   return add_doubtful(at);
 }
@@ -149,14 +152,22 @@ bool Surveyor::ends_as_it_says(std::uint64_t at, const Frame& frame) {
 }
 
 // True when the checksums of a damaged frame show that no byte of it is missing or too many: its length is as it was,
-// or one bit of its payload is not. Of eight bytes that shows nothing: they may be a header with one wrong bit.
+// or one bit of its payload is not. Of eight bytes that shows nothing where, but for one bit, they are a length: they
+// may be a header with one wrong bit.
 bool Surveyor::is_hurt_in_place(std::uint64_t at, const Frame& frame) {
   const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
   if (!frame.header_is_sound)
     return load_le64(region_.probe(at, 8)) == payload_stop - payload && frames_.is_payload(payload, payload_stop);
   const std::uint32_t stored = load_le32(region_.probe(payload_stop, kFooterBytes));
-  return frame.fault == FaultKind::kDataChecksum && frame.stop - at != FrameJudge::kAmbiguousFrame &&
+  return frame.fault == FaultKind::kDataChecksum && !(is_ambiguous(at, frame) && may_be_length(payload)) &&
          is_one_bit_off(region_.checksum(payload, payload_stop), unmask_crc(stored), payload_stop - payload);
+}
+
+// True when eight bytes, with one bit changed or not, are the length of a payload that the region has room for.
+bool Surveyor::may_be_length(std::uint64_t at) {
+  const std::uint64_t room = region_.stop() - std::min(region_.stop(), at + kFrameOverhead);
+  const std::uint64_t length = load_le64(region_.probe(at, 8));
+  return (length ^ std::bit_floor(length)) <= std::min(limit_, room);
 }
 
 // True when a frame starts inside another one, from `begin` on, and ends behind its payload, or could not be in a
@@ -169,7 +180,7 @@ bool Surveyor::is_crossed(std::uint64_t begin, std::uint64_t stop) {
     const Frame frame = frames_.judge(from);
     if (frame.fits && frame.stop > payload_stop) return true;
     if (options_.flat && frame.is_whole()) return true;
-    from = frame.is_whole() && frame.stop - from != FrameJudge::kAmbiguousFrame ? frame.stop : from + 1;
+    from = frame.is_whole() && !is_ambiguous(from, frame) ? frame.stop : from + 1;
   }
   return false;
 }
