@@ -38,6 +38,8 @@ class Copies:
 
     def forget_other(self, path: str, version: Any) -> None:
         """Let go of a file that is kept in another version."""
+        if self._process != os.getpid():
+            return  # nothing is kept here, and the lock may have been held when the process forked
         with self._lock:
             if path in self._kept and self._kept[path][0] != version:
                 del self._kept[path]
