@@ -52,6 +52,7 @@ def chunks(bench: Bench, workload: Workload, cores: int) -> Finding:
     entries = [
         Entry("penstock", "penstock", "chunks", arguments, workload.expected, size, cores),
         Entry("read() + CRC", "floor", "read_and_check", arguments, size, size, cores),
+        Entry("read() + our CRC", "floor", "read_and_check_fastest", arguments, size, size, cores),
     ]
     title = f"Iterate in chunks, {_cores(cores)}"
     return bench.contest(title, workload.name, "bytes/s", entries, [Goal("penstock", ("read() + CRC",), 0.8)])

@@ -8,11 +8,12 @@ namespace penstock {
 namespace {
 
 struct Available {
-  std::array<Crc32cKernel, 2> kernels;
+  std::array<Crc32cKernel, 3> kernels;
   std::size_t count = 0;
 
   Available() {
 #ifdef PENSTOCK_CRC32C_SSE42
+    if (detail::crc32c_vpclmul_supported()) kernels[count++] = {"vpclmul", detail::crc32c_vpclmul};
     if (detail::crc32c_sse42_supported()) kernels[count++] = {"sse42", detail::crc32c_sse42};
 #endif
 #ifdef PENSTOCK_CRC32C_ARMV8

@@ -12,6 +12,8 @@ std::uint32_t crc32c_table(std::uint32_t crc, const std::byte* data, std::size_t
 #define PENSTOCK_CRC32C_SSE42 1
 bool crc32c_sse42_supported();
 std::uint32_t crc32c_sse42(std::uint32_t crc, const std::byte* data, std::size_t size);
+bool crc32c_vpclmul_supported();
+std::uint32_t crc32c_vpclmul(std::uint32_t crc, const std::byte* data, std::size_t size);
 #endif
 
 #if defined(__aarch64__) && !defined(_MSC_VER)

@@ -26,12 +26,19 @@ inline constexpr auto kBeforeZeros = [] {
   return before;
 }();
 
+// x^exponent mod P.
+constexpr std::uint32_t power_of_x(std::size_t exponent) {
+  std::uint32_t power = 0x80000000u;
+  for (; exponent != 0; --exponent) power = times_x(power);
+  return power;
+}
+
 // kShift[m] = x^(64*m - 33) mod P. A carry-less product of a CRC register with it, pushed through one 8-byte CRC step,
 // is that register after m more words of zeros: how separately computed streams are joined.
-inline constexpr std::size_t kMaxStreamWords = 128;
+inline constexpr std::size_t kMaxShiftWords = 512;
 inline constexpr auto kShift = [] {
-  std::array<std::uint32_t, 2 * kMaxStreamWords + 1> shift{};
-  std::uint32_t power = 1;  // x^31
+  std::array<std::uint32_t, kMaxShiftWords + 1> shift{};
+  std::uint32_t power = power_of_x(31);
   for (std::size_t m = 1; m < shift.size(); ++m) {
     shift[m] = power;
     for (int i = 0; i < 64; ++i) power = times_x(power);

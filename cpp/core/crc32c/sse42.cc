@@ -3,8 +3,7 @@
 
 #ifdef PENSTOCK_CRC32C_SSE42
 
-#include <nmmintrin.h>
-#include <wmmintrin.h>
+#include <immintrin.h>
 
 #include "core/bytes.h"
 #include "core/crc32c/polynomial.h"
@@ -21,21 +20,7 @@
 namespace penstock::detail {
 namespace {
 
-PENSTOCK_CRC_TARGET inline std::uint64_t crc_u64(std::uint64_t crc, std::uint64_t word) {
-  return _mm_crc32_u64(crc, word);
-}
-
-PENSTOCK_CRC_TARGET inline std::uint32_t crc_u8(std::uint32_t crc, std::uint8_t byte) {
-  return _mm_crc32_u8(crc, byte);
-}
-
-PENSTOCK_CRC_TARGET inline std::uint64_t clmul(std::uint64_t a, std::uint64_t b) {
-  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(a)),
-                                               _mm_cvtsi64_si128(static_cast<long long>(b)), 0);
-  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(product));
-}
-
-#include "core/crc32c/three_streams.inl"
+#include "core/crc32c/x86_streams.inl"
 
 }  // namespace
 

@@ -3,9 +3,16 @@
 //
 // The including file defines PENSTOCK_CRC_TARGET (the function attribute that enables the instructions) and, with it,
 //   crc_u64(crc, word), crc_u8(crc, byte), clmul(a, b).
+// A kernel that has something faster for the front of long input gives it as Front.
 
-PENSTOCK_CRC_TARGET
-std::uint32_t three_streams(std::uint32_t crc, const std::byte* data, std::size_t size) {
+constexpr std::size_t kMaxStreamWords = 128;
+
+struct NoFront {
+  static void take(std::uint32_t&, const std::byte*&, std::size_t&) {}
+};
+
+template <class Front = NoFront>
+PENSTOCK_CRC_TARGET std::uint32_t three_streams(std::uint32_t crc, const std::byte* data, std::size_t size) {
   const std::byte* const start = data;
   const bool of_whole = crc == 0 && size >= 8;
   if (of_whole) {
@@ -19,6 +26,7 @@ std::uint32_t three_streams(std::uint32_t crc, const std::byte* data, std::size_
   } else {
     crc = ~crc;
   }
+  Front::take(crc, data, size);
   // Below this size the join costs more than the streams save.
   while (size >= 144) {
     const std::size_t words = size / 24 < kMaxStreamWords ? size / 24 : kMaxStreamWords;
