@@ -7,6 +7,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any, SupportsIndex
 
+import numpy as np
 from numpy.typing import NDArray
 
 from penstock.columns import collate
@@ -14,7 +15,7 @@ from penstock.dataset.arguments import position_in, positions_in
 from penstock.dataset.block import Block, Flow
 from penstock.dataset.joining import Zipped
 from penstock.dataset.meter import Meter
-from penstock.dataset.order import Ints, Keys, Pass
+from penstock.dataset.order import Ints, Keys, Pass, Run
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.reads import Reads
 from penstock.dataset.stages.elements import each
@@ -54,7 +55,7 @@ class Access:
             position = position_in(key, self.length)
             return tuple(Access(child).element(position) for child in pipeline.start.children)
         reads = self._reads  # before the length: that there is no index is what stands in the way
-        position = position_in(key, self.length)
+        position = position_in(key, self._length_for(key))
         if pipeline.stages or reads.batches is not None:
             return _through_stages(pipeline, reads, reads.keys(position, 1, Pass()))[0]
         return reads.source.row(self._row_at(position))
@@ -62,7 +63,7 @@ class Access:
     def elements(self, key: Sequence[int] | NDArray[Any]) -> Any:
         """Answer many elements at once: rows as a batch, others as a list."""
         reads = self._reads
-        positions = positions_in(key, self.length)
+        positions = positions_in(key, self._length_for(key))
         if reads.batches is not None:
             return [self.element(position) for position in positions.tolist()]
         if not self._pipeline.stages:
@@ -71,11 +72,28 @@ class Access:
 
     def record(self, key: SupportsIndex) -> bytes:
         """Answer the record that an element is made of, as it is stored."""
-        return self._rows.source.record(self._row_at(position_in(key, self.length)))
+        return self._rows.source.record(self._row_at(position_in(key, self._length_for(key))))
 
     def records(self, key: Sequence[int] | NDArray[Any]) -> list[bytes]:
         """Answer the records that elements are made of, as they are stored."""
-        return self._rows.source.records(self._rows_at(positions_in(key, self.length)))
+        return self._rows.source.records(self._rows_at(positions_in(key, self._length_for(key))))
+
+    @cached_property
+    def _remote_run(self) -> Run | None:
+        """The rows that the elements are, where these lie in remote files as they come."""
+        reads = self._reads
+        return reads.rows.run if reads.batches is None and reads.source.shards.remote else None
+
+    def _length_for(self, key: SupportsIndex | Sequence[int] | NDArray[Any]) -> int:
+        """Answer the length, or one that is enough to know where the elements are: counting reads remote files."""
+        run = self._remote_run
+        if run is None:
+            return self.length
+        asked = np.asarray(key)
+        if not asked.size or asked.dtype.kind not in "iu" or asked.min() < 0:
+            return self.length
+        rows = self._reads.source.shards.rows_beyond(run.start + int(asked.max()))
+        return max(0, (rows if run.stop is None else min(rows, run.stop)) - run.start)
 
     def _rows_at(self, positions: Ints) -> Ints:
         order = self._reads.rows

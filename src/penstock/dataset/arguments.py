@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -38,6 +38,14 @@ def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.i
     if wrong.any():
         raise IndexError(f"element {given[wrong][0]} of a data set of {length}")
     return positions
+
+
+def bounds_of(key: slice, length: Callable[[], int]) -> tuple[int, int | None, int]:
+    """Answer where a slice starts and stops, and its step; the length is asked for only where it matters."""
+    start, stop, step = (None if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step))
+    if (start or 0) >= 0 and (stop or 0) >= 0 and (step is None or step > 0):
+        return start or 0, stop, step or 1
+    return key.indices(length())
 
 
 def names_in(columns: Iterable[str]) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ def _times(paths: Iterable[str]) -> list[int]:
 
 def _rows_at_places(order: Order) -> list[int]:
     """Answer which rows stand at some places: what an order says of itself leaves out which rank it is for."""
-    if order.whole:
+    if order.run is not None:
         return []
     length = order.length(Pass())
     places = np.arange(_PLACES) if length is None else np.unique(np.linspace(0, length - 1, _PLACES).astype(np.int64))

@@ -15,7 +15,7 @@ from penstock.codec.decoding import Allocate
 from penstock.compression import check_or_auto
 from penstock.cpus import available_cpus
 from penstock.dataset.access import Access
-from penstock.dataset.arguments import names_in
+from penstock.dataset.arguments import bounds_of, names_in
 from penstock.dataset.exports import Exports
 from penstock.dataset.found import open_source
 from penstock.dataset.iterator import DatasetIterator
@@ -124,7 +124,7 @@ class Dataset(Ordering, Processing, Exports):
     def __getitem__(self, key: Any) -> Any:
         """Answer one element, a data set of those in a slice, or at once those that a list names (rows as a batch)."""
         if isinstance(key, slice):
-            start, stop, step = key.indices(len(self))
+            start, stop, step = bounds_of(key, lambda: len(self))
             return self._reorder(lambda order: Range(order, start, stop, step), None, "a slice")
         if isinstance(key, Sequence | np.ndarray):
             return self._access.elements(key)
@@ -188,8 +188,11 @@ class Dataset(Ordering, Processing, Exports):
 
     def progress(self, name: str = "") -> Iterator[Any]:
         """Iterate with a progress bar: the rate, the share of the epoch, and where the time goes."""
-        iterator = iter(self)
-        return shown(iterator, iterator.meter, total=self._pipeline.length(Pass(iterator.epoch)), name=name)
+        iterator, start = iter(self), self._pipeline.start
+        # What must be read to be counted is not read twice.
+        is_unknown = isinstance(start, Reads) and start.source.shards.remote and not start.source.shards.counted
+        total = None if is_unknown else self._pipeline.length(Pass(iterator.epoch))
+        return shown(iterator, iterator.meter, total=total, name=name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dataset._of, (self._pipeline, self._first_epoch), {"_next_epoch": self._next_epoch}

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Flow
 from penstock.dataset.meter import Meter
-from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repeated, later_pass
+from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repeated, Run, later_pass
 from penstock.dataset.source.ahead import read_ahead
 from penstock.dataset.source.source import Source
 from penstock.dataset.source.stream import can_stream, stream_batches
@@ -41,8 +41,8 @@ class BatchNumbers(Order):
         return Keys(positions, np.full(len(positions), which.epoch, np.int64))
 
     @property
-    def whole(self) -> bool:
-        return True
+    def run(self) -> Run:
+        return Run()
 
     def describe(self) -> list[Any]:
         return [*self._rows.describe(), ["batch", self.size, self.drop_last]]
@@ -104,9 +104,9 @@ class Reads:
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Start at a cursor: read, check and decode ahead of the consumer, until the flow is closed."""
         cursor = start_cursor(0) | (cursor or {})
-        whole = self.order.whole and self.rows.whole
-        if whole and can_stream(self.source, self._first_row(cursor)):
-            return self._stream(cursor, meter)
+        run = self._run_from(cursor["position"])
+        if run is not None and can_stream(self.source, run.start):
+            return self._stream(run, cursor, meter)
         self.check_seeks()
         return self._fetch(cursor, meter)
 
@@ -123,15 +123,19 @@ class Reads:
                 path=slow,
             )
 
-    def _first_row(self, cursor: Cursor) -> int:
-        """Answer the row at a cursor, where rows come as they are."""
-        position: int = cursor["position"]
-        return position if self.batches is None else position * self.size
+    def _run_from(self, position: int) -> Run | None:
+        """Answer the rows from a position on, where they come as they lie in the files."""
+        run, rows = self.order.run, self.rows.run
+        if run is None or rows is None:
+            return None
+        if self.batches is None:
+            return rows.part(position, None)
+        stop = None if run.stop is None else run.stop * self.size
+        return rows.part((run.start + position) * self.size, stop)
 
-    def _stream(self, cursor: Cursor, meter: Meter) -> Flow:
-        drop_last = isinstance(self.batches, BatchNumbers) and self.batches.drop_last
-        position, row = cursor["position"], self._first_row(cursor)
-        with closing(stream_batches(self.source, self.size, row)) as batches:
+    def _stream(self, run: Run, cursor: Cursor, meter: Meter) -> Flow:
+        position, row = cursor["position"], run.start
+        with closing(stream_batches(self.source, self.size, run)) as batches:
             while True:
                 with meter.timed("reading"):
                     batch = next(batches, None)
@@ -140,13 +144,20 @@ class Reads:
                 if self.batches is not None and batch.num_rows < self.size:
                     # The last one, unless it stands in front of an error: then it is no batch, and that is raised.
                     next(batches, None)
-                    if drop_last:
+                    if self._drops_last:
                         return
                 rows = np.arange(row, row + batch.num_rows)
                 keys = Keys(rows, np.full(len(rows), cursor["epoch"], np.int64))
                 stop = position + (1 if self.batches is not None else batch.num_rows)
                 yield Block(batch, keys, cursor | {"position": position}, cursor | {"position": stop})
                 position, row = stop, row + batch.num_rows
+
+    @property
+    def _drops_last(self) -> bool:
+        order = self.batches
+        while isinstance(order, Around):
+            order = order.inner
+        return isinstance(order, BatchNumbers) and order.drop_last
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
         blocks = self._blocks(cursor["position"], Pass(cursor["epoch"], cursor["origin"]))

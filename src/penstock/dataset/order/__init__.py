@@ -14,6 +14,7 @@ from penstock.dataset.order.order import Ints as Ints
 from penstock.dataset.order.order import Keys as Keys
 from penstock.dataset.order.order import Order as Order
 from penstock.dataset.order.order import Pass as Pass
+from penstock.dataset.order.order import Run as Run
 from penstock.dataset.order.order import finite as finite
 from penstock.dataset.order.ranks import Ranked as Ranked
 from penstock.dataset.order.ranks import Remainder as Remainder

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock.dataset.order.order import Around, Files, Ints, Keys, Order, Pass, finite
+from penstock.dataset.order.order import Around, Files, Ints, Keys, Order, Pass, Run, finite
 
 
 class Range(Around):
@@ -24,6 +24,11 @@ class Range(Around):
 
     def at(self, positions: Ints, which: Pass) -> Keys:
         return self.inner.at(self._start + positions * self._step, which)
+
+    @property
+    def run(self) -> Run | None:
+        inner = self.inner.run if self._step == 1 else None
+        return None if inner is None else inner.part(self._start, self._stop)
 
     @property
     def seeks(self) -> bool:
@@ -74,8 +79,8 @@ class Joined(Order):
         return Keys(rows, epochs)
 
     @property
-    def whole(self) -> bool:
-        return self._first.whole and self._second.whole
+    def run(self) -> Run | None:
+        return Run() if self._first.whole and self._second.whole else None
 
     @property
     def seeks(self) -> bool:

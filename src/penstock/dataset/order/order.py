@@ -26,6 +26,18 @@ class Keys(NamedTuple):
     epochs: Ints
 
 
+class Run(NamedTuple):
+    """Positions that follow one another, from the first to the last where it says no more."""
+
+    start: int = 0
+    stop: int | None = None
+
+    def part(self, start: int, stop: int | None) -> Run:
+        """Answer a part of the run, by places in it."""
+        ends = (self.stop, None if stop is None else self.start + stop)
+        return Run(self.start + start, min((end for end in ends if end is not None), default=None))
+
+
 class Files(Protocol):
     """What an order may want to know of the files that rows lie in; to ask may cost a look at all of them."""
 
@@ -54,9 +66,14 @@ class Order(ABC):
         """Answer what stands at positions of a pass; they are within its length."""
 
     @property
+    def run(self) -> Run | None:
+        """The rows that an epoch is, where they follow one another, so that files can be read as they are."""
+        return None
+
+    @property
     def whole(self) -> bool:
-        """Whether an epoch is all rows from the first to the last, so that files can be read as they are."""
-        return False
+        """Whether an epoch is all rows from the first to the last."""
+        return self.run == Run()
 
     @property
     def seeks(self) -> bool:
@@ -86,8 +103,8 @@ class AllRows(Order):
         return Keys(positions, np.full(len(positions), which.epoch, np.int64))
 
     @property
-    def whole(self) -> bool:
-        return True
+    def run(self) -> Run:
+        return Run()
 
     def describe(self) -> list[Any]:
         return []

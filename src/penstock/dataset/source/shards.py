@@ -64,15 +64,22 @@ class Shards:
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """The rows of each file."""
-        if self._told is not None and not self.reading.salvage:
-            return self._told
-        return tuple(index.records for index in self.indexes)
+        return self.told or tuple(index.records for index in self.indexes)
+
+    @property
+    def told(self) -> tuple[int, ...] | None:
+        """The rows of each file, where a manifest tells; around damage, they may be fewer."""
+        return None if self.reading.salvage else self._told
 
     @property
     def known_rows(self) -> int | None:
         """The rows of all files, where nothing has to be read for it."""
-        told = self._told is not None and not self.reading.salvage
-        return sum(self.counts) if told or self.indexed else None
+        return sum(self.counts) if self.counted else None
+
+    @property
+    def counted(self) -> bool:
+        """Whether the rows of all files are known, so that asking for them costs nothing."""
+        return self.told is not None or self.indexed
 
     @cached_property
     def starts(self) -> Ints:
@@ -89,7 +96,7 @@ class Shards:
         index = self._opened.get(shard)
         if index is None:
             index = self._open_index(self.paths[shard])
-            told = None if self._told is None or self.reading.salvage else self._told[shard]
+            told = None if self.told is None else self.told[shard]
             if told not in (None, index.records):
                 raise ManifestError(
                     f"{self.paths[shard]}: the manifest tells {told} records, the file has {index.records}"
@@ -114,6 +121,11 @@ class Shards:
         return all(index.seekable for index in self.indexes)
 
     @cached_property
+    def remote(self) -> bool:
+        """Whether files are far away, so that reading one costs more than a look at it."""
+        return any("://" in path for path in self.paths)
+
+    @cached_property
     def local_and_plain(self) -> bool:
         """Whether native threads can read all files."""
         for path in self.paths:
@@ -124,8 +136,24 @@ class Shards:
 
     def split(self, rows: Ints) -> tuple[Ints, Ints]:
         """Answer the file of each row, and its number in that file."""
-        shards = np.searchsorted(self.starts, rows, side="right") - 1
-        return shards, rows - self.starts[shards]
+        starts = self._starts_beyond(int(rows.max(initial=0)))
+        shards = np.searchsorted(starts, rows, side="right") - 1
+        return shards, rows - starts[shards]
+
+    def rows_beyond(self, row: int) -> int:
+        """Count rows, through the file that holds this one: those behind it need not be looked at."""
+        return int(self._starts_beyond(row)[-1])
+
+    def _starts_beyond(self, row: int) -> Ints:
+        """Answer the first row of each file through the one that holds this row, and of what is behind it."""
+        if self.counted or not self.remote:
+            return self.starts
+        starts = [0]
+        for shard in range(len(self.paths)):
+            if starts[-1] > row:
+                break
+            starts.append(starts[-1] + self.index(shard).records)
+        return np.array(starts, np.int64)
 
     @cached_property
     def places(self) -> _core.RecordPlaces:

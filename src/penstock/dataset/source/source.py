@@ -176,8 +176,7 @@ class RowFetcher:
         self._window = window
         self._open: dict[int, Rows] = {}
         # One for all files, of which there may be thousands; threads start when there is something to ask for.
-        remote = any("://" in path for path in source.shards.paths)
-        self._requests = ThreadPoolExecutor(_REQUESTS, "penstock-ranges") if remote else None
+        self._requests = ThreadPoolExecutor(_REQUESTS, "penstock-ranges") if source.shards.remote else None
         self._members = KeptMembers()
 
     def fetch(self, rows: Ints) -> Fetched:

@@ -1,0 +1,71 @@
+"""A look at the first rows of a remote data set without a manifest asks for the files that hold them, and no others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+
+@pytest.fixture(params=["", "GZIP"])
+def urls(request, http, tmp_path, monkeypatch) -> list[str]:
+    """Four files of ten rows behind HTTP."""
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+    written = ps.write(tmp_path / "train", {"x": np.arange(40)}, shards=4, compression=request.param)
+    names = [shard.name for shard in written.shards]
+    http.files = {f"/{name}": Path(tmp_path, name).read_bytes() for name in names}
+    return [http.url(f"/{name}") for name in names]
+
+
+SCHEMA = ps.Schema({"x": ps.Feature("int64")})
+
+
+def files_read(http) -> list[int]:
+    """The numbers of the files that were asked for, each once, since this was last asked."""
+    asked = {path for command, path, _ in http.seen if command == "GET"}
+    http.seen.clear()
+    return [number for number, name in enumerate(http.files) if name in asked]
+
+
+def numbers(ds) -> list[int]:
+    return [int(row["x"]) for row in ds]
+
+
+def test_the_first_rows_are_in_the_first_files(http, urls):
+    ds = ps.Dataset(urls, schema=SCHEMA)
+    assert numbers(ds.take(3)) == numbers(ds[:3]) == [0, 1, 2]
+    assert files_read(http) == [0]
+    assert [batch["x"].tolist() for batch in ds.batch(6).take(2)] == [[*range(6)], [*range(6, 12)]]
+    assert [batch["x"].tolist() for batch in ds.take(9).batch(6, drop_last=True)] == [[*range(6)]]
+    assert numbers(ds.skip(8).take(4)) == numbers(ds[8:12]) == [8, 9, 10, 11]
+    assert files_read(http) == [0, 1]
+
+
+def test_an_element_is_counted_from_the_first_file_to_its_own(http, urls):
+    ds = ps.Dataset(urls, schema=SCHEMA)
+    assert ds[12]["x"] == 12
+    assert ds[[3, 17]]["x"].tolist() == [3, 17]
+    assert ds.skip(5)[4]["x"] == 9
+    assert ds.record(19) == ds.records([19])[0]
+    assert files_read(http) == [0, 1]
+    with pytest.raises(IndexError, match="element 5 of a data set of 5"):
+        ds.take(5)[5]
+    assert ds[-1]["x"] == 39
+    with pytest.raises(IndexError, match="element 40 of a data set of 40"):
+        ds[40]
+    assert files_read(http) == [2, 3]  # the others are known by now
+
+
+def test_a_pass_goes_on_without_an_index(http, urls, tmp_path):
+    it = iter(ps.Dataset(urls, schema=SCHEMA).batch(4))
+    next(it), next(it), next(it)
+    state = it.state_dict()
+    it.close()
+    resumed = iter(ps.Dataset(urls, schema=SCHEMA).batch(4))
+    resumed.load_state_dict(state)
+    assert next(resumed)["x"].tolist() == [12, 13, 14, 15]
+    assert [batch["x"][0] for batch in resumed] == [16, 20, 24, 28, 32, 36]
+    assert not (tmp_path / "cache").exists()
