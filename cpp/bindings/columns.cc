@@ -135,7 +135,7 @@ nb::tuple compact_views(nb::handle views, nb::tuple buffers) {
   }
   if (fault.kind != ViewFault::kNone) HeldViews::raise_stray(fault.index);
   nb::list arrays;
-  for (auto& copy : copies) arrays.append(byte_array(std::move(copy)));
+  for (auto& filled : copies) arrays.append(byte_array(std::move(filled)));
   return nb::make_tuple(views_array(std::move(plan.views)), nb::tuple(arrays));
 }
 

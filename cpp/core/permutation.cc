@@ -41,7 +41,7 @@ Permutation::Permutation(std::uint64_t n, const PermutationKey& key) : n_(n) {
     return;
   }
   for (std::uint64_t& round_key : keys_) round_key = random.next();
-  const int bits = std::bit_width(n - 1);
+  const auto bits = static_cast<int>(std::bit_width(n - 1));
   left_bits_ = bits / 2;
   right_bits_ = bits - left_bits_;
 }

@@ -89,7 +89,7 @@ struct FileRecords::State : BlockConsumer {
   bool stop = false;
 
   // Used by the consumer.
-  std::deque<Found> found;
+  std::deque<Found> at_hand;
   bool over = false;
 
   BlockReader reader;  // its threads end before what they use
@@ -126,7 +126,7 @@ bool FileRecords::State::refill(std::chrono::milliseconds patience) {
       over = true;
     }
     for (const std::uint64_t last = std::min(arrived, blocks); taken < last; ++taken) {
-      std::ranges::move(*slot(taken), std::back_inserter(found));
+      std::ranges::move(*slot(taken), std::back_inserter(at_hand));
       slot(taken).reset();
     }
   }
@@ -156,13 +156,13 @@ NextEvent FileRecords::next(std::chrono::milliseconds patience) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("a reader cannot cross a fork: open a new one in the child");
   if (!s.reads_itself && !s.reader.started()) s.reader.start();
-  while (s.found.empty()) {
+  while (s.at_hand.empty()) {
     if (!s.refill(patience)) return NotYet{};
     if (s.over) return EndOfRecords{};
   }
-  Found found = std::move(s.found.front());
-  s.found.pop_front();
-  return std::visit([](auto& e) -> NextEvent { return std::move(e); }, found);
+  NextEvent event = std::visit([](auto& e) -> NextEvent { return std::move(e); }, s.at_hand.front());
+  s.at_hand.pop_front();
+  return event;
 }
 
 }  // namespace penstock
