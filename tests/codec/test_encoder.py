@@ -312,3 +312,15 @@ def test_a_key_that_is_not_utf8_is_read_and_not_written(feature: ps.Feature):
     assert ps.Decoder(schema).decode([record])["\udcff"].tolist() == [3]
     with pytest.raises(ps.SchemaError, match="keys that are not UTF-8 are read, and not written"):
         ps.Encoder(schema)
+
+
+def test_a_column_is_whatever_write_takes_for_one(tmp_path):
+    schema = ps.Schema({"x": ps.Feature("int64")})
+    for column in (range(3), (0, 1, 2), np.arange(3), np.ma.arange(3), memoryview(np.arange(3)), [0, 1, 2]):
+        written = ps.write(tmp_path / "some", {"x": column}, schema=schema, replace=True)
+        records = list(ps.RecordReader(tmp_path / written.shards[0].name))
+        assert ps.Encoder(schema).encode({"x": column}) == records
+    for wrong in (7, "text", iter([0, 1, 2]), {0, 1, 2}):
+        for take in (ps.Encoder(schema).encode, lambda data: ps.write(tmp_path / "other", data, schema=schema)):
+            with pytest.raises(TypeError, match=f"a column has rows, found {type(wrong).__name__}: column 'x'"):
+                take({"x": wrong})

@@ -8,6 +8,7 @@ from typing import Any
 from penstock import _core
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoding import Encoding
+from penstock.codec.given_columns import as_column
 from penstock.columns import Batch
 from penstock.schema import Schema
 
@@ -38,7 +39,11 @@ class Encoder:
     def encode(self, data: Batch | Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[bytes]:
         """Encode a mapping of columns, or rows, one mapping each."""
         encoding = self._encoding
-        block = encoding.columns_block(data) if isinstance(data, Batch | Mapping) else encoding.rows_block(list(data))
+        if isinstance(data, Batch | Mapping):
+            num_rows = data.num_rows if isinstance(data, Batch) else None
+            block = encoding.columns_block({name: as_column(name, data[name]) for name in data}, num_rows)
+        else:
+            block = encoding.rows_block(list(data))
         frames = _core.FrameBuffer()
         block.frame(frames, 0, block.rows)
         records = _core.StreamRecords(verify=False, max_record_bytes=1 << 31)

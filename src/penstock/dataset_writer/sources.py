@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codec.encode_values import as_array, unmasked
-from penstock.columns import Batch, Column, Nullable, batches_from_arrow, from_arrow
+from penstock.codec.given_columns import as_column, is_arrow
+from penstock.columns import Batch, Nullable, batches_from_arrow, from_arrow
 from penstock.dataset_writer.framework_sources import open_framework_source
 from penstock.errors import import_extra
 from penstock.schema import Schema
@@ -43,7 +43,7 @@ class ColumnTable:
     """Columns by name: arrays, columns, tensors and lists of rows."""
 
     def __init__(self, columns: Columns) -> None:
-        self._columns = {name: _as_column(name, column) for name, column in columns.items()}
+        self._columns = {name: as_column(name, column) for name, column in columns.items()}
         self._num_rows = columns.num_rows if isinstance(columns, Batch) else len(next(iter(self._columns.values()), ()))
         for name, column in self._columns.items():
             if len(column) != self._num_rows:
@@ -147,26 +147,6 @@ def peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
     for first in items:
         return first, chain([first], items)
     return None, items
-
-
-def is_arrow(data: Any) -> bool:
-    """Whether an object speaks Arrow."""
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
-
-
-def _as_column(name: str, values: Any) -> Any:
-    if isinstance(values, Column | list):
-        return values
-    if isinstance(values, tuple):
-        return list(values)
-    if is_arrow(values) and not isinstance(values, np.ndarray):
-        return from_arrow(import_extra("pyarrow", "arrow", "writing Arrow data").table({name: values}))[name]
-    if isinstance(values, np.ma.MaskedArray):
-        return unmasked(values)
-    array = as_array(values)
-    if array.ndim == 0:
-        raise TypeError(f"a column has rows, found {type(values).__name__}: column {name!r}")
-    return array
 
 
 def _as_nullable(column: Any) -> Nullable:
