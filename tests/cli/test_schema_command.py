@@ -136,3 +136,10 @@ def test_the_manifest_of_a_data_set_counts(penstock):
     assert rows(result.stdout)[0][:4] == ["image", "uint8", "(4, 5)", "raw"]
     assert "read from set.penstock.json" in result.stdout
     assert penstock("schema", ".", "--schema", "set.penstock.json", "--format", "json").exit_code == 0
+
+
+def test_samples_of_booleans_are_booleans(penstock, tmp_path):
+    schema = ps.Schema({"flag": ps.Feature("bool"), "flags": ps.Feature("bool", (2,)), "number": ps.Feature("int64")})
+    ps.write(tmp_path / "some", [{"flag": True, "flags": [False, True], "number": 1}], schema=schema)
+    table = rows(penstock("schema", str(tmp_path / "some")).stdout)
+    assert [cells[-1] for cells in table] == ["True", "False, True", "1"]

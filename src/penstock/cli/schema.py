@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
@@ -101,7 +102,7 @@ def _print(described: Described, seen: Inferred) -> None:
             feature.encoding,
             _presence(found, seen.records),
             "declared" if described.inferred is None else found.certainty if found else "",
-            Text(printable(found.sample if found else "")),
+            Text(printable(_sample(found, feature) if found else "")),
         )
         if described.inferred is not None and found is not None and found.suggestion:
             notes.append(f"{name}: {found.suggestion}")
@@ -118,6 +119,13 @@ def _print(described: Described, seen: Inferred) -> None:
 def _shape(feature: Feature, is_sequence: bool) -> str:
     sizes = ["?" if size is None else str(size) for size in feature.shape]
     return f"({', '.join(['steps', *sizes] if is_sequence else sizes)})"
+
+
+def _sample(found: Evidence, feature: Feature) -> str:
+    if feature.dtype != "bool" or feature.encoding != "list":
+        return found.sample
+    # A list of an Example has no booleans: they are stored as integers.
+    return re.sub(r"-?\d+", lambda number: str(int(number[0]) != 0), found.sample)
 
 
 def _presence(found: Evidence | None, records: int) -> str:
