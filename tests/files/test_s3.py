@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+import s3fs
 from click.testing import CliRunner
 
 import framing
@@ -69,6 +70,26 @@ def test_a_missing_key_and_a_missing_bucket(s3, url, what):
     result = CliRunner().invoke(main, ["verify", url])
     assert result.exit_code == 1
     assert f"{url}: no such {what}; check the address" in result.output
+
+
+def test_without_credentials_nothing_is_tried_again(s3, monkeypatch, tmp_path):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    s3fs.S3FileSystem.clear_instance_cache()
+    monkeypatch.setattr(remote, "PAUSE_SECONDS", float("nan"))  # which nobody can sleep
+    url = "s3://data/some.tfrecord"
+    for read in (
+        lambda: list(ps.RecordReader(url)),
+        lambda: ps.Dataset(url),
+        lambda: ps.write("s3://data/x", {"x": [1]}),
+    ):
+        with pytest.raises(PermissionError, match="No credentials: set AWS_ACCESS_KEY_ID"):
+            read()
+    result = CliRunner().invoke(main, ["verify", url])
+    assert f"{url}: no credentials: set AWS_ACCESS_KEY_ID" in result.output
 
 
 def test_nothing_is_written_to_a_missing_bucket(s3):

@@ -152,7 +152,9 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
     """Tell reading from writing: what is not there, and is not what is read, was to be written."""
     place = error.filename if isinstance(error.filename, str) else path
     denied = isinstance(error, PermissionError)
-    if place == path or "://" in place or os.path.lexists(place):
+    if "://" in place:
+        return Problem(place, "not-readable", _first_lower(error.strerror or ""))
+    if place == path or os.path.lexists(place):
         cause = "no permission to read it" if denied else _first_lower(error.strerror or "")
         return Problem(place, "not-readable", cause, "read it as its owner, or ask for permission" if denied else "")
     cause = f"it cannot be written: {'no permission' if denied else _first_lower(error.strerror or '')}"

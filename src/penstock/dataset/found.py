@@ -137,6 +137,8 @@ def _manifest_of(path: str) -> str | None:
         return None
     except IsADirectoryError:
         pass
+    except PermissionError:
+        raise
     except OSError:
         if "://" not in name:
             return None  # a pattern, or what find_files will miss

@@ -46,6 +46,13 @@ _FINAL = (
     ValueError,
 )
 
+# What clients raise that have nothing to sign a request with; by name, for their packages are extras.
+_UNSIGNED = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}
+_HOW_TO_SIGN = {
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for public data, FSSPEC_S3_ANON=true",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run  gcloud auth application-default login",
+}
+
 
 class RemoteFiles:
     """Whatever fsspec has a driver for: ``s3://``, ``gs://``, ``memory://`` ..."""
@@ -230,13 +237,23 @@ def _final_error(error: Exception, path: str) -> Exception | None:
         if status in (404, 410):
             return FileNotFoundError(errno.ENOENT, "No such file", path)
         if status in (401, 403):
-            return PermissionError(errno.EACCES, f"Permission denied (HTTP status {status})", path)
+            return _denied(path, f"HTTP status {status}")
         passing = status >= 500 or status in (408, 429)
         return None if passing else OSError(errno.EIO, f"the server refuses (HTTP status {status})", path)
+    if type(culprit).__name__ in _UNSIGNED:
+        store = path.partition("://")[0].replace("s3a", "s3").replace("gcs", "gs")
+        advice = _HOW_TO_SIGN.get(store, "log in to the store")
+        return PermissionError(errno.EACCES, f"No credentials: {advice}", path)
+    if isinstance(culprit, PermissionError) and culprit.errno is None:
+        return _denied(path, str(culprit))
     if isinstance(culprit, FileNotFoundError) and culprit.errno is None:
         what = "bucket" if "bucket does not exist" in str(culprit) else "file"
         return FileNotFoundError(errno.ENOENT, f"No such {what}", path)
     return error if isinstance(culprit, _FINAL) else None
+
+
+def _denied(path: str, why: str) -> PermissionError:
+    return PermissionError(errno.EACCES, f"Permission denied ({why}): use other credentials, or ask its owner", path)
 
 
 def open_filesystem(path: str) -> tuple[Any, str]:
