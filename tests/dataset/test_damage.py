@@ -86,16 +86,20 @@ def test_a_batch_with_damage_raises_and_is_not_given_in_part(files, change, byte
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize(("byte", "kind"), [(14, "data-crc"), (3, "length-crc")])
-def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind):
+@pytest.mark.parametrize(
+    ("byte", "kind", "what"),
+    [(14, "data-crc", "1 record"), (3, "length-crc", "1 damaged place, with all records in it,")],
+)
+def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind, what):
     flip(files[1], frames(files[1])[2][0] + byte)
     seen: list[ps.PenstockError] = []
     ds = ps.Dataset(files, schema=SCHEMA, on_error=seen.append)
     it = iter(ds.shuffle(1) if shuffle else ds)
-    with pytest.warns(UserWarning, match=rf"1 record was passed over \(1 {kind}\); the first: .*, record 2,"):
+    with pytest.warns(UserWarning, match=rf"{what} was passed over \(1 {kind}\); the first: .*, record 2,"):
         found = [int(row["id"]) for row in it]
     assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
     assert dict(it.meter.skipped) == {kind: 1}
+    assert it.meter.places == (kind == "length-crc")
     assert [(error.path, error.record) for error in seen] == [(files[1], 2)]
 
 

@@ -53,8 +53,8 @@ class Dataset(Ordering, Processing, Exports):
         compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
         verify: Check payload checksums. Headers and lengths are checked always.
         on_error: What a damaged record does, or one that does not fit the schema: ``"raise"``; ``"skip"``, with a
-            warning at the end of the pass that counts them by cause; or a function that is called with each error
-            before the record is passed over.
+            warning at the end of the pass that counts what was lost, by cause; or a function that is called with each
+            error before the record is passed over.
         index: Where the index of the files is kept when one is needed: ``"cache"`` (the user's cache folder),
             ``"beside"`` the files, or ``"none"``.
         max_record_bytes: A longer record is an error, whatever its header says.

@@ -34,7 +34,7 @@ class DatasetIterator:
         self._pipeline = dataset._pipeline
         self._process = os.getpid()
         self.meter = Meter()
-        """What the pass has done so far: elements, seconds by kind of work, records that were passed over."""
+        """What the pass has done so far: elements, seconds by kind of work, what was passed over."""
         self._restart(epoch, {"epoch": epoch}, 0)
 
     def _restart(self, epoch: int, cursor: Cursor, skip: int) -> None:
@@ -89,11 +89,8 @@ class DatasetIterator:
         self._elements = islice(each(block.elements), skip, None)
 
     def _report(self) -> None:
-        if self.meter.skipped:
-            causes = ", ".join(f"{count:,} {kind}" for kind, count in self.meter.skipped.most_common())
-            total = self.meter.skipped.total()
-            text = f"{total:,} {'record was' if total == 1 else 'records were'} passed over ({causes})"
-            warnings.warn(f"{text}; the first: {self.meter.errors[0]}", stacklevel=4)
+        if text := self.meter.passed_over():
+            warnings.warn(text, stacklevel=4)
 
     def state_dict(self, position: Position | None = None) -> dict[str, Any]:
         """Answer where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``.

@@ -21,7 +21,9 @@ class Meter:
         self.elements = 0
         self.seconds: dict[Work, float] = dict.fromkeys(get_args(Work), 0.0)
         self.skipped: Counter[str] = Counter()
-        """Records that were passed over, by cause."""
+        """What was passed over, by cause: records, and damaged places of which nobody knows how many they held."""
+        self.places = 0
+        """How many of them are such places."""
         self.errors: list[PenstockError] = []
         """The first of them."""
         self._lock = threading.Lock()
@@ -40,9 +42,21 @@ class Meter:
         with self._lock:
             self.seconds[work] += seconds
 
-    def skip(self, error: PenstockError) -> None:
-        """Note a record that is passed over."""
+    def skip(self, error: PenstockError, records: int | None = 1) -> None:
+        """Note what is passed over: some records, or None where nobody can count them, a damaged place."""
         with self._lock:
-            self.skipped[getattr(error, "kind", "schema")] += 1
+            self.skipped[getattr(error, "kind", "schema")] += 1 if records is None else records
+            self.places += records is None
             if len(self.errors) < 100:
                 self.errors.append(error)
+
+    def passed_over(self) -> str:
+        """Say what was passed over, and why; nothing, where nothing was."""
+        if not self.skipped:
+            return ""
+        causes = ", ".join(f"{count:,} {kind}" for kind, count in self.skipped.most_common())
+        counted = (self.skipped.total() - self.places, "record"), (self.places, "damaged place")
+        what = " and ".join(f"{count:,} {noun}{'s' * (count > 1)}" for count, noun in counted if count)
+        lost = f", with all records in {'it' if self.places == 1 else 'them'}," if self.places else ""
+        were = "was" if self.skipped.total() == 1 else "were"
+        return f"{what}{lost} {were} passed over ({causes}); the first: {self.errors[0]}"

@@ -16,6 +16,7 @@ from penstock.dataset.block import Block, Cursor, Flow
 from penstock.dataset.meter import Meter
 from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repeated, Run, later_pass
 from penstock.dataset.source.ahead import read_ahead
+from penstock.dataset.source.salvaged import records_in
 from penstock.dataset.source.source import Source
 from penstock.dataset.source.stream import can_stream, stream_batches
 from penstock.dataset.stages.elements import cut_short
@@ -163,7 +164,7 @@ class Reads:
         blocks = self._blocks(cursor["position"], Pass(cursor["epoch"], cursor["origin"]))
         for index in self.source.shards.indexes:
             for error in getattr(index, "damage", ()):
-                self._pass_over(error, meter)
+                self._pass_over(error, meter, records_in(error))
         planned: deque[tuple[Keys, int, int]] = deque()
         waiting: deque[tuple[Keys, int, int]] = deque()
         with closing(read_ahead(self.source, self.rows, self.size)) as ahead:
@@ -202,10 +203,10 @@ class Reads:
             yield self.keys(position, count, which), position, stop
             position = stop
 
-    def _pass_over(self, error: Any, meter: Meter) -> None:
+    def _pass_over(self, error: Any, meter: Meter, records: int | None = 1) -> None:
         if callable(self.source.on_error):
             self.source.on_error(error)
-        meter.skip(error)
+        meter.skip(error, records)
 
     def fetch(self, rows: Ints) -> Batch:
         """Read rows on the calling thread."""

@@ -55,6 +55,11 @@ class SalvagedIndex:
         return row if row < len(self._numbers) and self._numbers[row] == number else None
 
 
+def records_in(damage: CorruptDataError) -> int | None:
+    """Answer how many records a damaged place held; None where nobody knows."""
+    return damage.records if damage.kind == "doubtful" else 1 if damage.kind == "data-crc" else None
+
+
 def salvage_index(path: str, compression: str, max_record_bytes: int, *, verify: bool) -> SalvagedIndex:
     """Walk a damaged file for what is left of it.
 
