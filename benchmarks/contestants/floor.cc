@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -15,7 +17,7 @@
 
 namespace {
 
-constexpr long long kPiece = 256 << 10;
+constexpr long long kPiece = 256 << 10, kPage = 4096;
 std::atomic<std::uint32_t> sink;  // keeps the checksums from being optimised away
 
 // Kernels come fastest first; those behind VPCLMULQDQ's have three streams, or a table.
@@ -26,16 +28,21 @@ penstock::Crc32cKernel kernel(bool fastest) {
 
 void read_range(int file, long long start, long long stop, bool copy, bool fastest, std::atomic<long long>& total) {
   const auto crc32c = kernel(fastest).extend;
-  std::vector<std::byte> buffer(kPiece);
-  // Not at the same place in a page as the buffer: copies between such addresses stall.
-  constexpr long long kShift = 512;
-  std::vector<std::byte> column(copy ? kPiece + kShift : 0);
+  // Copies stall where the target lies a few bytes further into its page than the source: the buffer starts a page, as
+  // the kernel's own memory does, and the column lies half a KiB off.
+  struct alignas(kPage) Pages {
+    std::array<std::byte, kPiece> buffer, column;
+    std::array<std::byte, kPage> rest;
+  };
+  const auto pages = std::make_unique_for_overwrite<Pages>();
+  std::byte* const buffer = pages->buffer.data();
+  std::byte* const column = pages->column.data() + 512;
   while (start < stop) {
-    const auto got = pread(file, buffer.data(), static_cast<std::size_t>(std::min(kPiece, stop - start)), start);
+    const auto got = pread(file, buffer, static_cast<std::size_t>(std::min(kPiece, stop - start)), start);
     if (got <= 0) return;
-    sink ^= crc32c(0, buffer.data(), static_cast<std::size_t>(got));
+    sink ^= crc32c(0, buffer, static_cast<std::size_t>(got));
     if (copy) {
-      std::memcpy(column.data() + kShift, buffer.data(), static_cast<std::size_t>(got));
+      std::memcpy(column, buffer, static_cast<std::size_t>(got));
       sink ^= static_cast<std::uint32_t>(column[static_cast<std::size_t>(got) - 1]);
     }
     start += got;
@@ -52,11 +59,10 @@ extern "C" long long read_and_check(const char* path, int threads, bool copy, bo
   if (file < 0 || fstat(file, &info) != 0) return -1;
   std::atomic<long long> total = 0;
   std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) {
-    others.emplace_back(read_range, file, info.st_size * i / threads, info.st_size * (i + 1) / threads, copy, fastest,
-                        std::ref(total));
-  }
-  read_range(file, 0, info.st_size / threads, copy, fastest, total);
+  const auto start = [&](int i) { return i == threads ? info.st_size : info.st_size * i / threads / kPage * kPage; };
+  for (int i = 1; i < threads; ++i)
+    others.emplace_back(read_range, file, start(i), start(i + 1), copy, fastest, std::ref(total));
+  read_range(file, 0, start(1), copy, fastest, total);
   for (auto& other : others) other.join();
   close(file);
   return total;
