@@ -28,6 +28,7 @@ void bind_inflating(nb::module_& m);
 void bind_inspecting(nb::module_& m);
 void bind_ordering(nb::module_& m);
 void bind_reading(nb::module_& m);
+void bind_record_pool(nb::module_& m);
 void bind_surveying(nb::module_& m);
 void bind_writing(nb::module_& m);
 

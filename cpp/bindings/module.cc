@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_columns(m);
   penstock::bindings::bind_inflating(m);
   penstock::bindings::bind_reading(m);
+  penstock::bindings::bind_record_pool(m);
   penstock::bindings::bind_surveying(m);
   penstock::bindings::bind_writing(m);
   penstock::bindings::bind_decoding(m);

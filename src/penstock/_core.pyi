@@ -224,6 +224,18 @@ class StreamRecords:
 def find_header(data: object, start: int = 0) -> int:
     """First position where a frame header checks itself, or ``len(data)``."""
 
+class RecordPool:
+    """Records of many chunks, numbered through."""
+
+    def __init__(self, chunks: list[RecordChunk]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, records: NDArray[numpy.int64]) -> RecordChunk:
+        """
+        Copy records into a chunk of their own, in the order in which they are named.
+        """
+
 class Stretch:
     """A part of a damaged file."""
 

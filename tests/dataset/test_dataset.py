@@ -322,3 +322,15 @@ def test_columns_are_a_list_of_names_that_are_there(written: Path):
 def test_examples_cannot_be_taken_apart(written: Path):
     with pytest.raises(TypeError, match="takes batches apart"):
         next(iter(ps.Dataset(written / "train").unbatch()))
+
+
+def test_rows_of_gzip_members_are_read_together_in_any_order(tmp_path: Path):
+    schema = ps.Schema({"id": ps.Feature("int64"), "data": ps.Feature("bytes")})
+    rows = [{"id": number, "data": bytes([number % 251]) * (number * 37 % 900)} for number in range(3000)]
+    ps.write(tmp_path / "train", rows, schema=schema, shards=3, compression="GZIP")
+    ds = ps.Dataset(tmp_path / "train")
+    chosen = np.random.default_rng(4).integers(0, 3000, 5000).tolist()  # many of them several times
+    found = [row for batch in ds.select(chosen).batch(64) for row in batch.to_list()]
+    assert found == [rows[number] for number in chosen]
+    shuffled = [row for batch in ds.shuffle(2).batch(64) for row in batch.to_list()]
+    assert sorted(shuffled, key=lambda row: row["id"]) == rows

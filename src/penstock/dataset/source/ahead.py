@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Protocol
 
 from penstock.codec.decoder import decoding_of
@@ -106,9 +108,8 @@ class PooledAhead:
         self._fetcher = source.open(order.reach)
         self._pool = ThreadPoolExecutor(threads, "penstock-fetch")
         self._foreseen: deque[list[Ints]] = deque()
-        self._group: Together | None = None
-        self._left = 0
-        """Requests of the group that were not submitted."""
+        self._group: Iterator[Callable[[], Fetched]] = iter(())
+        """Those requests that are read together, and were not submitted."""
         self._waiting: deque[Future[Fetched]] = deque()
 
     def foresee(self, requests: list[Ints]) -> None:
@@ -116,14 +117,13 @@ class PooledAhead:
             self._foreseen.append(requests)
 
     def submit(self, rows: Ints) -> None:
-        if not self._left and self._foreseen:
+        fetch = next(self._group, None)
+        if fetch is None and self._foreseen:
             requests = self._foreseen.popleft()
-            self._group, self._left = Together(self._fetcher, requests, self._pool), len(requests)
-        fetch = self._fetcher.fetch
-        if self._left and self._group is not None:
-            fetch = self._group.fetch
-            self._left -= 1
-        self._waiting.append(self._pool.submit(fetch, rows))
+            together = Together(self._fetcher, requests, self._pool)
+            self._group = (partial(together.fetch, number) for number in range(len(requests)))
+            fetch = next(self._group)
+        self._waiting.append(self._pool.submit(fetch or partial(self._fetcher.fetch, rows)))
 
     def take(self) -> Fetched:
         return self._waiting.popleft().result()

@@ -186,9 +186,9 @@ class MemberRows:
         """Divide rows, named in ascending order, into those of each member."""
         return np.split(rows, np.flatnonzero(np.diff(self._members.holding(rows))) + 1)
 
-    def read_member(self, rows: Ints) -> Picked:
-        """Read rows of one member, which is not kept for later."""
-        return self._inflated(self._holding(rows)).pick(rows)
+    def copy_of_member(self, rows: Ints) -> RecordChunk:
+        """Copy rows of one member, which is not kept for later."""
+        return self._inflated(self._holding(rows)).copy(rows)
 
     def _holding(self, rows: Ints) -> int:
         return int(self._members.holding(rows[:1])[0])

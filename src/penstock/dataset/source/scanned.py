@@ -58,6 +58,15 @@ class Scanned(NamedTuple):
         own = {error.record: error for error in reversed(self.damage)} if lost.any() else {}
         return Picked(pieces, [self._error_of(number, own) for number in numbers[lost].tolist()])
 
+    def copy(self, numbers: Ints) -> RecordChunk:
+        """Copy records, named in ascending order, into a chunk of their own; raise where one is not there."""
+        chunks = list(self.chunks)
+        records = _core.RecordPool(chunks)
+        first = chunks[0].first_record if chunks else 0
+        if self.damage or int(numbers[0]) < first or int(numbers[-1]) >= first + len(records):
+            return _core.RecordPool(self.pick(numbers).sound()).take(np.arange(len(numbers)))
+        return records.take(numbers - first)
+
     def _error_of(self, number: int, own: dict[int | None, CorruptDataError]) -> CorruptDataError:
         """The error for a record that was not found: its own, or that of the damage which nothing was read behind."""
         if number in own:

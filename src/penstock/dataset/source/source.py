@@ -242,14 +242,15 @@ class RowFetcher:
             parts += [part + self._shards.starts[shard] for part in of_file]
         return parts
 
-    def records_once(self, part: Ints) -> list[bytes]:
-        """Answer the records of a part, and keep nothing of the file for later."""
+    def copy_once(self, part: Ints) -> RecordChunk:
+        """Copy the records of a part into a chunk of their own, and keep nothing of the file for later."""
         shards, numbers = self._shards.split(part)
         opened = self._rows(int(shards[0]))
-        picked = opened.read_member(numbers) if isinstance(opened, MemberRows) else opened.ask(numbers)()
-        return [record for chunk in picked.sound() for record in chunk]
+        if isinstance(opened, MemberRows):
+            return opened.copy_of_member(numbers)
+        return _core.RecordPool(opened.ask(numbers)().sound()).take(np.arange(len(numbers)))
 
-    def decode(self, records: list[RecordChunk] | list[bytes]) -> Batch:
+    def decode(self, records: list[RecordChunk]) -> Batch:
         """Answer records as columns."""
         return self._source.decoder.decode(records, allocate=self._source.allocate)
 
