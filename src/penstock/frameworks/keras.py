@@ -16,7 +16,10 @@ from penstock.frameworks.feed import Feed, Place
 
 import_extra("keras", "keras", "feeding Keras")
 
-# What Keras takes data from, whatever its kind; a data set that is one is taken as it is.
+# What Keras takes data from, whatever its kind; one that is handed to it is taken as it is. Keras has no public name
+# for it (the last that was looked at is 3.15). What is public does not do: a PyDataset is asked for batches by their
+# numbers, shuffled unless fit is told not to, on threads ahead of the loop; a generator has one pass; and data sets of
+# TensorFlow and loaders of torch need their frameworks.
 if TYPE_CHECKING:
     _DataAdapter = object
 else:
@@ -87,8 +90,9 @@ class KerasFeed(Feed, _DataAdapter):
     @property
     def num_batches(self) -> int | None:
         """How many elements a pass has, where that is known."""
-        # Keras asks when it begins, and again when it has looked at batches, before it says that it wants no more of
-        # them. How many they were tells that from an epoch that was broken off.
+        # That this is asked is all that tells a look at batches from an epoch: Keras says on_epoch_begin and _end
+        # around both, and asks for this when it begins and again when it has looked, before it says that it wants no
+        # more of them. How many they were tells a look from an epoch that was broken off.
         self._is_looked_at = self._is_open and 0 < self._given <= _LOOKED_AT
         try:
             return len(self)
