@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Any, NamedTuple
 
 from penstock._core import Fault
@@ -86,13 +87,28 @@ def lookalike(head: bytes, what: str = "this") -> Lookalike:
         return Lookalike(f"{what} is plain TFRecord data", "")
     for magic, name in _MAGIC.items():
         if head.startswith(magic):
-            return Lookalike(f"{what} is {name}, not a TFRecord")
+            return Lookalike(f"{what} is {name}, not a TFRecord{_ADVICE.get(name, '')}")
     if head and head == bytes(len(head)):
         return Lookalike(f"{what} starts with zeros: a disk was full, or a download never finished")
     if head[257:262] == b"ustar":
         return Lookalike(f"{what} is a tar archive, not a TFRecord")
+    if _is_text(head[:1024]):
+        return Lookalike(f"{what} is text, not a TFRecord: of .csv and .jsonl, {_CONVERT}")
     return Lookalike(f"is {what} a TFRecord file at all?")
 
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are the start of a text: the last character may be cut."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return text.translate(_BLANKS).isprintable() and bool(text)
+
+
+_BLANKS = str.maketrans("\t\r\n", "   ")
+_CONVERT = "penstock convert FILE -o NAME  makes one"
+_ADVICE = dict.fromkeys(("a Parquet file", "an Arrow file", "JSON text"), f":  {_CONVERT}")
 
 _MAGIC = {
     b"PK\x03\x04": "a zip archive",

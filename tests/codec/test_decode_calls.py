@@ -242,3 +242,8 @@ def test_arrays_are_of_the_types_that_numpy_calls_by_that_name(dtype):
     batch: Any = Decoder(schema).decode(records)
     for array in (batch["one"], batch["many"].values):
         assert type(array[0]) is np.dtype(dtype).type
+
+
+def test_one_record_is_a_list_of_one():
+    with pytest.raises(TypeError, match=r"records are a list, also where there is one: \[record\]"):
+        ps.Decoder(ps.Schema({"x": ps.Feature("int64")})).decode(b"a record")

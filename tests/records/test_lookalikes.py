@@ -32,10 +32,11 @@ def message(path, data, **options):
         (LFS, "git lfs pull"),
         (PAGE, "HTML"),
         (b"PK\x03\x04" + bytes(30), "zip archive"),
-        (b"PAR1" + b"x" * 30, "Parquet"),
-        (b'{"label": 1, "image": "abc"}', "JSON"),
+        (b"PAR1" + b"x" * 30, "a Parquet file, not a TFRecord:  penstock convert FILE -o NAME  makes one"),
+        (b'{"label": 1, "image": "abc"}', "JSON text, not a TFRecord:  penstock convert"),
         (bytes(100), "starts with zeros"),
-        (b"just some text, long enough", "is this a TFRecord file at all"),
+        (b"name,size\r\nGr\xc3\xb6\xc3\x9fe,12\n", "text, not a TFRecord: of .csv and .jsonl, penstock convert"),
+        (b"\x07\x80 neither text nor anything known", "is this a TFRecord file at all"),
     ],
 )
 def test_the_cause_is_named(tmp_path, data, words):

@@ -107,3 +107,10 @@ def test_what_was_flushed_survives_kill_9(tmp_path, suffix, atomic):
     # A zlib stream ends with its writer; everything else is whole after a flush.
     reader = ps.RecordReader(left, on_error="tolerate_tail" if suffix == ".zlib" else "raise")
     assert list(reader) == [b"record %d" % number for number in range(1000)]
+
+
+def test_a_missing_folder_is_told_by_the_name_that_was_given(tmp_path):
+    path = tmp_path / "none" / "some.tfrecord"
+    with pytest.raises(FileNotFoundError) as caught:
+        ps.RecordWriter(path)
+    assert caught.value.filename == str(path)

@@ -153,7 +153,8 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
     place = error.filename if isinstance(error.filename, str) else path
     denied = isinstance(error, PermissionError)
     if "://" in place:
-        return Problem(place, "not-readable", _first_lower(error.strerror or ""))
+        advice = "" if denied else "check the address and the connection"
+        return Problem(place, "not-readable", _first_lower(error.strerror or ""), advice, case="a URL cannot be read")
     if place == path or os.path.lexists(place):
         cause = "no permission to read it" if denied else _first_lower(error.strerror or "")
         return Problem(place, "not-readable", cause, "read it as its owner, or ask for permission" if denied else "")

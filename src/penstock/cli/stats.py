@@ -201,4 +201,4 @@ def _range(extent: Extent) -> str:
 def _number(value: float) -> str:
     if isinstance(value, int) and abs(value) < 10**9:
         return f"{value:,}"
-    return f"{value:,.1f}" if 1000 <= abs(value) < 10**9 else f"{value:.4g}"  # no 1e+04
+    return f"{value:,.1f}".removesuffix(".0") if 1000 <= abs(value) < 10**9 else f"{value:.4g}"  # no 1e+04

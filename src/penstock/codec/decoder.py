@@ -178,6 +178,8 @@ def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChu
 def _as_chunks(records: Records) -> list[RecordChunk]:
     if isinstance(records, RecordChunk):
         return [records]
+    if isinstance(records, bytes | bytearray | memoryview):
+        raise TypeError("records are a list, also where there is one: [record]")
     items = list(records)
     if items and isinstance(items[0], RecordChunk):
         return items  # type: ignore[return-value]

@@ -108,7 +108,11 @@ class LocalUpload:
             self._target = unfinished_path(self._path)
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else 0 if offset else os.O_TRUNC)
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-        self._descriptor = os.open(self._target, flags, 0o666)
+        try:
+            self._descriptor = os.open(self._target, flags, 0o666)
+        except FileNotFoundError as error:
+            error.filename = path  # and not a name that nobody gave: its folder is missing
+            raise
         try:
             if offset:
                 os.ftruncate(self._descriptor, offset)
