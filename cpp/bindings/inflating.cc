@@ -8,6 +8,7 @@
 #include "bindings/bindings.h"
 #include "bindings/plain_piece.h"
 #include "core/crc32/crc32.h"
+#include "core/inflate/stream_inflater.h"
 #include "io/member_queue.h"
 
 namespace penstock::bindings {
@@ -79,6 +80,29 @@ class Members {
 
 using OpenMembers = Closable<Members>;
 
+using inflate::Stop;
+
+// A stream, and the part of it that is being read, which Python must not free.
+class FedInflater {
+ public:
+  void feed(nb::handle data) {
+    if (!inflater_.needs_input()) throw nb::value_error("the inflater has input already, or is at its end");
+    held_.emplace(data);
+    inflater_.feed(held_->bytes());
+  }
+
+  PlainPiece next() {
+    const ReleasedGil release;
+    return PlainPiece(inflater_.next());
+  }
+
+  const inflate::StreamInflater& inflater() const { return inflater_; }
+
+ private:
+  std::optional<BytesView> held_;
+  inflate::StreamInflater inflater_;
+};
+
 }  // namespace
 
 void bind_inflating(nb::module_& m) {
@@ -124,6 +148,19 @@ void bind_inflating(nb::module_& m) {
           nb::sig("def next(self) -> list[PlainPiece | None]"),
           "What the oldest two inflate to; None for one that is damaged or claims more than ``most`` bytes.")
       .def("close", &OpenMembers::close, "End the threads.");
+
+  nb::class_<FedInflater>(m, "StreamInflater", "Inflates raw deflate data that comes in parts of any size.")
+      .def(nb::init<>())
+      .def("feed", &FedInflater::feed, nb::arg("data"), "Hand over more of the data, where it ``needs_input``.")
+      .def("next", &FedInflater::next, "The next piece of what comes out, of a bounded size, or an empty one.")
+      .def_prop_ro("needs_input", [](const FedInflater& self) { return self.inflater().needs_input(); })
+      .def_prop_ro("done", [](const FedInflater& self) { return self.inflater().stop() == Stop::kDone; })
+      .def_prop_ro(
+          "damaged", [](const FedInflater& self) { return self.inflater().stop() == Stop::kDamaged; },
+          "Whether the last piece ends where the data is damaged.")
+      .def_prop_ro(
+          "unread", [](const FedInflater& self) { return self.inflater().unread(); },
+          "Bytes that were handed over and are not read: behind the end of the data, where it is ``done``.");
 
   m.def(
       "inflate_member",

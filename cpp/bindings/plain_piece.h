@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/inflate/member.h"
+#include "core/inflate/piece.h"
 
 namespace penstock::bindings {
 

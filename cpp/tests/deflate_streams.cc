@@ -144,7 +144,11 @@ void put_match(Random& random, BitWriter& out, const Code& distances, std::size_
 
 void put_symbols(Random& random, BitWriter& out, const Code& literals, const Code& distances, std::string& plain) {
   const std::size_t matches = 1 + random.below(8);
-  for (std::size_t left = random.below(random.one_in(20) ? 3000 : 200); left > 0; --left) {
+  // Some blocks are so long that there are scouts.
+  for (std::size_t left = random.below(random.one_in(200)  ? 60'000
+                                       : random.one_in(20) ? 3000
+                                                           : 200);
+       left > 0; --left) {
     const std::size_t symbol = random.one_in(matches) ? 257 + random.below(29) : random.below(256);
     if (!literals.has(symbol)) continue;
     if (symbol > 256) {

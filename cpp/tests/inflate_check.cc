@@ -1,5 +1,6 @@
 #include "tests/inflate_check.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "core/crc32/crc32.h"
@@ -13,6 +14,7 @@ namespace penstock::tests {
 namespace {
 
 using inflate::Inflater;
+using inflate::Stop;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -23,6 +25,40 @@ struct Exact {
   std::unique_ptr<std::byte[]> memory;
   std::size_t size;
 };
+
+struct Whole {
+  std::string plain;
+  bool done = false;
+  std::size_t behind = 0;  // bytes behind the end of the data
+};
+
+// Inflates in parts: inputs and outputs are as small as they may be, or so large that there are scouts.
+Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
+  const std::size_t most_in = random.one_in(2) ? 20 : 50'000, most_room = random.one_in(2) ? 100 : 50'000;
+  Whole found;
+  Inflater inflater;
+  Exact input(0);
+  for (Stop stop = Stop::kLacksInput; stop == Stop::kLacksInput || stop == Stop::kLacksRoom;) {
+    if (stop == Stop::kLacksInput) {
+      require(inflater.unread() == 0, "input is asked for while there is some");
+      if (stream.empty()) return found;
+      input = Exact(std::min(1 + random.below(most_in), stream.size()));
+      std::memcpy(input.span().data(), stream.data(), input.size);
+      stream = stream.subspan(input.size);
+      inflater.feed(input.span());
+    }
+    const std::size_t known = std::min(found.plain.size(), inflate::kWindowBytes);
+    const Exact output(known + 258 + random.below(most_room));
+    std::byte *const begin = output.span().data(), *const next = begin + known;
+    if (known != 0) std::memcpy(begin, found.plain.data() + found.plain.size() - known, known);
+    inflater.write_to({begin, next, begin + output.size});
+    stop = inflater.advance();
+    found.plain.append(reinterpret_cast<const char*>(next), static_cast<std::size_t>(inflater.output().next - next));
+    found.done = stop == Stop::kDone;
+  }
+  found.behind = inflater.unread() + stream.size();
+  return found;
+}
 
 }  // namespace
 
@@ -41,10 +77,14 @@ bool check_inflate(Random& random, const std::string& stream, std::size_t size, 
   else
     Inflater::run_in_turns(two, one);
   require(one.run() == good, "a stream inflates otherwise in turns");
+  const Whole in_parts = inflate_in_parts(random, bytes);
+  require(good == (in_parts.done && in_parts.behind == 0 && in_parts.plain.size() == size),
+          "a stream inflates otherwise in parts");
   require(two.run() && std::memcmp(other.span().data(), partner.plain.data(), other.size) == 0,
           "a stream disturbs the one that it is inflated in turns with");
   if (!good) return false;
   require(std::memcmp(alone.span().data(), in_turns.span().data(), size) == 0, "bytes differ in turns");
+  require(std::memcmp(alone.span().data(), in_parts.plain.data(), size) == 0, "bytes differ in parts");
   plain.assign(reinterpret_cast<const char*>(alone.span().data()), size);
   for (const Crc32Kernel& kernel : crc32_kernels())
     require(kernel.extend(0, alone.span().data(), size) == crc32(in_turns.span()), kernel.name);

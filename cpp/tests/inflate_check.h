@@ -9,8 +9,8 @@
 
 namespace penstock::tests {
 
-// Inflates `stream` into `size` bytes, alone and in turns with another stream: the answer is the same. Input and output
-// end where memory ends. True where it inflates, to `plain`.
+// Inflates `stream` into `size` bytes: alone, in turns with another stream, and in parts. The answer is the same.
+// Inputs and outputs end where memory ends. True where it inflates, to `plain`.
 bool check_inflate(Random& random, const std::string& stream, std::size_t size, std::string& plain);
 
 // A stream made by hand inflates to what it was made of, and nothing but the sanitizers minds one that is mutated.

@@ -94,6 +94,33 @@ class MemberQueue:
     def close(self) -> None:
         """End the threads."""
 
+class StreamInflater:
+    """Inflates raw deflate data that comes in parts of any size."""
+
+    def __init__(self) -> None: ...
+
+    def feed(self, data: object) -> None:
+        """Hand over more of the data, where it ``needs_input``."""
+
+    def next(self) -> PlainPiece:
+        """The next piece of what comes out, of a bounded size, or an empty one."""
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the last piece ends where the data is damaged."""
+
+    @property
+    def unread(self) -> int:
+        """
+        Bytes that were handed over and are not read: behind the end of the data, where it is ``done``.
+        """
+
 def inflate_member(body: object, *, most: int) -> PlainPiece | None:
     """
     Inflate what follows the header of a gzip member; None where it is damaged or claims more than ``most`` bytes.

@@ -100,6 +100,77 @@ def test_streams_inflate_to_what_they_were_made_of_and_mutated_ones_as_with_zlib
     assert taken > 100  # mutated streams are not all refused, or the bytes would go unchecked
 
 
+def in_parts(rng, stream, most):
+    """What the native decoder makes of a stream in parts, how that ends, and how many bytes are behind the end."""
+    inflater = _core.StreamInflater()
+    plain = bytearray()
+    rest = memoryview(stream)
+    while True:
+        if inflater.needs_input:
+            if not rest:
+                return bytes(plain), "incomplete", 0
+            size = rng.randrange(1, most)
+            inflater.feed(rest[:size])
+            rest = rest[size:]
+        plain += inflater.next()
+        if inflater.damaged:
+            return bytes(plain), "damaged", 0
+        if inflater.done:
+            return bytes(plain), "done", inflater.unread + len(rest)
+
+
+def fed_to_zlib(stream):
+    """The same with zlib, byte by byte."""
+    inflater = zlib.decompressobj(-15)
+    plain = bytearray()
+    for at in range(len(stream)):
+        try:
+            plain += inflater.decompress(stream[at : at + 1])
+        except zlib.error:
+            return bytes(plain), "damaged", 0
+        if inflater.eof:
+            return bytes(plain), "done", len(stream) - at - 1
+    return bytes(plain), "incomplete", 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_streams_in_parts_of_any_size_end_where_they_do_with_zlib(seed):
+    rng = random.Random(200 + seed)
+    ends = set()
+    for _ in range(150):
+        data = plain_data(rng)
+        stream = deflated(rng, data)
+        behind = rng.randbytes(rng.randrange(12))
+        most = rng.choice((2, 30, 3000, 100_000))
+        assert in_parts(rng, stream + behind, most) == (data, "done", len(behind))
+        for _ in range(10 if len(stream) < 5000 else 1):
+            changed = mutated(rng, stream)
+            plain, end, unread = in_parts(rng, changed, most)
+            expected = fed_to_zlib(changed)
+            if end == "damaged" and expected[1] == "incomplete":
+                expected = fed_to_zlib(changed + bytes(50))  # zlib refuses some codes only when it has read them all
+            assert (end, unread) == expected[1:]
+            # zlib drops what a byte still gives before what is wrong with it.
+            assert plain.startswith(expected[0]) if end == "damaged" else plain == expected[0]
+            ends.add(end)
+    assert ends == {"done", "damaged", "incomplete"}
+
+
+def test_a_stream_far_larger_than_a_piece_comes_in_pieces_of_a_bounded_size():
+    data = random.Random(4).choices(range(200), k=30_000)
+    data = bytes(data) * 30 + bytes(5_000_000)
+    inflater = _core.StreamInflater()
+    inflater.feed(zlib.compress(data, wbits=-15))
+    with pytest.raises(ValueError, match="already"):
+        inflater.feed(b"more")
+    pieces = []
+    while not inflater.done:
+        pieces.append(bytes(inflater.next()))
+        assert not inflater.damaged
+    assert b"".join(pieces) == data
+    assert max(map(len, pieces)) <= 1 << 18
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_two_members_in_turns_are_as_each_alone(seed):
     rng = random.Random(100 + seed)

@@ -43,4 +43,8 @@ struct Bits {
   }
 };
 
+inline std::size_t unread_bits(const Bits& bits, const Input& input) {
+  return static_cast<std::size_t>(input.end - input.next) * 8 + bits.count;
+}
+
 }  // namespace penstock::inflate

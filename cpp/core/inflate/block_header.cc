@@ -5,7 +5,6 @@
 namespace penstock::inflate {
 namespace {
 
-constexpr std::size_t kMostLengths = 286 + 30;
 constexpr unsigned kRepeatLast = 16;  // 17 and 18 repeat zero
 
 struct Repeat {
@@ -14,52 +13,63 @@ struct Repeat {
 };
 constexpr Repeat kRepeats[] = {{2, 3}, {3, 3}, {7, 11}};
 
-bool read_lengths(Bits& bits, Input& input, const LengthsTable& table, std::span<std::uint8_t> lengths) {
-  for (std::size_t i = 0; i < lengths.size();) {
-    bits.refill(input);
-    const std::uint32_t e = table.entries[bits.peek(LengthsTable::kRootBits)];
-    if (entry::bits(e) > bits.count) return false;
-    bits.drop(entry::bits(e));
-    const std::uint32_t value = entry::value(e);
-    if (value < kRepeatLast) {
-      lengths[i++] = static_cast<std::uint8_t>(value);
-      continue;
-    }
-    const Repeat repeat = kRepeats[value - kRepeatLast];
-    if (repeat.extra_bits > bits.count) return false;
-    const std::size_t times = repeat.least + bits.take(repeat.extra_bits);
-    if (times > lengths.size() - i || (value == kRepeatLast && i == 0)) return false;
-    std::fill_n(lengths.begin() + static_cast<std::ptrdiff_t>(i), times,
-                value == kRepeatLast ? lengths[i - 1] : std::uint8_t{0});
-    i += times;
-  }
-  return true;
-}
-
 }  // namespace
 
-bool read_codes(Bits& bits, Input& input, BlockCodes& codes) {
-  static constexpr std::uint8_t kOrder[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+Progress CodesReader::read(Bits& bits, Input& input, BlockCodes& codes) {
+  Progress progress = Progress::kDone;
+  if (stage_ == Stage::kCounts) progress = read_counts(bits, input);
+  if (stage_ == Stage::kLengthsOfLengths) progress = read_lengths_of_lengths(bits, input);
+  if (stage_ == Stage::kLengths) progress = read_lengths(bits, input);
+  if (progress != Progress::kDone) return progress;
+  if (lengths_[256] == 0) return Progress::kDamaged;  // a block without an end
+  const std::span<const std::uint8_t> used(lengths_.data(), literals_ + distances_);
+  const bool good = make_literal_table(used.first(literals_), codes.literals) &&
+                    make_distance_table(used.subspan(literals_), codes.distances);
+  return good ? Progress::kDone : Progress::kDamaged;
+}
+
+Progress CodesReader::read_counts(Bits& bits, Input& input) {
   bits.refill(input);
-  if (bits.count < 14) return false;
-  const std::size_t literals = 257 + bits.take(5), distances = 1 + bits.take(5), sent = 4 + bits.take(4);
-  if (literals > 286 || distances > 30) return false;
+  if (bits.count < 14) return Progress::kLacksInput;
+  literals_ = 257 + bits.take(5);
+  distances_ = 1 + bits.take(5);
+  sent_ = 4 + bits.take(4);
+  if (literals_ > 286 || distances_ > 30) return Progress::kDamaged;
+  stage_ = Stage::kLengthsOfLengths;
+  return Progress::kDone;
+}
 
-  std::array<std::uint8_t, 19> lengths_of_lengths{};
-  for (std::size_t i = 0; i < sent; ++i) {
+Progress CodesReader::read_lengths_of_lengths(Bits& bits, Input& input) {
+  static constexpr std::uint8_t kOrder[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
+  for (; next_ < sent_; ++next_) {
     bits.refill(input);
-    if (bits.count < 3) return false;
-    lengths_of_lengths[kOrder[i]] = static_cast<std::uint8_t>(bits.take(3));
+    if (bits.count < 3) return Progress::kLacksInput;
+    lengths_of_lengths_[kOrder[next_]] = static_cast<std::uint8_t>(bits.take(3));
   }
-  LengthsTable table;
-  if (!make_lengths_table(lengths_of_lengths, table)) return false;
+  if (!make_lengths_table(lengths_of_lengths_, table_)) return Progress::kDamaged;
+  next_ = 0;
+  stage_ = Stage::kLengths;
+  return Progress::kDone;
+}
 
-  std::array<std::uint8_t, kMostLengths> lengths;
-  const std::span<std::uint8_t> used(lengths.data(), literals + distances);
-  if (!read_lengths(bits, input, table, used)) return false;
-  if (lengths[256] == 0) return false;  // a block without an end
-  return make_literal_table(used.first(literals), codes.literals) &&
-         make_distance_table(used.subspan(literals), codes.distances);
+Progress CodesReader::read_lengths(Bits& bits, Input& input) {
+  const std::size_t count = literals_ + distances_;
+  while (next_ < count) {
+    bits.refill(input);
+    const std::uint32_t e = table_.entries[bits.peek(LengthsTable::kRootBits)];
+    const std::uint32_t value = entry::value(e);
+    const Repeat repeat = value < kRepeatLast ? Repeat{0, 1} : kRepeats[value - kRepeatLast];
+    if (entry::bits(e) + repeat.extra_bits > bits.count) return Progress::kLacksInput;
+    bits.drop(entry::bits(e));
+    const std::size_t times = repeat.least + bits.take(repeat.extra_bits);
+    if (times > count - next_ || (value == kRepeatLast && next_ == 0)) return Progress::kDamaged;
+    const std::uint8_t length = value < kRepeatLast    ? static_cast<std::uint8_t>(value)
+                                : value == kRepeatLast ? lengths_[next_ - 1]
+                                                       : std::uint8_t{0};
+    std::fill_n(lengths_.begin() + static_cast<std::ptrdiff_t>(next_), times, length);
+    next_ += times;
+  }
+  return Progress::kDone;
 }
 
 const BlockCodes& fixed_codes() {

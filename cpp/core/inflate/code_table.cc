@@ -110,31 +110,12 @@ class Filler {
   int left_ = 1;  // codes of the length looked at that are not in use
 };
 
-// Enters both literals where two codes fit in one look-up.
-void pair_literals(std::span<const std::uint8_t> lengths, LiteralTable& table) {
-  constexpr unsigned kRoot = LiteralTable::kRootBits;
-  unsigned shortest = kRoot;
-  for (const std::uint8_t length : lengths.first(256))
-    if (length != 0) shortest = std::min<unsigned>(shortest, length);
-  if (2 * shortest > kRoot) return;
-  // Downwards: what follows the first code is found at a smaller index, or the same, which is still that of one code.
-  for (std::uint32_t i = 1u << kRoot; i-- > 0;) {
-    const std::uint32_t first = table.entries[i];
-    if (!entry::is_literal(first) || entry::bits(first) + shortest > kRoot) continue;
-    const std::uint32_t second = table.entries[i >> entry::bits(first)];
-    const unsigned bits = entry::bits(first) + entry::bits(second);
-    if (!entry::is_literal(second) || bits > kRoot) continue;
-    table.entries[i] = entry::value(second) << 24 | (first & 0x00FFFF00) | entry::kTwo | bits;
-  }
-}
-
 }  // namespace
 
 bool make_literal_table(std::span<const std::uint8_t> lengths, LiteralTable& table) {
   Filler filler(lengths, kLiteralMeanings);
   if (!filler.acceptable()) return false;
   filler.fill(table);
-  pair_literals(lengths, table);
   return true;
 }
 

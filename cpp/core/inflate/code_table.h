@@ -4,12 +4,11 @@
 // word:
 //
 //   bits 0-7    how many bits of the stream it accounts for, extra bits of a length or a distance included
-//   bit  8      it is two literals: short codes may fit in one look-up together
-//   bit  9      it is a literal, or two
+//   bit  9      it is a literal
 //   bit  10     it ends the block, or, with nothing in bits 16-31, is no code at all
-//   bits 11-14  how many bits the (first) code alone has; of a subtable, how many bits choose in it
+//   bits 11-14  how many bits the code alone has; of a subtable, how many bits choose in it
 //   bit  15     it goes on in a subtable; bits 0-7 are then those of the root
-//   bits 16-31  the literals, the smallest length or distance, or where the subtable starts
+//   bits 16-31  the literal, the smallest length or distance, or where the subtable starts
 #pragma once
 
 #include <array>
@@ -25,12 +24,11 @@ inline constexpr std::size_t kLengthCodes = 288,
 
 namespace entry {
 
-inline constexpr std::uint32_t kTwo = 1u << 8, kLiteral = 1u << 9, kSpecial = 1u << 10, kSubtable = 1u << 15;
+inline constexpr std::uint32_t kLiteral = 1u << 9, kSpecial = 1u << 10, kSubtable = 1u << 15;
 inline constexpr std::uint32_t kInvalid = kSpecial;
 
 constexpr unsigned bits(std::uint32_t e) { return e & 0xFF; }
 constexpr bool is_literal(std::uint32_t e) { return (e & kLiteral) != 0; }
-constexpr unsigned literals(std::uint32_t e) { return 1 + ((e >> 8) & 1); }
 constexpr unsigned code_bits(std::uint32_t e) { return (e >> 11) & 15; }
 constexpr std::uint32_t value(std::uint32_t e) { return e >> 16; }
 

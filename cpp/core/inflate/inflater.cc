@@ -1,18 +1,9 @@
 #include "core/inflate/inflater.h"
 
-#include "core/inflate/block_header.h"
+#include <algorithm>
 
 namespace penstock::inflate {
 namespace {
-
-// The entry of the next code, and the bits that it accounts for, those of the root included. There may be fewer.
-struct Found {
-  std::uint32_t entry;
-  unsigned root = 0;
-
-  unsigned bits() const { return root + entry::bits(entry); }
-  unsigned code_bits() const { return root + entry::code_bits(entry); }
-};
 
 template <typename Table>
 Found find(const Table& table, const Bits& bits) {
@@ -28,31 +19,44 @@ std::uint32_t take_with_extra(const Found& found, Bits& bits) {
 
 }  // namespace
 
-bool Inflater::run() {
+Stop Inflater::advance() {
   while (to_lane()) {
-    Lane lane = enter();
-    const Step step = run_lane(lane);
-    leave(lane, step);
+    if (alone_ == 0 && Scout::fits(input_, output_))
+      run_with_scout();
+    else
+      run_alone();
   }
+  if (state_ == State::kDamaged) return Stop::kDamaged;
+  if (state_ != State::kDone) return lack_;
   bits_.give_back(input_);
-  return state_ == State::kDone && input_.next == input_.end && output_.next == output_.end;
+  return Stop::kDone;
 }
 
 bool Inflater::to_lane() {
-  for (;;) {
+  for (bool goes_on = true; goes_on;) {
     switch (state_) {
       case State::kHeader:
-        read_header();
+        goes_on = read_header();
+        break;
+      case State::kCodes:
+        goes_on = read_codes();
+        break;
+      case State::kStoredSize:
+        goes_on = read_stored_size();
+        break;
+      case State::kStored:
+        goes_on = copy_stored();
         break;
       case State::kSymbols:
         if (Lane::fits(input_, output_)) return true;
-        decode_symbol();
+        goes_on = decode_symbol();
         break;
       case State::kDone:
       case State::kDamaged:
         return false;
     }
   }
+  return false;
 }
 
 void Inflater::leave(const Lane& lane, Step step) {
@@ -61,69 +65,120 @@ void Inflater::leave(const Lane& lane, Step step) {
   if (step == Step::kDamaged) state_ = State::kDamaged;
 }
 
-void Inflater::read_header() {
-  state_ = State::kDamaged;  // until it is read
+void Inflater::run_alone() {
+  Lane lane = enter();
+  if (alone_ != 0) lane.stop_before(input_.next + std::min<std::ptrdiff_t>(alone_, input_.end - input_.next));
+  alone_ = 0;
+  const Step step = run_lane(lane);
+  leave(lane, step);
+}
+
+void Inflater::run_with_scout() {
+  Scout scout(bits_, input_, *codes_, *scouted_);
+  Lane lane = enter();
+  const Step step = scout.run(lane);
+  leave(lane, step);
+  failures_ = meet(scout) ? 0 : failures_ + 1;
+  // One is no wonder where a block ends. More of them in a row: the blocks are short, or the codes do not fall in step.
+  if (failures_ > 1) alone_ = Scout::kLead << std::min(failures_, 6u);
+}
+
+bool Inflater::meet(const Scout& scout) {
+  while (state_ == State::kSymbols && unread_bits(bits_, input_) > scout.meeting())
+    if (!decode_symbol()) return false;
+  if (state_ != State::kSymbols || unread_bits(bits_, input_) != scout.meeting()) return false;
+  const std::optional<Step> step = scout.take_over(bits_, input_, output_);
+  if (!step) return false;
+  if (*step == Step::kBlockEnds) end_block();
+  if (*step == Step::kDamaged) state_ = State::kDamaged;
+  return true;
+}
+
+bool Inflater::read_header() {
   bits_.refill(input_);
-  if (bits_.count < 3) return;
+  if (bits_.count < 3) return lacks(Stop::kLacksInput);
   last_block_ = bits_.take(1) != 0;
   switch (bits_.take(2)) {
     case 0:
-      return copy_stored();
+      bits_.drop(bits_.count % 8);
+      state_ = State::kStoredSize;
+      break;
     case 1:
       codes_ = &fixed_codes();
       state_ = State::kSymbols;
-      return;
+      break;
     case 2:
-      codes_ = own_codes_.get();
-      if (read_codes(bits_, input_, *own_codes_)) state_ = State::kSymbols;
-      return;
+      codes_reader_ = {};
+      state_ = State::kCodes;
+      break;
+    default:
+      state_ = State::kDamaged;
   }
+  return true;
 }
 
-void Inflater::copy_stored() {
-  bits_.drop(bits_.count % 8);
+bool Inflater::read_codes() {
+  const Progress progress = codes_reader_.read(bits_, input_, *own_codes_);
+  if (progress == Progress::kLacksInput) return lacks(Stop::kLacksInput);
+  codes_ = own_codes_.get();
+  state_ = progress == Progress::kDone ? State::kSymbols : State::kDamaged;
+  return true;
+}
+
+bool Inflater::read_stored_size() {
   bits_.refill(input_);
-  if (bits_.count < 32) return;
-  const std::size_t size = bits_.take(16);
-  if ((size ^ 0xFFFF) != bits_.take(16)) return;
+  if (bits_.count < 32) return lacks(Stop::kLacksInput);
+  stored_left_ = bits_.take(16);
+  state_ = (stored_left_ ^ 0xFFFF) == bits_.take(16) ? State::kStored : State::kDamaged;
   bits_.give_back(input_);
-  if (size > static_cast<std::size_t>(input_.end - input_.next)) return;
-  if (size > static_cast<std::size_t>(output_.end - output_.next)) return;
+  return true;
+}
+
+bool Inflater::copy_stored() {
+  const std::size_t size = std::min({stored_left_, unread(), room()});
   if (size != 0) std::memcpy(output_.next, input_.next, size);
   input_.next += size;
   output_.next += size;
+  stored_left_ -= size;
+  if (stored_left_ != 0) return lacks(room() == 0 ? Stop::kLacksRoom : Stop::kLacksInput);
   end_block();
+  return true;
 }
 
-// Near the ends of input and output, where every step is checked.
-void Inflater::decode_symbol() {
-  const State before = state_;
-  state_ = State::kDamaged;  // until it is decoded
-  const auto room = [&] { return static_cast<std::size_t>(output_.end - output_.next); };
-
+// Near the ends of input and output, where every step is checked. One refill is enough: a symbol has at most 48 bits.
+bool Inflater::decode_symbol() {
   bits_.refill(input_);
   const Found symbol = find(codes_->literals, bits_);
-  if (entry::is_literal(symbol.entry)) {  // of two, the first
-    if (symbol.code_bits() > bits_.count || room() == 0) return;
-    bits_.drop(symbol.code_bits());
-    *output_.next++ = static_cast<std::byte>(entry::value(symbol.entry));
-    state_ = before;
-    return;
-  }
-  if (symbol.bits() > bits_.count) return;
-  if ((symbol.entry & entry::kSpecial) != 0) {
+  if (symbol.bits() > bits_.count) return lacks(Stop::kLacksInput);
+  if (entry::is_literal(symbol.entry)) {
+    if (room() == 0) return lacks(Stop::kLacksRoom);
     bits_.drop(symbol.bits());
-    if (entry::value(symbol.entry) != 0) end_block();
-    return;
+    *output_.next++ = static_cast<std::byte>(entry::value(symbol.entry));
+    return true;
   }
-  const std::size_t length = take_with_extra(symbol, bits_);
-  bits_.refill(input_);
-  const Found place = find(codes_->distances, bits_);
-  if (place.bits() > bits_.count || (place.entry & entry::kSpecial) != 0) return;
-  const std::size_t distance = take_with_extra(place, bits_);
-  if (distance > static_cast<std::size_t>(output_.next - output_.begin) || length > room()) return;
+  if ((symbol.entry & entry::kSpecial) == 0) return decode_match(symbol);
+  bits_.drop(symbol.bits());
+  if (entry::value(symbol.entry) != 0)
+    end_block();
+  else
+    state_ = State::kDamaged;
+  return true;
+}
+
+bool Inflater::decode_match(const Found& symbol) {
+  Bits bits = bits_;  // which stay as they are where the rest of the match is still to come
+  const std::size_t length = take_with_extra(symbol, bits);
+  const Found place = find(codes_->distances, bits);
+  if (place.bits() > bits.count) return lacks(Stop::kLacksInput);
+  const std::size_t distance = (place.entry & entry::kSpecial) != 0 ? 0 : take_with_extra(place, bits);
+  if (distance == 0 || distance > static_cast<std::size_t>(output_.next - output_.begin)) {
+    state_ = State::kDamaged;
+    return true;
+  }
+  if (length > room()) return lacks(Stop::kLacksRoom);
   for (std::size_t i = 0; i < length; ++i, ++output_.next) *output_.next = *(output_.next - distance);
-  state_ = before;
+  bits_ = bits;
+  return true;
 }
 
 void Inflater::run_in_turns(Inflater& one, Inflater& other) {

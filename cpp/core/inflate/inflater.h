@@ -1,50 +1,99 @@
-// Inflates raw deflate data (RFC 1951) that is whole in memory, into memory of the size that it is said to have.
+// Inflates raw deflate data (RFC 1951): whole in memory, or in parts of any size.
 //
-// Whatever the bytes, nothing outside either is touched, and refused is what zlib refuses.
+// Whatever the bytes, nothing outside input and output is touched, and refused is what zlib refuses.
 #pragma once
 
 #include <memory>
 #include <span>
 
 #include "core/inflate/bits.h"
+#include "core/inflate/block_header.h"
 #include "core/inflate/code_table.h"
 #include "core/inflate/lane.h"
+#include "core/inflate/scout.h"
 
 namespace penstock::inflate {
 
+// Why an inflater stopped.
+enum class Stop { kDone, kDamaged, kLacksInput, kLacksRoom };
+
+// The entry of the next code, and the bits that it accounts for, those of the root included. There may be fewer.
+struct Found {
+  std::uint32_t entry;
+  unsigned root = 0;
+
+  unsigned bits() const { return root + entry::bits(entry); }
+  unsigned code_bits() const { return root + entry::code_bits(entry); }
+};
+
 class Inflater {
  public:
-  Inflater(std::span<const std::byte> input, std::span<std::byte> output)
-      : input_{input.data(), input.data() + input.size()},
-        output_{output.data(), output.data(), output.data() + output.size()},
-        own_codes_(std::make_unique_for_overwrite<BlockCodes>()) {}
+  Inflater()
+      : own_codes_(std::make_unique_for_overwrite<BlockCodes>()),
+        scouted_(std::make_unique_for_overwrite<Scout::Memory>()) {}
 
-  // Goes through the data. True where it is good, takes all of the input and fills all of the output.
-  bool run();
+  // All of the data, and memory of the size that it is said to have.
+  Inflater(std::span<const std::byte> input, std::span<std::byte> output) : Inflater() {
+    feed(input);
+    write_to({output.data(), output.data(), output.data() + output.size()});
+  }
+
+  // Goes through it. True where it is good, takes all of the input and fills all of the output.
+  bool run() { return advance() == Stop::kDone && unread() == 0 && output_.next == output_.end; }
 
   // Both at once, in turns: in less time than one after the other. run() then answers at once.
   static void run_in_turns(Inflater& one, Inflater& other);
 
- private:
-  enum class State { kHeader, kSymbols, kDone, kDamaged };
+  // In parts: goes on as far as input and output allow. Where it lacks input, it has read all there was.
+  Stop advance();
+  void feed(std::span<const std::byte> input) { input_ = {input.data(), input.data() + input.size()}; }
+  void write_to(const Output& output) { output_ = output; }
+  const Output& output() const { return output_; }
 
-  // Goes on to where a lane can, or to the end. False there.
+  // Bytes of the last input that are not read; behind the data, where it is done.
+  std::size_t unread() const { return static_cast<std::size_t>(input_.end - input_.next); }
+
+ private:
+  enum class State { kHeader, kCodes, kStoredSize, kStored, kSymbols, kDone, kDamaged };
+
+  // Goes on to where a lane can. False where it stops before.
   bool to_lane();
-  Lane enter() const { return Lane(bits_, input_, output_, *codes_); }
+  Lane enter() const { return Lane(bits_, input_, output_, CopiedMatches(output_.begin), *codes_); }
   void leave(const Lane& lane, Step step);
 
-  void read_header();
-  void copy_stored();
-  void decode_symbol();
+  // Each goes on with a lane.
+  void run_alone();
+  void run_with_scout();
+  bool meet(const Scout& scout);
+
+  // Each is a step. False where nothing can be done before there is more input, or more room.
+  bool read_header();
+  bool read_codes();
+  bool read_stored_size();
+  bool copy_stored();
+  bool decode_symbol();
+  bool decode_match(const Found& symbol);
+
+  std::size_t room() const { return static_cast<std::size_t>(output_.end - output_.next); }
+  bool lacks(Stop what) {
+    lack_ = what;
+    return false;
+  }
   void end_block() { state_ = last_block_ ? State::kDone : State::kHeader; }
 
   State state_ = State::kHeader;
+  Stop lack_ = Stop::kLacksInput;  // at the last stop that was for lack of something
   bool last_block_ = false;
+  std::size_t stored_left_ = 0;
   Bits bits_;
-  Input input_;
-  Output output_;
+  Input input_{};
+  Output output_{};
+  CodesReader codes_reader_;
   std::unique_ptr<BlockCodes> own_codes_;  // those that the block brought along
   const BlockCodes* codes_ = nullptr;      // the block's
+  std::unique_ptr<Scout::Memory> scouted_;
+  unsigned failures_ = 0;     // of scouts, in a row
+  std::ptrdiff_t alone_ = 0;  // bytes of input to go on without one
 };
 
 }  // namespace penstock::inflate

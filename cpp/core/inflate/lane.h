@@ -4,44 +4,45 @@
 // in one thread fill the time.
 #pragma once
 
+#include <algorithm>
+
 #include "core/inflate/bits.h"
 #include "core/inflate/code_table.h"
-
-#ifdef _MSC_VER
-#define PENSTOCK_INLINE __forceinline
-#else
-#define PENSTOCK_INLINE __attribute__((always_inline)) inline
-#endif
+#include "core/inflate/matches.h"
 
 namespace penstock::inflate {
 
+// How far matches reach back.
+inline constexpr std::size_t kWindowBytes = std::size_t{1} << 15;
+
 struct Output {
-  std::byte* begin;  // matches reach back to here
+  std::byte* begin;  // of what matches may refer to
   std::byte* next;
   std::byte* end;
 };
 
 enum class Step { kGoOn, kBlockEnds, kDamaged };
 
-class Lane {
+template <typename Matches>
+class BasicLane {
  public:
   static constexpr int kLookUps = 56 / LiteralTable::kRootBits;  // that a refill is good for
 
-  // Of a step: two refills; pairs of literals, and a match that is copied in words.
-  static constexpr std::ptrdiff_t kInputRoom = 16, kOutputRoom = 16 + 258 + 16;
+  // Of a step: two refills; literals, and a match that is copied in words.
+  static constexpr std::ptrdiff_t kInputRoom = 16, kOutputRoom = kLookUps + 258 + kCopySlack;
 
   static bool fits(const Input& input, const Output& output) {
     return input.end - input.next >= kInputRoom && output.end - output.next >= kOutputRoom;
   }
 
-  Lane(const Bits& bits, const Input& input, const Output& output, const BlockCodes& codes)
+  BasicLane(const Bits& bits, const Input& input, const Output& output, const Matches& matches, const BlockCodes& codes)
       : held_(bits.held),
         count_(bits.count),
         in_(input.next),
         out_(output.next),
         last_in_(input.end - kInputRoom),
         last_out_(output.end - kOutputRoom),
-        begin_(output.begin),
+        matches_(matches),
         literals_(codes.literals.entries.data()),
         distances_(codes.distances.entries.data()) {}
 
@@ -56,10 +57,8 @@ class Lane {
 
   PENSTOCK_INLINE std::uint32_t look_up() const { return literals_[held_ & ((1u << LiteralTable::kRootBits) - 1)]; }
 
-  PENSTOCK_INLINE void put_literals(std::uint32_t e) {
-    const auto both = static_cast<std::uint16_t>(entry::value(e));
-    std::memcpy(out_, &both, sizeof both);
-    out_ += entry::literals(e);
+  PENSTOCK_INLINE void put_literal(std::uint32_t e) {
+    *out_++ = static_cast<std::byte>(entry::value(e));
     pass(entry::bits(e));
   }
 
@@ -70,7 +69,7 @@ class Lane {
       pass(LiteralTable::kRootBits);
       e = literals_[entry::value(e) + peek(entry::code_bits(e))];
       if (entry::is_literal(e)) {
-        put_literals(e);
+        put_literal(e);
         return Step::kGoOn;
       }
     }
@@ -86,10 +85,11 @@ class Lane {
     }
     if ((d & entry::kSpecial) != 0) return Step::kDamaged;
     const std::size_t distance = with_extra(d);
-    if (distance > static_cast<std::size_t>(out_ - begin_)) return Step::kDamaged;
-    copy(distance, length);
-    return Step::kGoOn;
+    return matches_.put(distance, length, out_, last_out_) ? Step::kGoOn : Step::kDamaged;
   }
+
+  // Ends it before it comes to `place`.
+  void stop_before(const std::byte* place) { last_in_ = std::min(last_in_, place - kInputRoom); }
 
   // Hands back where it came to.
   void leave(Bits& bits, Input& input, Output& output) const {
@@ -98,6 +98,8 @@ class Lane {
     input.next = in_;
     output.next = out_;
   }
+
+  const Matches& matches() const { return matches_; }
 
  private:
   PENSTOCK_INLINE void pass(unsigned bits) {
@@ -113,42 +115,19 @@ class Lane {
     return value;
   }
 
-  // Writes up to 15 bytes more than it has to.
-  PENSTOCK_INLINE void copy(std::size_t distance, std::size_t length) {
-    const std::byte* from = out_ - distance;
-    std::byte* const end = out_ + length;
-    std::byte* to = out_;
-    out_ = end;
-    if (distance >= 16) {
-      do {
-        std::memcpy(to, from, 16);
-        to += 16;
-        from += 16;
-      } while (to < end);
-    } else if (distance == 1) {
-      std::memset(to, static_cast<int>(*from), length);
-    } else {
-      // Words overlap what they are copied from: of each, the first `distance` bytes are right.
-      const std::size_t step = distance < 8 ? distance : 8;
-      do {
-        const std::uint64_t word = load_le64(from);
-        store_le64(to, word);
-        to += step;
-        from += step;
-      } while (to < end);
-    }
-  }
-
   std::uint64_t held_;
   unsigned count_;
   const std::byte* in_;
   std::byte* out_;
   const std::byte* last_in_;
   std::byte* last_out_;
-  const std::byte* begin_;
+  Matches matches_;
   const std::uint32_t* literals_;
   const std::uint32_t* distances_;
 };
+
+using Lane = BasicLane<CopiedMatches>;
+using ScoutLane = BasicLane<NotedMatches>;
 
 // Each runs until a block ends, there is damage, or a lane lacks room.
 Step run_lane(Lane& lane);
@@ -157,5 +136,6 @@ struct Steps {
   Step one = Step::kGoOn, other = Step::kGoOn;
 };
 Steps run_lanes(Lane& first, Lane& second);
+Steps run_lanes(Lane& first, ScoutLane& second);
 
 }  // namespace penstock::inflate

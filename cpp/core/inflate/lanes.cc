@@ -4,42 +4,27 @@ namespace penstock::inflate {
 namespace {
 
 // One step of a lane whose next entry is known.
-PENSTOCK_INLINE Step step(Lane& lane, std::uint32_t e) {
+template <typename AnyLane>
+PENSTOCK_INLINE Step step(AnyLane& lane, std::uint32_t e) {
   if (!entry::is_literal(e)) return lane.other(e);
-  lane.put_literals(e);
+  lane.put_literal(e);
   return Step::kGoOn;
 }
 
-}  // namespace
-
 // Lanes are copied, so that nobody has their addresses: they live in registers.
 
-Step run_lane(Lane& given) {
-  Lane lane = given;
-  Step last = Step::kGoOn;
-  while (last == Step::kGoOn && lane.has_room()) {
-    lane.refill();
-    std::uint32_t e = lane.look_up();
-    for (int left = Lane::kLookUps - 1; left > 0 && entry::is_literal(e); --left) {
-      lane.put_literals(e);
-      e = lane.look_up();
-    }
-    last = step(lane, e);
-  }
-  given = lane;
-  return last;
-}
-
-Steps run_lanes(Lane& first, Lane& second) {
-  Lane one = first, other = second;
+template <typename Other>
+Steps run_two(Lane& first, Other& second) {
+  Lane one = first;
+  Other other = second;
   Steps last;
   while (last.one == Step::kGoOn && last.other == Step::kGoOn && one.has_room() && other.has_room()) {
     one.refill();
     other.refill();
     std::uint32_t e = one.look_up(), f = other.look_up();
-    for (int left = Lane::kLookUps - 1; left > 0 && entry::is_literal(e & f); --left) {
-      one.put_literals(e);
-      other.put_literals(f);
+    for (int left = Lane::kLookUps - 1; left > 0 && entry::is_literal(e) && entry::is_literal(f); --left) {
+      one.put_literal(e);
+      other.put_literal(f);
       e = one.look_up();
       f = other.look_up();
     }
@@ -50,5 +35,26 @@ Steps run_lanes(Lane& first, Lane& second) {
   second = other;
   return last;
 }
+
+}  // namespace
+
+Step run_lane(Lane& given) {
+  Lane lane = given;
+  Step last = Step::kGoOn;
+  while (last == Step::kGoOn && lane.has_room()) {
+    lane.refill();
+    std::uint32_t e = lane.look_up();
+    for (int left = Lane::kLookUps - 1; left > 0 && entry::is_literal(e); --left) {
+      lane.put_literal(e);
+      e = lane.look_up();
+    }
+    last = step(lane, e);
+  }
+  given = lane;
+  return last;
+}
+
+Steps run_lanes(Lane& first, Lane& second) { return run_two(first, second); }
+Steps run_lanes(Lane& first, ScoutLane& second) { return run_two(first, second); }
 
 }  // namespace penstock::inflate

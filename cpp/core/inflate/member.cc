@@ -10,7 +10,6 @@ namespace penstock::inflate {
 namespace {
 
 constexpr std::size_t kTrailerBytes = 8;
-constexpr std::size_t kHeadRoom = std::size_t{1} << 18;
 // Two bits make at most 258 bytes: what claims more than this for each byte is damaged, and no reason to allocate it.
 constexpr std::size_t kMostGrowth = 1032;
 

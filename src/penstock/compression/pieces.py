@@ -80,9 +80,9 @@ class Pieces:
         self._position += len(data)
         return data
 
-    def give_back(self, data: bytes) -> None:
-        """Put back the end of what was taken last."""
-        self._position -= len(data)
+    def give_back(self, count: int) -> None:
+        """Put back the last ``count`` bytes of what was taken last."""
+        self._position -= count
 
     def error(self, what: str, kind: str = "inflate") -> CompressionError:
         where = f"{self.path}, at byte {self.inflated} of the uncompressed stream"

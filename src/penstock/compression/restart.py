@@ -6,12 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from isal import igzip_lib
-
 from penstock import _core
 from penstock.compression import inflate
 from penstock.compression.kinds import Compression, Plain, Trailing
-from penstock.compression.members import DEFLATE_ERRORS, HEADER_BYTES, member_size
+from penstock.compression.members import HEADER_BYTES, member_size
 from penstock.compression.pieces import Pieces
 from penstock.compression.streams import inflate_next_member, judge_trailing
 from penstock.errors import CorruptDataError
@@ -106,11 +104,12 @@ def _try_member(head: bytes) -> bytes:
     skipped = _skip_header(head)
     if skipped is None:
         return b""
-    inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
-    try:
-        return bytes(inflater.decompress(head[skipped:], _TRIAL_OUTPUT))
-    except DEFLATE_ERRORS:
-        return b""
+    inflater = _core.StreamInflater()
+    inflater.feed(memoryview(head)[skipped:])
+    plain = bytearray()
+    while len(plain) < _TRIAL_OUTPUT and len(piece := inflater.next()):
+        plain += piece
+    return b"" if inflater.damaged else bytes(plain)
 
 
 def _skip_header(head: bytes) -> int | None:

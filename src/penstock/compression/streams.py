@@ -1,9 +1,8 @@
 """Inflates gzip and zlib streams.
 
-The containers are read here and only the deflate data between them by isal, for three reasons: everything before a bad
+The containers are read here and the deflate data between them by the native decoder. Everything before damage or a bad
 trailer is given out before the error, the end of every stream is checked (a missing trailer is an error), and gzip
-members that tell their own size (see :mod:`penstock.compression.members`) are inflated in parallel, by our own decoder:
-it takes two streams in turns, which isal does not, but is no faster than isal on a single one.
+members that tell their own size (see :mod:`penstock.compression.members`) are inflated in parallel.
 """
 
 from __future__ import annotations
@@ -12,16 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
-from isal import igzip_lib, isal_zlib
+from isal import isal_zlib
 
 from penstock import _core
 from penstock.compression.detect import is_zlib_header
 from penstock.compression.kinds import Plain, Trailing
-from penstock.compression.members import DEFLATE_ERRORS, HEADER_BYTES, MOST_AT_ONCE, THREADS, body_of, member_size
+from penstock.compression.members import HEADER_BYTES, MOST_AT_ONCE, THREADS, body_of, member_size
 from penstock.compression.pieces import Pieces
 
-# Bounds the memory of one step: a piece of input may inflate to a thousand times its size.
-_OUTPUT = 1 << 20
 _INPUT = 1 << 19
 
 # Pairs of members under way: each thread has one, and one more waits, for the consumer comes back when it can.
@@ -44,7 +41,7 @@ def inflate_gzip(pieces: Iterable[bytes], path: str, trailing: Trailing) -> Iter
         first = False
 
 
-def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multistream: bool) -> Iterator[bytes]:
+def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multistream: bool) -> Iterator[Plain]:
     """Inflate a zlib stream, and those behind it where ``multistream`` says so."""
     source = Pieces(pieces, path)
     first = True
@@ -106,7 +103,7 @@ def _take_sized_members(source: Pieces) -> list[memoryview]:
     return members
 
 
-def inflate_next_member(source: Pieces) -> Iterator[bytes]:
+def inflate_next_member(source: Pieces) -> Iterator[Plain]:
     """Inflate one gzip member, anybody's, step by step; what comes before damage is given out before the error."""
     fixed = source.take(10)
     flags = fixed[3]
@@ -129,24 +126,24 @@ def inflate_next_member(source: Pieces) -> Iterator[bytes]:
         raise source.error("the size in the gzip trailer does not match")
 
 
-def _inflate_body(source: Pieces, checksum: Callable[[bytes, int], int], start: int) -> Iterator[bytes]:
+def _inflate_body(source: Pieces, checksum: Callable[[Plain, int], int], start: int) -> Iterator[Plain]:
     """Inflate raw deflate data up to its end; the checksum of what came out is left in the source."""
-    # Not isal_zlib.decompressobj: that one loses up to 7 bytes behind the end when the input ends there as well.
-    inflater = igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
+    inflater = _core.StreamInflater()
     source.checksum = start
-    while not inflater.eof:
-        data = source.take_some(_INPUT) if inflater.needs_input else b""
-        if not data and inflater.needs_input:
-            raise source.truncated()
-        try:
-            plain = inflater.decompress(data, _OUTPUT)
-        except DEFLATE_ERRORS as error:
-            raise source.error(f"the compressed data cannot be inflated ({error})") from None
+    while not inflater.done:
+        if inflater.needs_input:
+            data = source.take_some(_INPUT)
+            if not data:
+                raise source.truncated()
+            inflater.feed(data)
+        plain = inflater.next()
         source.checksum = checksum(plain, source.checksum)
         source.inflated += len(plain)
-        if plain:
+        if len(plain):
             yield plain
-    source.give_back(inflater.unused_data)
+        if inflater.damaged:
+            raise source.error("the compressed data cannot be inflated")
+    source.give_back(inflater.unread)
 
 
 def judge_trailing(source: Pieces, trailing: Trailing, first: bool, kind: str) -> None:

@@ -1,0 +1,20 @@
+// A piece of an inflated stream, in a buffer that the scanner of frames can take as it is.
+#pragma once
+
+#include <span>
+
+#include "core/buffer.h"
+
+namespace penstock::inflate {
+
+// Bytes [begin, end) of a buffer; what is before them is room for the start of a record that they complete.
+struct Piece {
+  SharedBuffer buffer;
+  std::size_t begin = 0, end = 0;
+
+  std::span<const std::byte> bytes() const { return {buffer->data() + begin, end - begin}; }
+};
+
+inline constexpr std::size_t kHeadRoom = std::size_t{1} << 18;
+
+}  // namespace penstock::inflate
