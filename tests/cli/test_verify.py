@@ -29,7 +29,7 @@ def test_every_damage_is_listed_with_its_place_and_what_to_do(penstock, damaged:
     assert lines[1] == "damaged.tfrecord, record 9, byte 216 to 235: torn tail, the file ends inside a record"
     assert "penstock repair FILE -o NEW" in lines[2]
     assert lines[-2] == "damaged.tfrecord: 8 records can be saved, 3 before the first damage, 5 behind it"
-    assert lines[-1].startswith("not ok: 2 problems in 1 of 2 files, 18 good records, ")
+    assert lines[-1].startswith("not ok: 2 problems in 1 of 2 files, 18 records whose checksums match, ")
 
 
 def test_json(penstock, damaged: str):
@@ -45,7 +45,7 @@ def test_a_missing_file_does_not_keep_the_others_from_being_checked(penstock):
     result = penstock("verify", "gone.tfrecord", "good.tfrecord")
     assert result.exit_code == 1
     assert "gone.tfrecord: no such file" in result.stdout
-    assert "1 of 2 files, 10 good records" in result.stdout
+    assert "1 of 2 files, 10 records whose checksums match" in result.stdout
 
 
 def test_what_is_no_tfrecord_is_named(penstock, folder: Path):
@@ -128,3 +128,15 @@ def test_records_in_doubt_are_counted(penstock, folder: Path):
     (report,) = json.loads(penstock("verify", "holes.tfrecord", "--json").stdout)["files"]
     assert report["doubtful"] == ps.repair("holes.tfrecord", None).doubtful > 5
     assert f"; {report['doubtful']} more are in doubt" in penstock("verify", "holes.tfrecord").stdout
+
+
+def test_where_many_payloads_are_malformed_it_is_told_that_the_rest_was_not_looked_at(penstock, folder: Path):
+    with ps.RecordWriter(folder / "odd.tfrecord") as writer:
+        writer.write_many([b"", *[b"no example"] * 30])
+    lines = penstock("verify", "odd.tfrecord").stdout.splitlines()
+    assert lines[-2] == "odd.tfrecord: behind 10 records that are malformed, no payload was looked at"
+    assert lines[-1].startswith("not ok: 10 problems in 1 of 1 file, 31 records whose checksums match, ")
+
+
+def test_a_name_that_is_cut_short_is_told_in_full(penstock):
+    assert "did you mean good.tfrecord?" in penstock("verify", "good.").stdout

@@ -13,7 +13,7 @@ from penstock._core import RecordChunk
 from penstock.beside import find_beside, load_schema
 from penstock.cli.options import Reading
 from penstock.cli.output import complain, plural
-from penstock.cli.problems import Problem
+from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.work import expand
 from penstock.errors import CorruptDataError
 from penstock.infer import infer_from
@@ -36,7 +36,7 @@ class Described:
         if self.inferred is None:
             return f"the schema is {self.origin}; to look at the records without it, use --infer"
         if self.inferred.complete:
-            return ""
+            return LOOK_AT_BYTES  # it fits all that are Examples
         return f"the schema is {self.origin}; to draw it from all of them, use --records all"
 
 
@@ -64,11 +64,12 @@ class SchemaChoice:
         inferred = infer_from(readers, records=self.records, on_error="skip")
         if not inferred.records:
             return Described(inferred.schema, "there are no records", inferred)
-        share = "all" if inferred.complete else "the first" if len(inferred.files) <= 1 else "a sample of"
+        share = "all " if inferred.complete else "the first " if len(inferred.files) <= 1 else "a sample of "
+        records = plural(inferred.records, "record")
+        if inferred.complete and inferred.passed_over:
+            share, records = "", plural(inferred.records, "sound record")
         files = "" if len(inferred.files) <= 1 else f" of {plural(len(inferred.files), 'file')}"
-        return Described(
-            inferred.schema, f"inferred from {share} {plural(inferred.records, 'record')}{files}", inferred
-        )
+        return Described(inferred.schema, f"inferred from {share}{records}{files}", inferred)
 
 
 class OncePipe(RecordReader):

@@ -18,6 +18,8 @@ _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep
 _KEEP = f"restore the file, or keep the good records with  {_REPAIR}"
 
 COPY_ALL = "copy the data set again, all of its files"
+MALFORMED = "malformed-example"
+"""The kind of a record that is no Example, or does not fit its schema."""
 A_FILE_IS_MISSING = "a file is missing"
 LOOK_AT_BYTES = "to look at records that are no Examples, use  penstock cat FILE"
 
@@ -133,7 +135,7 @@ def problem_of(path: str, error: Exception) -> Problem:
         feature = "" if error.feature is None else f', feature "{error.feature}"'
         cause = str(error).removesuffix(f": {error.path}, record {error.record}{feature}")
         cause = f"{feature.removeprefix(', ')}: {cause}" if feature else cause
-        return Problem(error.path or path, "malformed-example", cause, record=error.record)
+        return Problem(error.path or path, MALFORMED, cause, record=error.record)
     if isinstance(error, FileNotFoundError):
         cause = _first_lower(error.strerror or "no such file or directory")
         return Problem(path, "not-found", f"{cause}; {_look_around(path)}")
@@ -177,7 +179,8 @@ def _look_around(path: str) -> str:
         return f"its writer did not finish, what it had flushed is in {unfinished[0]}"
     if not os.path.isdir(folder or "."):
         return f"there is no directory {folder}"
-    near = difflib.get_close_matches(name, os.listdir(folder or "."), n=1, cutoff=0.8)
+    names = os.listdir(folder or ".")
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.8) or sorted(n for n in names if n.startswith(name))
     return f"did you mean {os.path.join(folder, near[0])}?" if near else "check the name"
 
 

@@ -17,11 +17,12 @@ from penstock.cli.manifests import find_manifests, problems_of_manifest, with_sh
 from penstock.cli.numbered import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, print_problems, printable, size_text, write_json
-from penstock.cli.problems import Problem, advice_on, is_expected, note_on_numbers, problem_of
+from penstock.cli.problems import MALFORMED, Problem, advice_on, is_expected, note_on_numbers, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, names_folder, on_each
 from penstock.cpus import available_cpus
 from penstock.files import locate
 from penstock.integrity.file_check import FileCheck
+from penstock.integrity.payloads import MOST_TOLD
 from penstock.manifest import SUFFIX
 from penstock.schema import Schema
 
@@ -176,7 +177,7 @@ def _print(read: list[Report], compared: list[Report], problems: list[Problem], 
     print_problems(problems)
     if console.is_terminal:
         console.print()
-    for advice in [*advice_on(problems), *note_on_numbers(problems)]:
+    for advice in [*advice_on(problems), *note_on_numbers(problems), *_notes_on_payloads(read)]:
         console.print(Text(printable(advice)), soft_wrap=not console.is_terminal)
     for report in read:
         if report.before is not None:
@@ -185,8 +186,19 @@ def _print(read: list[Report], compared: list[Report], problems: list[Problem], 
             line = f"{report.path}: {plural(report.records, 'record')} can be saved, {saved}"
             console.print(Text(printable(line)), soft_wrap=not console.is_terminal)
     bad = " and ".join(f"{_with_problems(reports)} of {plural(len(reports), kind)}" for reports, kind in kinds)
-    summary = f": {plural(len(problems), 'problem')} in {bad}, {plural(records, 'good record')}, {took}{_remarks(read)}"
+    good = f"{plural(records, 'record')} whose checksums match"
+    summary = f": {plural(len(problems), 'problem')} in {bad}, {good}, {took}{_remarks(read)}"
     console.print(Text.assemble(("not ok", "bold red"), summary))
+
+
+def _notes_on_payloads(reports: list[Report]) -> list[str]:
+    """Name the files of which more payloads may be malformed than was told."""
+    counts = {report.path: sum(problem.kind == MALFORMED for problem in report.problems) for report in reports}
+    return [
+        f"{path}: behind {MOST_TOLD} records that are malformed, no payload was looked at"
+        for path, count in counts.items()
+        if count >= MOST_TOLD
+    ]
 
 
 def _with_problems(reports: list[Report]) -> int:

@@ -7,8 +7,8 @@ from penstock.codec.decoder import Decoder, decoding_of
 from penstock.errors import MalformedExampleError
 from penstock.schema import Schema
 
-# Where so many records are malformed, the others are not looked at any more.
-_MOST_TOLD = 10
+MOST_TOLD = 10
+"""Where so many records are malformed, the others are not looked at any more."""
 
 # Encodings that the native decoder checks by itself; what the others hold is known when it is decoded.
 _CHECKED_NATIVELY = ("list", "raw")
@@ -30,7 +30,7 @@ class PayloadCheck:
 
     def look_at(self, chunk: RecordChunk) -> None:
         """Check the payloads of a chunk, in one native call unless some are malformed."""
-        while len(chunk) and len(self._told) < _MOST_TOLD:
+        while len(chunk) and len(self._told) < MOST_TOLD:
             try:
                 self._decoder.decode(chunk)
             except MalformedExampleError as error:
