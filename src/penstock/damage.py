@@ -79,7 +79,8 @@ def lookalike(head: bytes, what: str = "this") -> Lookalike:
     if head.startswith(b"version https://git-lfs"):
         return Lookalike(f"{what} is a Git LFS pointer, not the data: run  git lfs pull")
     if text.startswith((b"<!doctype html", b"<html", b"<?xml")):
-        return Lookalike(f"{what} is an HTML or XML page, probably the error page of a download")
+        page = "the error page of a download, or the list of a folder that a web server makes"
+        return Lookalike(f"{what} is an HTML or XML page: {page}")
     compression = detect(head)
     if compression:
         return Lookalike(f"{what} is {compression} data", compression)
