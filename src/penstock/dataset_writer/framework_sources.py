@@ -52,9 +52,13 @@ def stored_form(data: Any) -> tuple[Any, Schema] | None:
 
 
 def _from_penstock(data: Any) -> Iterator[Any]:
-    # Rows by columns, where they are not grouped already.
     for first in data.take(1):
-        yield from data if isinstance(first, Batch) else data.batch(_ROWS)
+        if isinstance(first, Batch):
+            yield from data
+        elif data._as_stored() is not None:
+            yield from data.batch(_ROWS)
+        else:  # of a function's making: Python's values in columns would have types that nobody chose
+            yield from map(_row, data)
 
 
 def _from_tensorflow(data: Any) -> Iterator[Batch]:
