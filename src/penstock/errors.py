@@ -96,6 +96,10 @@ class CompressionError(CorruptDataError):
     """A compressed stream cannot be inflated."""
 
 
+MAY_BE_ABSENT = "optional=True or a default lets it be absent"
+"""What to do about a feature that a record lacks, in the words of a schema."""
+
+
 class MalformedExampleError(PenstockError):
     """A record that is no Example, or one that does not fit its schema."""
 

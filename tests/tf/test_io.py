@@ -226,3 +226,9 @@ def test_a_compressed_string_may_not_claim_any_amount_of_memory(monkeypatch: pyt
     for bomb in (zlib.compress(b"a" * 1001), zlib.compress(b"a" * 600) * 2):
         with pytest.raises(tf.errors.ResourceExhaustedError, match="more than 1000 bytes"):
             tf.io.decode_compressed(bomb, "ZLIB")
+
+
+def test_a_feature_that_is_not_there_is_told_in_the_words_of_a_description():
+    wanted = {"label": tf.io.FixedLenFeature([], tf.int64)}
+    with pytest.raises(tf.errors.InvalidArgumentError, match="found nothing; a default_value lets it be absent"):
+        tf.io.parse_single_example(example(other=[1]), wanted)

@@ -15,6 +15,7 @@ from penstock.codec.plan import PlannedFeature, compile_plan
 from penstock.codec.row_decoder import RowDecoder
 from penstock.codec.row_fault import Locate, RowFault, malformed
 from penstock.columns import Batch, batch_of_equal_columns
+from penstock.errors import MAY_BE_ABSENT
 from penstock.schema import Schema
 
 Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
@@ -135,7 +136,7 @@ class Decoding:
         feature = self._schema[name] if name is not None else None
         match fault.kind:
             case "missing":
-                return f"expected {feature!r}, found nothing; optional=True or a default lets it be absent"
+                return f"expected {feature!r}, found nothing; {MAY_BE_ABSENT}"
             case "wrong-kind":
                 return f"expected {feature.kind if feature else ''}, found {fault.found_kind}"
             case "wrong-count":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from penstock.errors import CorruptDataError, MalformedExampleError, PenstockError, SchemaError
+from penstock.errors import MAY_BE_ABSENT, CorruptDataError, MalformedExampleError, PenstockError, SchemaError
 from penstock.tf.fallback import attribute_of_tensorflow
 
 
@@ -155,7 +155,7 @@ def as_tensorflow_error(error: Exception) -> Exception:
         vars(found).update(vars(error))  # path, offset, record
         return found
     if isinstance(error, MalformedExampleError | SchemaError):
-        return InvalidArgumentError(str(error))
+        return InvalidArgumentError(str(error).replace(MAY_BE_ABSENT, "a default_value lets it be absent"))
     if isinstance(error, OSError):
         where = f"{error.filename}; " if error.filename else ""
         by_type = next((found for base, found in _BY_TYPE if isinstance(error, base)), UnknownError)
