@@ -46,10 +46,17 @@ constexpr auto kLengthsMeanings = [] {
 
 constexpr std::uint32_t with_code(Meaning meaning, unsigned bits) { return (meaning + bits) | bits << 11; }
 
+constexpr auto kReversedBytes = [] {
+  std::array<std::uint8_t, 256> reversed{};
+  for (unsigned byte = 0; byte < 256; ++byte)
+    for (unsigned i = 0; i < 8; ++i) reversed[byte] |= static_cast<std::uint8_t>(((byte >> i) & 1) << (7 - i));
+  return reversed;
+}();
+
+// Of a code of at most 16 bits.
 constexpr std::uint32_t reversed(std::uint32_t code, unsigned bits) {
-  std::uint32_t result = 0;
-  for (unsigned i = 0; i < bits; ++i) result |= ((code >> i) & 1) << (bits - 1 - i);
-  return result;
+  const std::uint32_t all = std::uint32_t{kReversedBytes[code & 0xFF]} << 8 | kReversedBytes[code >> 8];
+  return all >> (16 - bits);
 }
 
 // Gives codes to symbols in canonical order, shorter ones first, and enters them. A code is stored from its highest bit

@@ -1,6 +1,13 @@
 #include "core/inflate/scout.h"
 
 namespace penstock::inflate {
+namespace {
+
+// Most runs of literals are no longer: copying so many of each, the CPU foresees when it ends.
+constexpr std::size_t kLeastCopied = 32;
+static_assert(kLeastCopied > kCopySlack);
+
+}  // namespace
 
 Scout::Scout(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory)
     : codes_(codes), memory_(memory), input_(input) {
@@ -45,12 +52,12 @@ std::optional<Step> Scout::take_over(Bits& bits, Input& input, Output& output) c
     return note;
   };
   for (const std::byte* place = last_note_; place != end; place += sizeof(Note)) size += note_at(place).length;
-  if (size + kCopySlack > static_cast<std::size_t>(output.end - output.next)) return std::nullopt;
+  if (size + kLeastCopied > static_cast<std::size_t>(output.end - output.next)) return std::nullopt;
 
   std::byte* out = output.next;
   const auto put_literals = [&](const std::byte* until) {
     const auto count = static_cast<std::size_t>(until - literals);
-    copy_words(out, literals, count);
+    copy_words(out, literals, std::max(count, kLeastCopied));
     out += count;
     literals = until;
   };
