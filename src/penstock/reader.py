@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -109,13 +109,9 @@ class RecordReader:
 
     def chunks(self) -> Iterator[RecordChunk]:
         """Iterate the records in chunks of up to about 1 MiB: a buffer and the spans of the payloads in it."""
-        left = self._skip
-        for chunk in self._undamaged(RecordEvents(self._store, self._path, self._options)):
-            if left >= len(chunk):
-                left -= len(chunk)
-            else:
-                yield chunk[left:] if left else chunk
-                left = 0
+        chunks = self._undamaged(partial(RecordEvents, self._store, self._path, self._options))
+        # A layer less where nothing is skipped: while a chunk is read, the caches lose whatever Python runs through.
+        return _behind(self._skip, chunks) if self._skip else chunks
 
     def count(self) -> int:
         """Count the records by their headers; payloads are not checked, and not even read where they are large."""
@@ -126,14 +122,14 @@ class RecordReader:
             if error:
                 self._pass_over_or_raise(error)
         else:
-            total = sum(map(len, self._undamaged(events)))
+            total = sum(map(len, self._undamaged(lambda: events)))
         return max(0, total - self._skip)
 
-    def _undamaged(self, events: RecordEvents) -> Generator[RecordChunk, None, None]:
+    def _undamaged(self, open_file: Callable[[], RecordEvents]) -> Generator[RecordChunk, None, None]:
         """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""
         self._damage = []
         # Closed here and not by the collector: an error keeps its frames alive, and with them files and threads.
-        with closing(iter(events)) as remaining:
+        with closing(iter(open_file())) as remaining:
             for event in remaining:
                 if isinstance(event, RecordChunk):
                     yield event
@@ -153,6 +149,15 @@ class RecordReader:
         if not forgiven[self._on_error]:
             raise error
         self._damage.append(error)
+
+
+def _behind(skipped: int, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
+    for chunk in chunks:
+        if skipped < len(chunk):
+            yield chunk[skipped:]
+            break
+        skipped -= len(chunk)
+    yield from chunks
 
 
 def _known_starts(path: str) -> NDArray[np.uint64] | None:

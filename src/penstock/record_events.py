@@ -108,24 +108,25 @@ class RecordEvents:
 
     def __iter__(self) -> Generator[Salvaged, None, None]:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
-        if self.native and self._options.search_first:
+        if not self.native:
+            return self._events(self._from_pieces())
+        if self._options.search_first:
             return self._events(self._from_search())
-        return self._events(self._from_threads(self._open_records) if self.native else self._from_pieces())
+        return self._from_threads(self._open_records)
 
     def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | Sound, None, None]:
         """The same, but where native threads read, records that ``decoder`` decodes are only told of, as sound."""
         if not self.native:
             return iter(self)
         options = self._options
-        return self._events(
-            self._from_threads(
-                lambda: _core.CheckedRecords(
-                    self._path, decoder, max_record_bytes=options.max_record_bytes, threads=options.threads
-                )
+        return self._from_threads(
+            lambda: _core.CheckedRecords(
+                self._path, decoder, max_record_bytes=options.max_record_bytes, threads=options.threads
             )
         )
 
-    def _events(self, found: Iterator[E]) -> Generator[E | CorruptDataError, None, None]:
+    def _events(self, found: Iterator[Salvaged]) -> Generator[Salvaged, None, None]:
+        """Let pass what is read in Python, and look after what native readers see to themselves."""
         if self._lacks_content():
             yield self._empty()
         try:
@@ -169,7 +170,9 @@ class RecordEvents:
             self._path, verify=options.verify, max_record_bytes=options.max_record_bytes, threads=options.threads
         )
 
-    def _from_threads(self, open_file: Callable[[], _NativeRecords[E]]) -> Iterator[E | Salvaged]:
+    def _from_threads(self, open_file: Callable[[], _NativeRecords[E]]) -> Generator[E | Salvaged, None, None]:
+        if self._lacks_content():
+            yield self._empty()
         broken = None
         with naming(self._path):
             records = open_file()
@@ -185,7 +188,8 @@ class RecordEvents:
                 records.close()
         if broken is not None:
             part = Part(self._path, broken.offset, self._size or 0)
-            yield from self._salvage().read(part, broken.record, self._instead(broken, self._head))
+            salvaged = self._salvage().read(part, broken.record, self._instead(broken, self._head))
+            yield from self._events(salvaged)
 
     def _from_search(self) -> Iterator[Salvaged]:
         yield from self._salvage().read(Part(self._path, 0, self._size or 0), 0, lookalike(self._head, self._subject()))
