@@ -30,7 +30,7 @@ struct Place {
 struct BlockReaderOptions {
   bool verify = true;
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
-  std::size_t threads = 1;
+  std::size_t threads = 1;  // that read side by side, at most; that of the consumer's owner counts
   std::size_t block_bytes = std::size_t{1} << 20;
   Place start{};                                                   // must be where a frame starts, or a file ends
   std::uint64_t rows = std::numeric_limits<std::uint64_t>::max();  // where to end
@@ -59,7 +59,7 @@ class BlockConsumer {
   virtual void end(std::uint64_t blocks, std::exception_ptr error) = 0;
 };
 
-// Threads start with start() and end with the object; without it, the consumer's owner has blocks read one by one. In a
+// Threads start with start() and end with the object; without it or besides, the consumer's owner reads blocks. In a
 // forked child, where they do not exist, an object must be leaked, not destroyed.
 class BlockReader {
  public:
@@ -70,10 +70,11 @@ class BlockReader {
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  void start();
+  // Starts so many threads, or as many as there is work for.
+  void start(std::size_t count);
   bool started() const;
 
-  // Without start(): reads the next block on the calling thread; false where there is none.
+  // Reads the next block on the calling thread; false where there is none.
   bool read_one();
   // Whether all that is to be read is one block, at most.
   bool is_short() const;

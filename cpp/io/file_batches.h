@@ -1,5 +1,6 @@
 // Batches of decoded records out of a list of local files: each block is decoded by the thread that has just read and
-// verified it, straight into the batches that its rows belong to. Nothing but the consumer runs besides these threads.
+// verified it, straight into the batches that its rows belong to. A consumer that does little but ask for batches is
+// one of these threads while it waits; one that does more has them all besides it.
 //
 // Batches come out in order. Memory stays bounded where the consumer is slow: beyond the batch that it waits for and
 // the next one, no batch is begun while those that are under way hold more than a few blocks' worth.

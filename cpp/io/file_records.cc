@@ -38,6 +38,7 @@ Sound sound_of(const Chunk& chunk) {
 struct FileRecords::State : BlockConsumer {
   State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen)
       : decoder(std::move(chosen)),
+        threads(options.threads),
         reader({path}, options, *this),
         reads_itself(reader.is_short() || available_cpus() == 1) {}
 
@@ -74,6 +75,7 @@ struct FileRecords::State : BlockConsumer {
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
   const std::shared_ptr<BatchDecoder> decoder;
+  const std::size_t threads;
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable room;     // blocks were taken
@@ -155,7 +157,7 @@ FileRecords::~FileRecords() {
 NextEvent FileRecords::next(std::chrono::milliseconds patience) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("a reader cannot cross a fork: open a new one in the child");
-  if (!s.reads_itself && !s.reader.started()) s.reader.start();
+  if (!s.reads_itself && !s.reader.started()) s.reader.start(s.threads);
   while (s.at_hand.empty()) {
     if (!s.refill(patience)) return NotYet{};
     if (s.over) return EndOfRecords{};
