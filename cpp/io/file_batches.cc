@@ -291,7 +291,13 @@ NextBatch FileBatches::next(std::chrono::milliseconds patience) {
   if (!s.is_short && !s.reader.started()) s.reader.start(s.threads - (s.spare_thread ? 1 : 0));
   const Clock::time_point now = Clock::now(), deadline = now + patience;
   std::unique_lock lock(s.mutex);
-  if (!s.has_next() && s.reads_along(now)) s.read_along(lock, deadline);
+  if (!s.has_next()) {
+    // Not under the lock: a thread that claims a block asks for the reader's lock first, and for this one then.
+    lock.unlock();
+    const bool along = s.reads_along(now);
+    lock.lock();
+    if (along) s.read_along(lock, deadline);
+  }
   if (!s.arrival.wait_until(lock, deadline, [&] { return s.has_next(); })) return NotYet{};
 
   const std::uint64_t first_row = s.next_batch * s.batch_rows;

@@ -105,7 +105,7 @@ void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder
 void check_batches(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
                    const std::shared_ptr<BatchDecoder>& decoder) {
   BlockReaderOptions options;
-  options.threads = 3;
+  options.threads = 2 + random.below(2);
   options.block_bytes = random.one_in(2) ? 512 : 4096;
   const std::size_t rows = random.one_in(3) ? 1 : random.one_in(2) ? 30 : 1000;
   const std::vector<std::filesystem::path> paths{file.path, file.path};
@@ -126,6 +126,23 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
     const NextBatch next = batches.next(kPatience);
     require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
     require(same(decoder->plan(), std::get<DecodedBatch>(next), expected), "batches from files differ");
+  }
+  require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
+}
+
+// A consumer that comes late again and again, and finds nothing: a thread takes over what it would have read itself.
+void check_late_consumer(const TemporaryFile& file, const std::shared_ptr<BatchDecoder>& decoder) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::size_t kFiles = 5, kRows = 200;
+  BlockReaderOptions options;
+  options.threads = 2;
+  options.block_bytes = 4096;
+  FileBatches batches(std::vector<std::filesystem::path>(kFiles, file.path), decoder, kRows, options);
+  for (std::size_t row = 0; row < kFiles * kRecords; row += kRows) {
+    const NextBatch next = batches.next(kPatience);
+    require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
+    for (const Clock::time_point back = Clock::now() + std::chrono::microseconds(200); Clock::now() < back;) {
+    }
   }
   require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
 }
@@ -249,6 +266,7 @@ void check(Random& random) {
   for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});  // and nobody takes them
   check_checked(file, decoder);
   check_batches(random, file, chunks, decoder);
+  check_late_consumer(file, decoder);
   check_fetcher(random, file, chunks, decoder);
 }
 
