@@ -222,3 +222,15 @@ def test_every_crc32_kernel_answers_as_zlib(kernel):
         start = rng.randrange(len(data) - size + 1)
         first = rng.getrandbits(32)
         assert _core.crc32(data[start : start + size], first, kernel) == zlib.crc32(data[start : start + size], first)
+
+
+def test_a_match_that_reaches_too_far_back_is_found_by_whoever_decodes_it():
+    """Also where it is noted ahead of the stream, when nobody knows yet how much comes before."""
+    literals = "".join(f"{0x30 + value:08b}" for value in random.Random(5).choices(range(144), k=20_000))
+    too_far = "0000001" + "11101" + "0" * 13  # three bytes from 24,577 back
+    for before in (100, 1500, 2500, 3000, 3500, 4000, 5000, 9000):
+        bits = "110" + literals[: 8 * before] + too_far + literals[8 * before :] + "0000000"
+        stream = b"".join(int(bits[at : at + 8][::-1], 2).to_bytes() for at in range(0, len(bits), 8))
+        plain, end, _ = in_parts(random.Random(), stream, len(stream) + 1)
+        assert (plain, end) == fed_to_zlib(stream)[:2]
+        assert (len(plain), end) == (before, "damaged")
