@@ -1,6 +1,6 @@
 // The kernel of x86-64 CPUs of about 2020 and later: VPCLMULQDQ folds the front of long input while the CRC32
-// instruction goes through three streams behind it. Either takes eight bytes a cycle, and they use different parts of
-// the CPU.
+// instruction goes through three streams behind it. They use different parts of the CPU; on Zen 3 either takes eight
+// bytes a cycle.
 #include "core/crc32c/kernels.h"
 
 #ifdef PENSTOCK_CRC32C_SSE42

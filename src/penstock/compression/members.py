@@ -18,7 +18,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 from isal import isal_zlib
-from isal.igzip_lib import IsalError
 
 from penstock import _core
 from penstock.cpus import available_cpus
@@ -33,8 +32,6 @@ HEADER_BYTES = _HEADER.size
 
 # A member that claims more is not inflated in one piece but as a stream, so that memory stays bounded.
 MOST_AT_ONCE = 16 << 20
-
-DEFLATE_ERRORS: tuple[type[Exception], ...] = (IsalError, zlib.error)  # type: ignore[assignment]
 
 THREADS = min(4, available_cpus())
 

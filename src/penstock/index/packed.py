@@ -12,7 +12,7 @@ import numpy as np
 from isal import isal_zlib
 
 from penstock import _core
-from penstock.compression.members import DEFLATE_ERRORS, deflate
+from penstock.compression.members import deflate
 from penstock.errors import IndexFileError
 from penstock.index.lengths import Uint64s
 
@@ -62,7 +62,7 @@ def _inflate(body: bytes, size: int) -> bytes:
     inflater = isal_zlib.decompressobj(wbits=-15)
     try:
         plain = inflater.decompress(body, size + 1)
-    except DEFLATE_ERRORS as error:
+    except isal_zlib.error as error:  # type: ignore[misc]  # no exception by its stubs
         raise IndexFileError(f"its numbers cannot be inflated ({error})") from None
     if len(plain) != size:
         raise IndexFileError("its numbers are not as many as it says")
