@@ -57,7 +57,9 @@ def repair(
     are the file's own are written apart, to NAME.doubtful.tfrecord.
     """
     if len(paths) != 1:
-        raise click.UsageError("Name one PATH: a file, a directory, or a data set.")
+        raise click.UsageError(
+            "Name one PATH: a file, a directory, or a data set; where the records go is said with -o OUT."
+        )
     if dry_run == (output is not None):
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
     path = manifest_of(paths[0]) or paths[0]
