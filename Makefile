@@ -3,7 +3,7 @@
 # make check    formatting, lint, types, layers
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
-# make sanitize mutated records and files under AddressSanitizer and UBSan, threads under ThreadSanitizer
+# make sanitize mutated input and rooms to inflate into under AddressSanitizer and UBSan, threads under ThreadSanitizer
 # make fuzz     libFuzzer on deflate data, frames, records, repairs and walks, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
@@ -46,9 +46,10 @@ stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
 
 # A million inputs: two processes, each with a seed of its own. Then what the fuzzers once found worth keeping.
-sanitize: build/sanitize/mutate build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
+sanitize: build/sanitize/mutate build/sanitize/rooms build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
 	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
 	$(foreach fuzzer,$(FUZZERS),build/sanitize/replay_$(fuzzer) cpp/fuzz/corpus/$(fuzzer)/* &&) true
+	build/sanitize/rooms
 	build/sanitize/threads 50
 
 SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
@@ -66,6 +67,9 @@ build/sanitize/mutate: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) 
 build/sanitize/replay_%: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/fuzz/replay.cc) build/sanitize/address/fuzz/%.o
 	$(CXX) $(ADDRESS) $^ -o $@
 
+build/sanitize/rooms: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/tests/rooms.cc)
+	$(CXX) $(ADDRESS) $^ -o $@
+
 build/sanitize/threads: $(THREADS:cpp/%.cc=build/sanitize/thread/%.o)
 	$(CXX) $(THREAD) $^ -o $@
 
@@ -78,9 +82,10 @@ build/sanitize/thread/%.o: cpp/%.cc $(HEADERS)
 	$(CXX) $(THREAD) -c $< -o $@
 
 # Coverage guides these. What they find is kept in build/fuzz; a finding is minimised and becomes part of the corpus.
+# Inputs are as long as it takes: an inflater has no scouts below 6 KiB.
 fuzz: $(FUZZERS:%=build/fuzz/%)
 	$(foreach fuzzer,$(FUZZERS),mkdir -p build/fuzz/found/$(fuzzer) && build/fuzz/$(fuzzer) -max_total_time=$(SECONDS_EACH) \
-	    -max_len=4096 -artifact_prefix=build/fuzz/ build/fuzz/found/$(fuzzer) cpp/fuzz/corpus/$(fuzzer) &&) true
+	    -max_len=16384 -artifact_prefix=build/fuzz/ build/fuzz/found/$(fuzzer) cpp/fuzz/corpus/$(fuzzer) &&) true
 
 # Without checks of alignment: an input that ends at a guarded page begins anywhere.
 FUZZ := $(ADDRESS) -fno-sanitize=alignment

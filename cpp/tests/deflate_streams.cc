@@ -122,6 +122,10 @@ Extra distance_of(std::size_t symbol) {
   return extra;
 }
 
+void repeat(std::string& plain, std::size_t distance, std::size_t length) {
+  while (length-- > 0) plain.push_back(plain[plain.size() - distance]);
+}
+
 void put_match(Random& random, BitWriter& out, const Code& distances, std::size_t symbol, const Extra& length,
                std::string& plain, const Code& literals) {
   std::vector<std::size_t> reachable;
@@ -139,7 +143,19 @@ void put_match(Random& random, BitWriter& out, const Code& distances, std::size_
   distances.put(out, place);
   const std::size_t further = random.below(std::size_t{1} << distance.bits);
   out.put(further, distance.bits);
-  for (std::size_t i = length.base + more; i-- > 0;) plain.push_back(plain[plain.size() - distance.base - further]);
+  repeat(plain, distance.base + further, length.base + more);
+}
+
+void put_match(BitWriter& out, std::size_t length, std::size_t distance, const Code& literals, const Code& distances,
+               std::string& plain) {
+  std::size_t symbol = 257, place = 0;
+  while (symbol < 285 && length_of(symbol + 1).base <= length) ++symbol;
+  while (place < 29 && distance_of(place + 1).base <= distance) ++place;
+  literals.put(out, symbol);
+  out.put(length - length_of(symbol).base, length_of(symbol).bits);
+  distances.put(out, place);
+  out.put(distance - distance_of(place).base, distance_of(place).bits);
+  repeat(plain, distance, length);
 }
 
 void put_symbols(Random& random, BitWriter& out, const Code& literals, const Code& distances, std::string& plain) {
@@ -167,6 +183,17 @@ Code fixed_literals() {
   std::fill(lengths.begin() + 256, lengths.begin() + 280, 7u);
   return Code(std::move(lengths));
 }
+Code fixed_distances() { return Code(std::vector<unsigned>(30, 5)); }
+
+// What follows the bit that says whether it is the last block.
+void put_stored(BitWriter& out, const std::string& stored, std::string& plain) {
+  out.put(0, 2);
+  out.to_byte();
+  out.put(stored.size(), 16);
+  out.put(~stored.size(), 16);
+  out.bytes() += stored;
+  plain += stored;
+}
 
 }  // namespace
 
@@ -178,15 +205,10 @@ Deflated deflate_stream(Random& random) {
     const std::size_t kind = random.below(5);
     if (kind == 0) {
       const std::string stored(random.below(random.one_in(8) ? 3000 : 100), static_cast<char>(random.below(256)));
-      out.put(0, 2);
-      out.to_byte();
-      out.put(stored.size(), 16);
-      out.put(~stored.size(), 16);
-      out.bytes() += stored;
-      plain += stored;
+      put_stored(out, stored, plain);
     } else if (kind == 1) {
       out.put(1, 2);
-      put_symbols(random, out, fixed_literals(), Code(std::vector<unsigned>(30, 5)), plain);
+      put_symbols(random, out, fixed_literals(), fixed_distances(), plain);
     } else {
       const Code literals = random_code(random, 257 + random.below(30), 256);
       const std::size_t distances = 1 + random.below(30);
@@ -199,6 +221,42 @@ Deflated deflate_stream(Random& random) {
       put_symbols(random, out, literals, places, plain);
     }
   }
+  return {std::move(out.bytes()), std::move(plain)};
+}
+
+Deflated deflate_mixture(Random& random, const Mixture& mixture, std::size_t size) {
+  const Code literals = fixed_literals(), distances = fixed_distances();
+  BitWriter out;
+  std::string plain;
+  const auto put_literals = [&](std::size_t count) {
+    for (; count > 0; --count) {
+      plain.push_back(static_cast<char>(random.below(256)));
+      literals.put(out, static_cast<unsigned char>(plain.back()));
+    }
+  };
+  out.put(1 << 1, 3);
+  put_literals(std::min<std::size_t>(size, 1));
+  while (plain.size() < size) {
+    put_literals(std::min(random.below(mixture.most_literals + 1), size - plain.size()));
+    const std::size_t left = size - plain.size();
+    if (left < mixture.shortest_match) {
+      put_literals(left);
+    } else if (mixture.shortest_match != 0) {
+      const std::size_t length =
+          mixture.shortest_match + random.below(mixture.longest_match - mixture.shortest_match + 1);
+      put_match(out, std::min(length, left), 1 + random.below(std::min(mixture.farthest_match, plain.size())), literals,
+                distances, plain);
+    }
+    if (mixture.stored && random.one_in(500)) {
+      literals.put(out, 256);
+      out.put(0, 1);
+      put_stored(out, std::string(std::min(random.below(5000), size - plain.size()), 's'), plain);
+      out.put(1 << 1, 3);
+    }
+  }
+  literals.put(out, 256);
+  out.put(1, 1);  // the last block, empty
+  put_stored(out, "", plain);
   return {std::move(out.bytes()), std::move(plain)};
 }
 
