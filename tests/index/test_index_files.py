@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock import _core
+from penstock.compression.members import deflate
 from penstock.index import load_index, open_index
 from penstock.index.file_format import from_bytes, to_bytes
 from penstock.index.identity import Identity
 from penstock.index.lengths import Lengths
+from penstock.index.packed import unpack
 from penstock.index.shard_index import ShardIndex
 from processes import run_python
 
@@ -106,6 +109,28 @@ def test_numbers_that_cannot_be_are_refused(entry):
     numbers["lengths"] |= entry
     with pytest.raises(ps.IndexFileError):
         from_bytes(altered(GOOD, numbers=numbers), IDENTITY)
+
+
+PLANES = bytes(range(12))  # four numbers of three bytes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff" + deflate(PLANES, 2),
+        deflate(PLANES, 2)[:-1],
+        deflate(PLANES, 2) + b"x",
+        deflate(PLANES[1:], 2),
+        deflate(PLANES + b"x", 2),
+        deflate(bytes(1 << 20), 2),
+    ],
+    ids=["nothing", "no deflate data", "cut short", "something behind it", "too little", "too much", "far too much"],
+)
+def test_numbers_that_do_not_inflate_to_what_is_claimed_are_refused(body):
+    head = {"count": 4, "base": 0, "width": 3, "crc32c": f"{_core.crc32c(body):08x}"}
+    with pytest.raises(ps.IndexFileError, match="cannot be inflated"):
+        unpack(head, body, most=4)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs an enforced limit on address space")

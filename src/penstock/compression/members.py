@@ -100,7 +100,7 @@ class GzipEncoder:
 def _deflate_member(framed: bytes, records: int, level: int) -> bytes:
     body = deflate(framed, level)
     size = _HEADER.size + len(body) + _TRAILER.size
-    trailer = _TRAILER.pack(isal_zlib.crc32(framed), len(framed) & 0xFFFFFFFF)
+    trailer = _TRAILER.pack(_core.crc32(framed), len(framed) & 0xFFFFFFFF)
     if size >= 1 << 32:
         return _PREFIX[:3] + b"\0" + _PREFIX[4:] + body + trailer
     return _HEADER.pack(_PREFIX, 12, b"PS", 8, size, records) + body + trailer

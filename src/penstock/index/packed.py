@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from isal import isal_zlib
 
 from penstock import _core
 from penstock.compression.members import deflate
@@ -59,11 +58,12 @@ def number(head: object, key: str) -> int:
 
 
 def _inflate(body: bytes, size: int) -> bytes:
-    inflater = isal_zlib.decompressobj(wbits=-15)
-    try:
-        plain = inflater.decompress(body, size + 1)
-    except isal_zlib.error as error:  # type: ignore[misc]  # no exception by its stubs
-        raise IndexFileError(f"its numbers cannot be inflated ({error})") from None
-    if len(plain) != size:
-        raise IndexFileError("its numbers are not as many as it says")
-    return bytes(plain)
+    """Inflate what must come to ``size`` bytes; little more than these is ever there."""
+    inflater, pieces, left = _core.StreamInflater(), [], size
+    inflater.feed(body)
+    while left >= 0 and not (inflater.done or inflater.damaged or inflater.needs_input):
+        pieces.append(inflater.next())
+        left -= len(pieces[-1])
+    if left or not inflater.done or inflater.unread:
+        raise IndexFileError("its numbers cannot be inflated, or are not as many as it says")
+    return b"".join(pieces)
