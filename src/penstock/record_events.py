@@ -21,7 +21,6 @@ from penstock.damage import Lookalike, error_of, lookalike, told
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
-from penstock.files.standard import StandardStreams
 from penstock.salvage import Part, Salvage, Salvaged, Spool
 
 if TYPE_CHECKING:
@@ -75,9 +74,7 @@ class RecordEvents:
         self._options = options
         self._process = os.getpid()
         info = store.stat(path)
-        self._can_start_again = not isinstance(store, StandardStreams) and (
-            info.seekable or not isinstance(store, LocalFiles)
-        )
+        self._can_start_again = info.seekable
         self._size = info.size
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())

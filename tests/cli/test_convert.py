@@ -115,7 +115,7 @@ def test_what_exists_is_replaced_when_asked_for(penstock, train):
     ("arguments", "message"),
     [
         (("data/train", "-o", "x.xlsx"), "Nothing is known of .xlsx"),
-        (("-", "-o", "x.parquet"), "standard input"),
+        (("-", "-o", "x.parquet"), "through the pipe"),
         (("a.csv", "-o", "x.parquet"), "a name without an extension"),
         (("data/train", "-o", "s3://bucket/x.parquet"), "a file of this machine"),
     ],

@@ -154,3 +154,26 @@ def test_a_command_that_is_misspelt_is_told_the_right_one(penstock):
     result = penstock("cuont", "x.tfrecord")
     assert result.exit_code == 2
     assert "Did you mean 'count'?" in result.stderr
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="needs pipes that have names")
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        (("head", "--json", "-n1"), 0, b'"example": {"label": 0}'),
+        (("stats",), 0, b"20 records in 1 file"),
+        (("schema",), 0, b"inferred from all 20 records"),
+        (("convert", "-o", "copy"), 2, b"save what comes through the pipe"),
+    ],
+)
+def test_a_pipe_with_a_name_is_read_once(folder: Path, arguments: tuple[str, ...], status: int, expected: bytes):
+    with ps.RecordWriter("labels.tfrecord") as writer:
+        writer.write_many(ps.Encoder(ps.Schema({"label": int})).encode([{"label": i} for i in range(20)]))
+    read_end, write_end = os.pipe()  # as the shell makes it of <(cat labels.tfrecord)
+    with open(write_end, "wb") as pipe:
+        pipe.write(Path("labels.tfrecord").read_bytes())
+    command, *options = arguments
+    done = run(command, f"/dev/fd/{read_end}", *options, pass_fds=[read_end])
+    os.close(read_end)
+    assert done.returncode == status
+    assert expected in done.stdout + done.stderr

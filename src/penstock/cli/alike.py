@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from penstock.beside import data_set_of, find_beside, load_schema
+from penstock.cli.described import OncePipe
 from penstock.cli.output import plural, printable
 from penstock.errors import PenstockError
 from penstock.reader import RecordReader
@@ -56,7 +57,7 @@ def _keys(reader: RecordReader) -> Keys | None:
         beside = find_beside(reader.path)
         if beside is not None:
             return _keys_of_schema(load_schema(beside))
-        first = next(iter(reader), None) if reader.path != "-" else None
+        first = next(iter(reader), None) if not isinstance(reader, OncePipe) else None
         if first is None and reader.damage:
             return None
         return frozenset((found.section, found.key) for found in read_features(first or b""))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from penstock.beside import load_schema
-from penstock.cli.described import SchemaChoice, open_readers, schema_options
+from penstock.cli.described import OncePipe, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import COMPRESSIONS, Reading, feature_option, json_option, reading_options
 from penstock.cli.output import plural, printable, reporting, write_json
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
@@ -81,8 +81,6 @@ def convert(
     as base64. PATH may also be tables, which are written as a data set: .parquet and .arrow with the schema that they
     were made by.
     """
-    if "-" in paths:
-        raise click.UsageError("Records are converted from files: save standard input to one.")
     ending = os.path.splitext(output)[1]
     if ending[1:].isalpha() and not table_format(output):
         raise click.UsageError(f"Nothing is known of {ending}: a table is {TABLES}, a data set has no extension.")
@@ -100,6 +98,8 @@ def convert(
             table = open_tables(paths)
             rows = _write_records(output, table, target, schema=schema, shuffle=shuffle, float64=float64)
     elif (readers := open_readers(paths, reading, problems)) and not problems:  # a part would look like the whole
+        if any(isinstance(reader, OncePipe) for reader in readers):
+            raise click.UsageError("Records are converted from files: save what comes through the pipe to one.")
         with reporting([reader.path for reader in readers], problems, malformed_advice=LOOK_AT_BYTES):
             dataset = Dataset(
                 [reader.path for reader in readers],

@@ -16,6 +16,7 @@ from penstock.cli.output import complain, plural
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.work import expand
 from penstock.errors import CorruptDataError
+from penstock.files import locate
 from penstock.infer import infer_from
 from penstock.reader import OnError, RecordReader
 from penstock.schema import Schema
@@ -73,7 +74,7 @@ class SchemaChoice:
 
 
 class OncePipe(RecordReader):
-    """Standard input, which flows by once: what a first look takes, or stumbles over, is there for the second."""
+    """Standard input or another pipe, which flows by once: what a first look takes is there for the second."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -109,8 +110,17 @@ def open_readers(
             problems.append(file)
             complain(file)
         else:
-            readers.append(reading.open(file, on_error=on_error, kind=OncePipe if file == "-" else RecordReader))
+            readers.append(reading.open(file, on_error=on_error, kind=OncePipe if _flows_by(file) else RecordReader))
     return readers
+
+
+def _flows_by(path: str) -> bool:
+    """Whether what is read of a file is gone: it is a pipe."""
+    store, name = locate(path)
+    try:
+        return "://" not in name and not store.stat(name).seekable
+    except OSError:
+        return False  # whoever reads the file tells what is wrong
 
 
 class _Records(click.ParamType[int | None]):
