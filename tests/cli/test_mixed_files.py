@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,23 @@ def test_schemas_beside_several_data_sets_count_where_they_agree(penstock):
     for name in ("train", "test"):
         ps.write(f"data/{name}", {"label": [0, 1]})
     assert "declared" in penstock("schema", "data").stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a permission")
+def test_what_cannot_be_read_in_a_directory_is_reported_and_the_rest_is_read(penstock, folder: Path):
+    (folder / "loop").symlink_to("loop")
+    for command in ("count", "verify", "cat"):
+        result = penstock(command, ".")
+        assert result.exit_code == 1
+        assert "loop: too many levels of symbolic links" in (result.stdout + result.stderr).lower()
+        assert "20" in result.stdout if command != "cat" else "record 9" in result.stdout
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="everything is open to root")
+def test_a_folder_without_permission_is_reported_and_the_rest_is_read(penstock, folder: Path):
+    ps.write("data/train", {"label": [1, 2, 3]})
+    (folder / "data/train-00000-of-00001.tfrecord").unlink()
+    (folder / "data/closed").mkdir(mode=0)
+    assert "closed: no permission to read it" in penstock("count", ".").stderr
+    assert "20\ttotal" in penstock("count", ".").stdout
+    assert "train-00000-of-00001.tfrecord: a file is missing" in penstock("verify", ".").stdout

@@ -8,7 +8,7 @@ from contextlib import suppress
 from penstock.beside import is_file
 from penstock.cli.problems import A_FILE_IS_MISSING, COPY_ALL, Problem, is_expected, problem_of
 from penstock.errors import ManifestError
-from penstock.files import locate, split_path
+from penstock.files import files_below, locate, split_path
 from penstock.manifest import SUFFIX, Finding, Manifest
 
 # By the kind of a finding: what to do, and where.
@@ -64,8 +64,9 @@ def find_manifests(paths: Iterable[str]) -> list[str]:
         try:
             store.stat(name)
         except IsADirectoryError:
-            with suppress(OSError):  # a folder that cannot be looked into is reported elsewhere
-                found += [entry for entry in store.list(name) if entry.endswith(SUFFIX)]
+            with suppress(OSError):  # what cannot be looked into is reported elsewhere
+                below = files_below(store, name, lambda error: None)
+                found += [entry for entry in below if entry.endswith(SUFFIX)]
         except OSError:
             # Object stores have no directories, only names that begin alike; what is not there is reported elsewhere.
             if "://" in name:

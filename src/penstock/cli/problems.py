@@ -159,7 +159,8 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
         return Problem(place, "not-readable", _first_lower(error.strerror or ""), advice, case="a URL cannot be read")
     if place == path or os.path.lexists(place):
         cause = "no permission to read it" if denied else _first_lower(error.strerror or "")
-        return Problem(place, "not-readable", cause, "read it as its owner, or ask for permission" if denied else "")
+        advice = "read it as its owner, or ask for permission" if denied else ""
+        return Problem(place, "not-readable", cause, advice, case="there is no permission")
     cause = f"it cannot be written: {'no permission' if denied else _first_lower(error.strerror or '')}"
     advice = "choose another place" + (", or ask for permission" if denied else "")
     return Problem(_PARTIAL.sub(r"\1\2", place), "not-writable", cause, advice)

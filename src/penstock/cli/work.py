@@ -46,13 +46,18 @@ def expand(paths: Iterable[str]) -> list[str | Problem]:
     """
     found: list[str | Problem] = []
     for path in paths:
+        unreadable: list[OSError] = []
         try:
             manifest = manifest_of(path)
-            found += find_files([path]) if manifest is None else expand(shards_of(manifest))
+            found += (
+                find_files([path], unreadable=unreadable.append) if manifest is None else expand(shards_of(manifest))
+            )
         except Exception as error:
             if not is_expected(path, error):
                 raise
-            found.append(problem_of(path, error))
+            if not unreadable:  # which is why nothing was found
+                found.append(problem_of(path, error))
+        found += [problem_of(path, error) for error in unreadable]
     return found
 
 

@@ -7,7 +7,7 @@ for a path, and :func:`find_files` turns what a user typed (files, globs, direct
 from __future__ import annotations
 
 from penstock.files.locate import StrPath, locate, path_text, split_path
-from penstock.files.patterns import find_files, is_folder
+from penstock.files.patterns import files_below, find_files, is_folder
 from penstock.files.protocol import FileInfo, FileStore, Upload
 from penstock.files.whole import read_whole, write_whole
 
@@ -16,6 +16,7 @@ __all__ = [
     "FileStore",
     "StrPath",
     "Upload",
+    "files_below",
     "find_files",
     "is_folder",
     "locate",

@@ -6,7 +6,8 @@ import errno
 import glob
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from functools import partial
 
 from penstock import _core
 from penstock.files.protocol import FileInfo, Upload
@@ -44,9 +45,10 @@ class LocalFiles:
             while piece := file.read(_PIECE):
                 yield piece
 
-    def list(self, pattern: str) -> list[str]:
+    def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
+        """As in the protocol; a folder that cannot be looked into goes to ``unreadable``, or raises without it."""
         if os.path.isdir(pattern):
-            walk = os.walk(pattern, onerror=_refuse)
+            walk = os.walk(pattern, onerror=partial(_refuse, unreadable))
             found = [os.path.join(folder, name) for folder, _, names in walk for name in names]
         else:
             found = glob.glob(pattern, recursive=True)
@@ -63,11 +65,14 @@ class LocalFiles:
         os.unlink(path)
 
 
-def _refuse(error: OSError) -> None:
-    """Raise where a folder cannot be looked into: what is in it would be missing, and nobody would know."""
+def _refuse(unreadable: Callable[[OSError], None] | None, error: OSError) -> None:
+    """Tell, or raise, where a folder cannot be looked into: what is in it would be missing, and nobody would know."""
     # What is hidden holds no data, and lost+found is at the top of every disk.
-    if not os.path.basename(error.filename or "").startswith((".", "_", "lost+found")):
+    if os.path.basename(error.filename or "").startswith((".", "_", "lost+found")):
+        return
+    if unreadable is None:
         raise error
+    unreadable(error)
 
 
 def _is_file(path: str) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from penstock.compression.detect import starts_records
+from penstock.files.local import LocalFiles
 from penstock.files.locate import StrPath, locate
 from penstock.files.protocol import FileStore
 
@@ -15,12 +16,13 @@ _GLOB = re.compile(r"[*?\[]")
 _HEAD_BYTES = 4096
 
 
-def find_files(paths: Iterable[StrPath]) -> list[str]:
+def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
     """List the files that ``paths`` name: files, glob patterns, directories and URLs, in the order given.
 
     A directory stands for the TFRecords below it, known by name, or by a first header that checks itself, in gzip
     too; files and folders whose names begin with a dot or an underscore are passed over. A pattern or a directory
-    without any is an error, as is a file that does not exist.
+    without any is an error, as is a file that does not exist. So is what cannot be read below a directory, unless
+    ``unreadable`` takes it.
     """
     files: list[str] = []
     for path in paths:
@@ -32,8 +34,8 @@ def find_files(paths: Iterable[StrPath]) -> list[str]:
             files += found
         elif is_folder(store, name):
             above = len(_parts(name))
-            shown = (entry for entry in store.list(name) if not _is_hidden(_parts(entry)[above:]))
-            found = [entry for entry in shown if _is_records(store, entry)]
+            shown = (entry for entry in files_below(store, name, unreadable) if not _is_hidden(_parts(entry)[above:]))
+            found = [entry for entry in shown if _is_records(store, entry, unreadable)]
             if not found:
                 raise FileNotFoundError(2, "No TFRecord file in the directory", name)
             files += found
@@ -41,6 +43,12 @@ def find_files(paths: Iterable[StrPath]) -> list[str]:
             store.stat(name)
             files.append(name)
     return files
+
+
+def files_below(store: FileStore, folder: str, unreadable: Callable[[OSError], None] | None) -> list[str]:
+    """List all files below a directory; what of it cannot be read goes to ``unreadable``, or raises without it."""
+    # Other stores answer for the whole at once.
+    return store.list(folder, unreadable) if isinstance(store, LocalFiles) else store.list(folder)
 
 
 def _exists(store: FileStore, name: str) -> bool:
@@ -75,7 +83,7 @@ def _is_hidden(parts: list[str]) -> bool:
     return any(part.startswith((".", "_")) for part in parts)
 
 
-def _is_records(store: FileStore, path: str) -> bool:
+def _is_records(store: FileStore, path: str, unreadable: Callable[[OSError], None] | None) -> bool:
     if _NAME.search(path):
         return True
     try:
@@ -83,3 +91,8 @@ def _is_records(store: FileStore, path: str) -> bool:
         return store.stat(path).seekable and starts_records(store.read(path, 0, _HEAD_BYTES))
     except FileNotFoundError:
         return False  # a link to nowhere
+    except OSError as error:
+        if unreadable is None:
+            raise
+        unreadable(error)
+        return False
