@@ -94,6 +94,9 @@ class RecordReader:
             known_starts=partial(_known_starts, self._path),
         )
 
+    def __repr__(self) -> str:
+        return f"<RecordReader of {self._path!r}>"
+
     @property
     def path(self) -> str:
         """The file, as it was named."""

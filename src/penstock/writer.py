@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from penstock._core import FrameBuffer
 from penstock.compression import by_extension, check, open_encoder
@@ -89,6 +89,13 @@ class RecordWriter:
             self._upload = store.put(self._path, atomic=atomic)
         self._closed = False
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else "open"
+        return f"<RecordWriter of {self._path!r}, {self.count:,} written, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the writer for {self._path} cannot be copied or pickled: a file has one writer")
+
     @property
     def path(self) -> str:
         """The file, as it was named."""
@@ -117,8 +124,14 @@ class RecordWriter:
             self._write_list(records)
             return
         remaining = iter(records)
-        while some := list(itertools.islice(remaining, 256)):
-            self._write_list(some)
+        while True:
+            some: list[BytesLike] = []
+            try:
+                some.extend(itertools.islice(remaining, 256))
+            finally:
+                self._write_list(some)  # also what came before the iterator failed
+            if not some:
+                return
 
     def _write_list(self, records: list[BytesLike]) -> None:
         if self._closed or self._failure:

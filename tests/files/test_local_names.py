@@ -94,6 +94,17 @@ def test_what_is_no_path_is_a_type_error():
             ps.Dataset(wrong)
 
 
+@pytest.mark.parametrize("name", ["", "missing/some.tfrecord", "file/some.tfrecord"])
+def test_a_name_that_cannot_be_is_refused_at_once_and_as_it_was_given(tmp_path, monkeypatch, name):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "file").touch()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises((FileNotFoundError, NotADirectoryError)) as caught:
+        ps.RecordWriter(name)
+    assert caught.value.filename == name
+    assert sorted(os.listdir(tmp_path) + os.listdir()) == ["file", "here"]
+
+
 def test_a_path_in_bytes_is_a_path(tmp_path):
     ps.write(tmp_path / "train", {"x": range(3)})
     path = os.fsencode(tmp_path / "train")

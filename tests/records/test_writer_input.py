@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -79,7 +81,7 @@ def test_a_reader_is_written_as_it_is(tmp_path):
     assert read(copy) == [b"a", b"b", b"a", b"b"]
 
 
-def test_an_iterator_that_fails_leaves_the_writer_usable(tmp_path):
+def test_an_iterator_that_fails_leaves_what_came_before_and_a_usable_writer(tmp_path):
     def failing():
         yield b"one"
         raise ZeroDivisionError
@@ -89,7 +91,25 @@ def test_an_iterator_that_fails_leaves_the_writer_usable(tmp_path):
         with pytest.raises(ZeroDivisionError):
             writer.write_many(failing())
         writer.write(b"two")
-    assert b"two" in read(path)
+    assert read(path) == [b"one", b"two"]
+
+
+def test_a_writer_is_not_copied(tmp_path):
+    with ps.RecordWriter(tmp_path / "some.tfrecord") as writer:
+        writer.write(b"record")
+        for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="cannot be copied or pickled"):
+                attempt(writer)
+    assert read(writer.path) == [b"record"]
+
+
+def test_readers_and_writers_tell_what_they_are_about(tmp_path):
+    path = str(tmp_path / "some.tfrecord")
+    with ps.RecordWriter(path) as writer:
+        writer.write(b"record")
+        assert repr(writer) == f"<RecordWriter of {path!r}, 1 written, open>"
+    assert repr(writer).endswith(" closed>")
+    assert repr(ps.RecordReader(path)) == f"<RecordReader of {path!r}>"
 
 
 def test_a_record_may_change_after_it_was_written(tmp_path):

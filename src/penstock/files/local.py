@@ -102,6 +102,8 @@ class LocalUpload:
     def __init__(self, path: str, *, atomic: bool, offset: int = 0) -> None:
         if os.path.isdir(path):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)  # realpath() takes it for "."
         self._path = path
         self._target = path
         self._keep = False
@@ -115,7 +117,7 @@ class LocalUpload:
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
             self._descriptor = os.open(self._target, flags, 0o666)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             error.filename = path  # and not a name that nobody gave: its folder is missing
             raise
         try:
