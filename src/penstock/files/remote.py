@@ -232,28 +232,32 @@ def _final_error(error: Exception, path: str) -> Exception | None:
     # The HTTP driver calls every failure a missing file, or lets its client's errors through; their status tells.
     cause = error.__cause__
     culprit = cause if type(cause).__module__.startswith("aiohttp") else error
-    status = getattr(culprit, "status", None)
+    store = path.partition("://")[0].replace("s3a", "s3").replace("gcs", "gs")
+    status = getattr(culprit, "status", getattr(culprit, "code", None))  # of aiohttp, of gcsfs
     if isinstance(status, int):
         if status in (404, 410):
             return FileNotFoundError(errno.ENOENT, "No such file", path)
         if status in (401, 403):
-            return _denied(path, f"HTTP status {status}")
+            how = _HOW_TO_SIGN.get(store) if status == 401 else None
+            return _denied(path, f"HTTP status {status}", how)
         passing = status >= 500 or status in (408, 429)
         return None if passing else OSError(errno.EIO, f"the server refuses (HTTP status {status})", path)
     if type(culprit).__name__ in _UNSIGNED:
-        store = path.partition("://")[0].replace("s3a", "s3").replace("gcs", "gs")
         advice = _HOW_TO_SIGN.get(store, "log in to the store")
         return PermissionError(errno.EACCES, f"No credentials: {advice}", path)
     if isinstance(culprit, PermissionError) and culprit.errno is None:
         return _denied(path, str(culprit))
+    if isinstance(culprit, OSError) and str(culprit).startswith("Forbidden: "):  # of gcsfs
+        return _denied(path, str(culprit).rpartition("\n")[2])
     if isinstance(culprit, FileNotFoundError) and culprit.errno is None:
         what = "bucket" if "bucket does not exist" in str(culprit) else "file"
         return FileNotFoundError(errno.ENOENT, f"No such {what}", path)
     return error if isinstance(culprit, _FINAL) else None
 
 
-def _denied(path: str, why: str) -> PermissionError:
-    return PermissionError(errno.EACCES, f"Permission denied ({why}): use other credentials, or ask its owner", path)
+def _denied(path: str, why: str, advice: str | None = None) -> PermissionError:
+    advice = advice or "use other credentials, or ask its owner"
+    return PermissionError(errno.EACCES, f"Permission denied ({why}): {advice}", path)
 
 
 def open_filesystem(path: str) -> tuple[Any, str]:
