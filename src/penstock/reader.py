@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from penstock._core import RecordChunk
+from penstock.arguments import int_at_least
 from penstock.compression import Trailing, check
 from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
@@ -71,24 +72,18 @@ class RecordReader:
     ) -> None:
         _check_choice("on_error", on_error, get_args(OnError))
         _check_choice("trailing", trailing, get_args(Trailing))
-        if skip < 0:
-            raise ValueError(f"skip must not be negative, found {skip}")
-        if max_record_bytes < 0:
-            raise ValueError(f"max_record_bytes must not be negative, found {max_record_bytes}")
-        if threads is not None and threads < 1:
-            raise ValueError(f"threads must be at least 1, found {threads}")
         self._store, self._path = locate(path)
         self._on_error = on_error
-        self._skip = skip
+        self._skip = int_at_least("skip", skip, 0)
         self._damage: list[CorruptDataError] = []
         self._options = ReadOptions(
             compression=None if compression == "auto" else check(compression),
-            verify=verify,
-            max_record_bytes=max_record_bytes,
+            verify=bool(verify),
+            max_record_bytes=int_at_least("max_record_bytes", max_record_bytes, 0),
             trailing=trailing,
             multistream=multistream,
             require_nonempty=require_nonempty,
-            threads=threads or min(4, available_cpus()),
+            threads=min(4, available_cpus()) if threads is None else int_at_least("threads", threads, 1),
             skip=on_error == "skip",
             nested=nested,
             known_starts=partial(_known_starts, self._path),

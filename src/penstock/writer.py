@@ -60,8 +60,8 @@ class RecordWriter:
         append: bool = False,
     ) -> None:
         store, self._path = locate(path)
-        if not 0 <= level <= 9:
-            raise ValueError(f"level must be from 0 to 9, not {level}")
+        if level not in range(10):
+            raise ValueError(f"level must be from 0 to 9, not {level!r}")
         if append and not isinstance(store, LocalFiles):
             raise ValueError(f"only a local file can be appended to, not {self._path}")
         self._appending: Appending | None = None

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "src" / "penstock"
 
 # From the ground up. A module may import those in lines above its own, and its own package.
 LAYERS = [
-    ["_core", "cpus", "errors", "image", "progress_bar"],
+    ["_core", "arguments", "cpus", "errors", "image", "progress_bar"],
     ["compression", "protobuf"],
     ["files"],
     ["damage"],

@@ -121,7 +121,17 @@ def test_a_directory_is_no_file(tmp_path):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"on_error": "ignore"}, {"trailing": "all"}, {"skip": -1}, {"threads": 0}, {"max_record_bytes": -1}],
+    [
+        {"on_error": "ignore"},
+        {"trailing": "all"},
+        {"skip": -1},
+        {"skip": "1"},
+        {"threads": 0},
+        {"threads": True},
+        {"max_record_bytes": -1},
+        {"max_record_bytes": 1e9},
+        {"compression": 2},
+    ],
     ids=str,
 )
 def test_an_option_that_means_nothing_is_refused_at_once(wrong):

@@ -131,7 +131,7 @@ def test_a_compression_that_does_not_exist_is_refused(tmp_path, compression):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("level", [-1, 10])
+@pytest.mark.parametrize("level", [-1, 10, "fast"])
 def test_a_level_that_does_not_exist_is_refused(tmp_path, level):
     with pytest.raises(ValueError, match="level must be from 0 to 9"):
         ps.RecordWriter(tmp_path / "some.gz", level=level)

@@ -35,7 +35,7 @@ def check(kind: str | None) -> Compression:
     for known in KINDS:
         if kind == known:
             return known
-    hint = f"; did you mean {kind.upper()!r}?" if kind.upper() in KINDS else ""
+    hint = f"; did you mean {str(kind).upper()!r}?" if str(kind).upper() in KINDS else ""
     raise ValueError(f"compression must be one of 'GZIP', 'ZLIB', 'SNAPPY' or '' (none), not {kind!r}{hint}")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
+from penstock.arguments import int_at_least
 
 
 def position_in(key: SupportsIndex, length: int) -> int:
@@ -66,10 +67,3 @@ def seed_of(seed: int) -> int:
     if number >= 1 << 64:
         raise ValueError(f"seed is less than 2**64, not {seed}")
     return number
-
-
-def int_at_least(name: str, value: int, least: int) -> int:
-    """Answer an integer, one of Python's own, as JSON has it; refuse what is none, or a smaller one."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is an integer of {least} or more, not {value!r}")
-    return int(value)

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
+from penstock.arguments import int_at_least
 from penstock.dataset import stages
-from penstock.dataset.arguments import int_at_least, positions_in, seed_of
+from penstock.dataset.arguments import positions_in, seed_of
 from penstock.dataset.caching import is_in_memory
 from penstock.dataset.order import (
     AllRows,

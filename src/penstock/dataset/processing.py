@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from penstock.arguments import int_at_least
 from penstock.dataset import stages
-from penstock.dataset.arguments import any_seed, int_at_least
+from penstock.dataset.arguments import any_seed
 from penstock.dataset.caching import cache_stage
 from penstock.dataset.pipelined import Pipelined
 from penstock.dataset.stages.padding import Padding

@@ -11,8 +11,8 @@ from typing import Any, get_args
 import numpy as np
 
 from penstock import _core
+from penstock.arguments import int_at_least
 from penstock.compression import check
-from penstock.dataset.arguments import int_at_least
 from penstock.dataset.order import Ints
 from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
