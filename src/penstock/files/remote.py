@@ -233,7 +233,7 @@ def _final_error(error: Exception, path: str) -> Exception | None:
     cause = error.__cause__
     culprit = cause if type(cause).__module__.startswith("aiohttp") else error
     store = path.partition("://")[0].replace("s3a", "s3").replace("gcs", "gs")
-    status = getattr(culprit, "status", getattr(culprit, "code", None))  # of aiohttp, of gcsfs
+    status = getattr(culprit, "status" if hasattr(culprit, "status") else "code", None)  # of aiohttp, of gcsfs
     if isinstance(status, int):
         if status in (404, 410):
             return FileNotFoundError(errno.ENOENT, "No such file", path)
