@@ -9,6 +9,9 @@ from penstock._core import Fault
 from penstock.compression.detect import detect, starts_plain
 from penstock.errors import ChecksumError, CorruptDataError, RecordTooLargeError, TruncatedError
 
+THE_FILE = "this"
+"""How an error speaks of a file, as it is stored."""
+
 
 class Lookalike(NamedTuple):
     """What a file that does not begin as it should seems to be; as text, how an error about it goes on."""
@@ -73,7 +76,7 @@ def told(instead: Lookalike | None) -> tuple[str, dict[str, Any]]:
     return ("", {}) if instead is None else (str(instead), {"seems": instead.what, "compression": instead.compression})
 
 
-def lookalike(head: bytes, what: str = "this") -> Lookalike:
+def lookalike(head: bytes, what: str = THE_FILE) -> Lookalike:
     """Name what starts with ``head`` seems to be; ``what`` is the subject of the sentence."""
     text = head[:1024].lstrip().lower()
     if head.startswith(b"version https://git-lfs"):
@@ -82,6 +85,8 @@ def lookalike(head: bytes, what: str = "this") -> Lookalike:
         page = "the error page of a download, or the list of a folder that a web server makes"
         return Lookalike(f"{what} is an HTML or XML page: {page}")
     compression = detect(head)
+    if compression and what != THE_FILE:
+        return Lookalike(f"{what} is {compression} data: it was compressed twice, unpack it once")
     if compression:
         return Lookalike(f"{what} is {compression} data", compression)
     if starts_plain(head):
@@ -94,7 +99,7 @@ def lookalike(head: bytes, what: str = "this") -> Lookalike:
     if head[257:262] == b"ustar":
         return Lookalike(f"{what} is a tar archive, not a TFRecord")
     if _is_text(head[:1024]):
-        return Lookalike(f"{what} is text, not a TFRecord: of .csv and .jsonl, {_CONVERT}")
+        return Lookalike(f"{what} is text, not a TFRecord: of .csv and .jsonl, {_CONVERT}; {_PASS_ON}")
     return Lookalike(f"is {what} a TFRecord file at all?")
 
 
@@ -109,6 +114,7 @@ def _is_text(head: bytes) -> bool:
 
 _BLANKS = str.maketrans("\t\r\n", "   ")
 _CONVERT = "penstock convert FILE -o NAME  makes one"
+_PASS_ON = "penstock cat passes records on with --format tfrecord"
 _ADVICE = dict.fromkeys(("a Parquet file", "an Arrow file", "JSON text"), f":  {_CONVERT}")
 
 _MAGIC = {

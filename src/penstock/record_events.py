@@ -17,7 +17,7 @@ from penstock import _core
 from penstock._core import Fault, RecordChunk, Sound
 from penstock.compression import Compression, Trailing, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
-from penstock.damage import Lookalike, error_of, lookalike, told
+from penstock.damage import THE_FILE, Lookalike, error_of, lookalike, told
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.files import FileStore
 from penstock.files.local import LocalFiles, naming
@@ -271,7 +271,7 @@ class RecordEvents:
         return lookalike(head, self._subject()) if fault.offset == 0 else None
 
     def _subject(self) -> str:
-        return f"the inflated {self._compression()} stream" if self._compression() else "this"
+        return f"the inflated {self._compression()} stream" if self._compression() else THE_FILE
 
     def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
         """Tell what the layers below could not know: the record, and what the file seems to be instead."""

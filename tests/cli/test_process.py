@@ -177,3 +177,18 @@ def test_a_pipe_with_a_name_is_read_once(folder: Path, arguments: tuple[str, ...
     os.close(read_end)
     assert done.returncode == status
     assert expected in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process has its standard input")
+def test_standard_input_that_is_closed_or_named_twice_is_told(folder: Path):
+    closed = subprocess.run([*COMMAND, "count", "-"], preexec_fn=lambda: os.close(0), capture_output=True, timeout=60)
+    assert (closed.returncode, closed.stderr) == (1, b"penstock: -: standard input is closed\n")
+    twice = run("count", "-", "-", input=(folder / "good.tfrecord").read_bytes())
+    assert twice.returncode == 2
+    assert b"name - once" in twice.stderr
+
+
+def test_what_is_repaired_goes_through_a_pipe_without_the_report(folder: Path, damaged: str):
+    repaired = run("repair", damaged, "-o", "-")
+    assert run("count", "-", input=repaired.stdout).stdout == b"8\t-\n"
+    assert b"8 good records" in repaired.stderr

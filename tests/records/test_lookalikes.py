@@ -59,6 +59,13 @@ def test_one_compression_read_as_another(tmp_path):
     assert "this is GZIP data" in message(tmp_path / "file.tfrecord", gzip.compress(PLAIN), compression="ZLIB")
 
 
+@pytest.mark.parametrize("outer", [gzip.compress, zlib.compress], ids=["gzip", "zlib"])
+def test_what_was_compressed_twice_is_not_told_to_be_read_by_another_compression(tmp_path, outer):
+    told = message(tmp_path / "file.tfrecord", outer(gzip.compress(PLAIN)))
+    assert "is GZIP data: it was compressed twice, unpack it once" in told
+    assert "compression=" not in told
+
+
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB", "SNAPPY"])
 def test_a_pointer_or_a_page_read_as_compressed(tmp_path, kind):
     assert "git lfs pull" in message(tmp_path / "file.tfrecord", LFS, compression=kind)

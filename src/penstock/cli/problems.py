@@ -181,7 +181,9 @@ def _look_around(path: str) -> str:
     if not os.path.isdir(folder or "."):
         return f"there is no directory {folder}"
     names = os.listdir(folder or ".")
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.8) or sorted(n for n in names if n.startswith(name))
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.8) or sorted(
+        n for n in names if name and n.startswith(name)
+    )
     return f"did you mean {os.path.join(folder, near[0])}?" if near else "check the name"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
 import click
@@ -84,10 +86,12 @@ def repair(
             raise
         complain(problem_of(path, error))
         click.get_current_context().exit(1)
-    if as_json:
-        write_json(_as_json(reports))
-    else:
-        _print(reports)
+    # Where the records go to standard output, the report does not.
+    with redirect_stdout(sys.stderr) if output == "-" else nullcontext():
+        if as_json:
+            write_json(_as_json(reports))
+        else:
+            _print(reports)
     damaged = [report for report in reports if not report.is_whole]
     # Damage is what one comes for; that nothing at all could be saved is not.
     failed = damaged if dry_run else [report for report in damaged if not report.records]

@@ -46,6 +46,8 @@ def expand(paths: Iterable[str]) -> list[str | Problem]:
     """
     found: list[str | Problem] = []
     for path in paths:
+        if path == "-" and path in found:
+            raise click.UsageError("Standard input flows by once: name - once.")
         unreadable: list[OSError] = []
         try:
             manifest = manifest_of(path)

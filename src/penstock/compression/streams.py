@@ -159,10 +159,11 @@ def judge_trailing(source: Pieces, trailing: Trailing, first: bool, kind: str) -
         count += len(piece)
     if padding and trailing == "zeros":
         return
-    what = "zero bytes" if padding else "bytes that are no further stream"
+    noun = "byte" if count == 1 else "bytes"
+    what = f"zero {noun}" if padding else f"{noun} of no further stream"
     remedy = "zeros" if padding else "ignore"
     raise source.error(
-        f"{count} {what} follow the last {kind} stream (all records before them were read; "
+        f"{count} {what} behind the last {kind} stream (all records before them were read; "
         f"pass them over with trailing={remedy!r})",
         "trailing-bytes",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Generator
@@ -19,9 +20,11 @@ class StandardStreams:
         return FileInfo(size=None, seekable=False)
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        raise OSError(29, "standard input has no ranges", path)
+        raise OSError(errno.ESPIPE, "standard input has no ranges", path)
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "standard input is closed", path)
         descriptor = sys.stdin.fileno()
         while piece := os.read(descriptor, _PIECE):
             yield piece
@@ -30,10 +33,12 @@ class StandardStreams:
         return [pattern]
 
     def put(self, path: str, *, atomic: bool) -> Upload:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed", path)
         return StandardOutput()
 
     def remove(self, path: str) -> None:
-        raise OSError(29, "standard output cannot be taken back", path)
+        raise OSError(errno.ESPIPE, "standard output cannot be taken back", path)
 
 
 class StandardOutput:
