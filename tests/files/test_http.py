@@ -158,3 +158,9 @@ def test_an_error_page_is_named(http):
     http.files["/some.tfrecord"] = b"<!DOCTYPE html><html>Please sign in</html>"
     with pytest.raises(ps.ChecksumError, match="HTML"):
         list(ps.RecordReader(http.url("/some.tfrecord")))
+
+
+def test_a_web_server_cannot_be_written_to(http):
+    with pytest.raises(OSError, match="can be read alone") as caught:
+        ps.RecordWriter(http.url("/some.tfrecord"))
+    assert caught.value.filename == http.url("/some.tfrecord")

@@ -21,6 +21,7 @@ WITHOUT = """
     ("url", "package", "extra"),
     [
         ("memory://some.tfrecord", "fsspec", "remote"),
+        ("s3://data/some.tfrecord", "fsspec", "s3"),
         ("s3://data/some.tfrecord", "s3fs", "s3"),
         ("gs://data/some.tfrecord", "gcsfs", "gcs"),
         ("https://host/some.tfrecord", "aiohttp", "http"),

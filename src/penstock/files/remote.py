@@ -122,7 +122,11 @@ class RemoteFiles:
         if filesystem.protocol == "memory":
             # Its files stand under their names from the first byte, whatever autocommit says.
             return GatheredUpload(filesystem, name, path)
-        return RemoteUpload(filesystem.open(name, "wb", autocommit=False), path)
+        try:
+            file = filesystem.open(name, "wb", autocommit=False)
+        except NotImplementedError:
+            raise OSError(errno.EROFS, "this kind of store can be read alone", path) from None
+        return RemoteUpload(file, path)
 
     def remove(self, path: str) -> None:
         filesystem, name = open_filesystem(path)
@@ -263,14 +267,11 @@ def _denied(path: str, why: str, advice: str | None = None) -> PermissionError:
 def open_filesystem(path: str) -> tuple[Any, str]:
     """Answer the driver for a URL, and the name that it has there."""
     # Not cached here: fsspec has a cache of its own, which knows about forks.
-    fsspec = import_extra("fsspec", "remote", f"reading {path}")
+    package, extra = _DRIVERS.get(path.split("://", 1)[0].split("::")[-1], ("fsspec", "remote"))
+    fsspec = import_extra("fsspec", extra, path)
     try:
         filesystem, name = fsspec.core.url_to_fs(path)
-    except ImportError as error:
-        protocol = path.split("://", 1)[0].split("::")[-1]
-        if protocol not in _DRIVERS:
-            raise
-        package, extra = _DRIVERS[protocol]
-        import_extra(package, extra, f"reading {path}")
-        raise error
+    except ImportError:
+        import_extra(package, extra, path)
+        raise
     return filesystem, str(name)
