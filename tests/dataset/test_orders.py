@@ -41,6 +41,9 @@ class Counted:
     def rows(self) -> int:
         return sum(self.counts)
 
+    def rows_beyond(self, row: int) -> int:
+        return self.rows
+
 
 def walk(order: Order, which: Pass = FIRST) -> list[int]:
     length = order.length(which)

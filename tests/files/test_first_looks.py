@@ -44,6 +44,18 @@ def test_the_first_rows_are_in_the_first_files(http, urls):
     assert files_read(http) == [0, 1]
 
 
+def test_what_takes_some_rows_and_no_more_knows_how_many_by_their_files(http, urls):
+    ds = ps.Dataset(urls, schema=SCHEMA)
+    assert len(ds.take(3)) == len(ds[4:7]) == len(ds.batch(4).take(1)) + 2 == 3
+    assert files_read(http) == [0]
+    some = ds.take(15).shuffle(seed=1)
+    assert sorted(numbers(some)) == [*range(15)] != numbers(some)
+    assert some[0]["x"] in range(15)
+    assert sorted(numbers(ds[2:19:3].shuffle(seed=1))) == [*range(2, 19, 3)]
+    assert files_read(http) == [0, 1]
+    assert (len(ds.take(100)), len(ds.take(0)), numbers(ds.take(0).shuffle(seed=1))) == (40, 0, [])
+
+
 def test_an_element_is_counted_from_the_first_file_to_its_own(http, urls):
     ds = ps.Dataset(urls, schema=SCHEMA)
     assert ds[12]["x"] == 12

@@ -34,8 +34,12 @@ class BatchNumbers(Order):
 
     def length(self, which: Pass) -> int | None:
         rows = self._rows.length(which)
-        if rows is None:
-            return None
+        return None if rows is None else self._made_of(rows)
+
+    def length_up_to(self, most: int, which: Pass) -> int:
+        return self._made_of(self._rows.length_up_to(most * self.size, which))
+
+    def _made_of(self, rows: int) -> int:
         return rows // self.size if self.drop_last else -(-rows // self.size)
 
     def at(self, positions: Ints, which: Pass) -> Keys:
@@ -113,9 +117,11 @@ class Reads:
 
     def check_seeks(self) -> None:
         """Raise where the order asks for what the files cannot give."""
-        shards = self.source.shards
         seeks = self.rows.seeks or (self.batches is not None and self.batches.seeks)
-        if seeks and not shards.seekable:
+        if not seeks:
+            return
+        shards = self._reached.shards
+        if not shards.seekable:
             slow = next(p for p, index in zip(shards.paths, shards.indexes, strict=True) if not index.seekable)
             files = slow if len(shards.paths) == 1 else "FILES"
             raise NotSeekableError(
@@ -123,6 +129,11 @@ class Reads:
                 f"windows (window=10_000), or read a copy, which has it: penstock convert {files} -o COPY",
                 path=slow,
             )
+
+    @property
+    def _reached(self) -> Source:
+        """The source as far as the order goes."""
+        return self.source if self.rows.end is None else self.source.through(self.rows.end - 1)
 
     def _run_from(self, position: int) -> Run | None:
         """Answer the rows from a position on, where they come as they lie in the files."""
@@ -162,12 +173,13 @@ class Reads:
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
         blocks = self._blocks(cursor["position"], Pass(cursor["epoch"], cursor["origin"]))
-        for index in self.source.shards.indexes:
+        source = self._reached
+        for index in source.shards.indexes:
             for error in getattr(index, "damage", ()):
                 self._pass_over(error, meter, records_in(error))
         planned: deque[tuple[Keys, int, int]] = deque()
         waiting: deque[tuple[Keys, int, int]] = deque()
-        with closing(read_ahead(self.source, self.rows, self.size)) as ahead:
+        with closing(read_ahead(source, self.rows, self.size)) as ahead:
             while True:
                 while len(waiting) < ahead.depth:
                     if 2 * len(planned) < ahead.together:  # early, while threads have work

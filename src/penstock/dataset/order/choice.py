@@ -18,8 +18,7 @@ class Range(Around):
         self._start, self._stop, self._step = start, stop, step
 
     def length(self, which: Pass) -> int | None:
-        most = self.inner.length(which)
-        stop = self._stop if most is None else most if self._stop is None else min(self._stop, most)
+        stop = self.inner.length(which) if self._stop is None else self.inner.length_up_to(self._stop, which)
         return None if stop is None else len(range(self._start, stop, self._step))
 
     def at(self, positions: Ints, which: Pass) -> Keys:
@@ -29,6 +28,11 @@ class Range(Around):
     def run(self) -> Run | None:
         inner = self.inner.run if self._step == 1 else None
         return None if inner is None else inner.part(self._start, self._stop)
+
+    @property
+    def end(self) -> int | None:
+        run = self.inner.run if self._step > 0 else None
+        return self.inner.end if run is None else run.part(self._start, self._stop).stop
 
     @property
     def seeks(self) -> bool:

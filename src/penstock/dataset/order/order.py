@@ -49,6 +49,9 @@ class Files(Protocol):
     def rows(self) -> int:
         """The rows of all files."""
 
+    def rows_beyond(self, row: int) -> int:
+        """Count rows, through the file that holds this one at least: to ask may cost less."""
+
     @property
     def seekable(self) -> bool:
         """Whether all files have random access."""
@@ -61,6 +64,11 @@ class Order(ABC):
     def length(self, which: Pass) -> int | None:
         """Count the positions of a pass; None: there is no end."""
 
+    def length_up_to(self, most: int, which: Pass) -> int:
+        """Count the positions of a pass, but no more than ``most``, which may cost less."""
+        length = self.length(which)
+        return most if length is None else min(most, length)
+
     @abstractmethod
     def at(self, positions: Ints, which: Pass) -> Keys:
         """Answer what stands at positions of a pass; they are within its length."""
@@ -68,6 +76,11 @@ class Order(ABC):
     @property
     def run(self) -> Run | None:
         """The rows that an epoch is, where they follow one another, so that files can be read as they are."""
+        return None
+
+    @property
+    def end(self) -> int | None:
+        """The row from which on none is asked for, where that is known without a look at the files."""
         return None
 
     @property
@@ -99,6 +112,9 @@ class AllRows(Order):
     def length(self, which: Pass) -> int:
         return self._files.rows
 
+    def length_up_to(self, most: int, which: Pass) -> int:
+        return min(most, self._files.rows_beyond(most - 1))
+
     def at(self, positions: Ints, which: Pass) -> Keys:
         return Keys(positions, np.full(len(positions), which.epoch, np.int64))
 
@@ -115,6 +131,10 @@ class Around(Order):
 
     def __init__(self, inner: Order) -> None:
         self.inner = inner
+
+    @property
+    def end(self) -> int | None:
+        return self.inner.end
 
     @property
     def seeks(self) -> bool:

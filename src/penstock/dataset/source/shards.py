@@ -144,6 +144,15 @@ class Shards:
         """Count rows, through the file that holds this one: those behind it need not be looked at."""
         return int(self._starts_beyond(row)[-1])
 
+    def through(self, row: int) -> Shards:
+        """Leave out remote files behind the one that holds this row: what is not there needs no index."""
+        if self.counted or not self.remote:
+            return self
+        files = len(self._starts_beyond(row)) - 1
+        some = Shards(self.paths[:files], self.reading)
+        some._opened = self._opened
+        return some
+
     def _starts_beyond(self, row: int) -> Ints:
         """Answer the first row of each file through the one that holds this row, and of what is behind it."""
         if self.counted or not self.remote:

@@ -82,6 +82,10 @@ class Source:
         """Decode dense columns into memory that a function makes."""
         return Source(self.shards, self._whole_schema, self._columns, self.on_error, allocate)
 
+    def through(self, row: int) -> Source:
+        """Leave out remote files behind the one that holds this row: what is not there needs no index."""
+        return Source(self.shards.through(row), self._whole_schema, self._columns, self.on_error, self.allocate)
+
     def joins(self, other: Source) -> bool:
         """Whether the rows of another source can stand behind these as if they were of one."""
         return (
