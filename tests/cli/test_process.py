@@ -192,3 +192,13 @@ def test_what_is_repaired_goes_through_a_pipe_without_the_report(folder: Path, d
     repaired = run("repair", damaged, "-o", "-")
     assert run("count", "-", input=repaired.stdout).stdout == b"8\t-\n"
     assert b"8 good records" in repaired.stderr
+
+
+def test_text_that_the_output_has_no_letters_for_is_escaped(folder: Path):
+    ps.write("data/words", {"word": ["漢字", "naïve"], "length": [2, 5]})
+    western = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    shown = run("head", "data", env=western)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert rb"'\u6f22\u5b57'" in shown.stdout
+    assert "'naïve'".encode("cp1252") in shown.stdout
+    assert run("stats", "data", env=western).returncode == 0

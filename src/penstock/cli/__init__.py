@@ -11,6 +11,7 @@ import contextlib
 import difflib
 import errno
 import importlib
+import io
 import os
 import sys
 
@@ -88,3 +89,6 @@ def main() -> None:
     Exit status: 0 all is well, 1 a file is damaged, missing or unreadable,
     2 the command was not understood, 130 it was interrupted.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Histograms and values have letters that a pipe of Windows has not.
+        sys.stdout.reconfigure(errors="backslashreplace")
