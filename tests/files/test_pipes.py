@@ -28,6 +28,19 @@ def test_standard_input_is_read_and_its_compression_told(pack):
     assert run_python(code, input=pack(DATA)) == (0, expected.encode() + b"\n", "")
 
 
+def test_standard_input_that_was_read_is_not_taken_for_an_empty_file():
+    code = """
+        reader = ps.RecordReader("-")
+        print(reader.count())
+        try:
+            print(list(reader))
+        except OSError as error:
+            print(error.strerror)
+    """
+    expected = b"2000\nstandard input flows by once, and was read before\n"
+    assert run_python(code, input=DATA) == (0, expected, "")
+
+
 def test_standard_input_that_is_cut_short_is_an_error():
     code = """
         try:

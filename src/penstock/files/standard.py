@@ -16,6 +16,8 @@ _PIECE = 1 << 20
 class StandardStreams:
     """One stream in, one stream out."""
 
+    _was_read = False
+
     def stat(self, path: str) -> FileInfo:
         return FileInfo(size=None, seekable=False)
 
@@ -25,6 +27,9 @@ class StandardStreams:
     def stream(self, path: str) -> Generator[bytes, None, None]:
         if sys.stdin is None:
             raise OSError(errno.EBADF, "standard input is closed", path)
+        if self._was_read:  # a second pass would find nothing, and call that all
+            raise OSError(errno.ESPIPE, "standard input flows by once, and was read before", path)
+        self._was_read = True
         descriptor = sys.stdin.fileno()
         while piece := os.read(descriptor, _PIECE):
             yield piece
