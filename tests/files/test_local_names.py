@@ -115,3 +115,16 @@ def test_a_path_in_bytes_is_a_path(tmp_path):
 def test_a_path_is_its_folder_and_its_name(path):
     folder, name = split_path(path)
     assert (folder + name, name) == (path, "name")
+
+
+def test_no_folder_is_made_that_a_shell_takes_for_a_home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    round_trip("some.tfrecord")
+    with pytest.raises(ValueError, match=r"no folder ~ is made; os\.path\.expanduser"):
+        ps.write("~/data/train", {"x": range(10)})
+    with pytest.raises(ValueError, match="no folder ~ is made"):
+        ps.repair("some.tfrecord", "~/saved/some.tfrecord")
+    assert os.listdir() == ["some.tfrecord"]
+    (tmp_path / "~").mkdir()
+    ps.write("~/data/train", {"x": range(10)})  # it is there: somebody wants it
+    assert len(ps.Dataset("~/data/train")) == 10

@@ -174,6 +174,8 @@ def _look_around(path: str) -> str:
         return "to read files of other names, name them"
     if os.path.islink(path):
         return f"it is a link to {os.readlink(path)}"
+    if path.startswith("~"):
+        return "a shell expands ~, where it is not quoted"
     folder, name = os.path.split(path)
     unfinished = glob.glob(os.path.join(glob.escape(folder), f".{glob.escape(name)}.*.partial"))
     if unfinished:

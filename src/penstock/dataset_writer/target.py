@@ -10,7 +10,7 @@ from contextlib import suppress
 from penstock.compression import check
 from penstock.dataset_writer.old_files import OldFiles, old_files
 from penstock.dataset_writer.shard import ShardWriter
-from penstock.files import FileStore, StrPath, locate
+from penstock.files import FileStore, StrPath, locate, make_folder_of
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
@@ -54,8 +54,7 @@ class Target:
         if self._old and not replace:
             way_out = "replace=True replaces it" if self._is_whole else "remove it, or choose another name"
             raise FileExistsError(17, f"The data set, or a part of one, exists; {way_out}", self._old[0])
-        if "://" not in self._base:
-            os.makedirs(os.path.dirname(self._base) or ".", exist_ok=True)
+        make_folder_of(self._base)
         suffix = f".tfrecord{_EXTENSIONS[kind]}"
         names = [self._base + shard_ending(number, shards, suffix) for number in numbers]
         self.shards: list[ShardWriter] = []

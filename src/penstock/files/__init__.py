@@ -9,7 +9,7 @@ from __future__ import annotations
 from penstock.files.locate import StrPath, locate, path_text, split_path
 from penstock.files.patterns import files_below, find_files, is_folder
 from penstock.files.protocol import FileInfo, FileStore, Upload
-from penstock.files.whole import read_whole, write_whole
+from penstock.files.whole import make_folder_of, read_whole, write_whole
 
 __all__ = [
     "FileInfo",
@@ -20,6 +20,7 @@ __all__ = [
     "find_files",
     "is_folder",
     "locate",
+    "make_folder_of",
     "path_text",
     "read_whole",
     "split_path",

@@ -1,10 +1,23 @@
-"""Small files, read and written in one piece."""
+"""Small files, read and written in one piece, and the folders that files are written to."""
 
 from __future__ import annotations
 
+import os
+import re
 from contextlib import closing
 
 from penstock.files.locate import StrPath, locate
+
+
+def make_folder_of(path: str) -> None:
+    """Make the folder that a local file is written to."""
+    if "://" in path:
+        return
+    first = re.split(r"[/\\]", path)[0]
+    if first != path and first.startswith("~") and not os.path.isdir(first):
+        # Whoever removes a folder of that name, as a shell understands it, loses another one.
+        raise ValueError(f"{path}: no folder {first} is made; os.path.expanduser, or a shell, tells whose home it is")
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
 
 
 def read_whole(path: StrPath, most: int) -> bytes:

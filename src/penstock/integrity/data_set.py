@@ -10,8 +10,8 @@ from dataclasses import replace as changed
 from penstock import _core
 from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
-from penstock.files import StrPath, find_files, locate, split_path
-from penstock.integrity.one_file import Salvaging, check_target, make_folder_of, save_records, without_extension
+from penstock.files import StrPath, find_files, locate, make_folder_of, split_path
+from penstock.integrity.one_file import Salvaging, check_target, save_records, without_extension
 from penstock.integrity.report import RepairReport
 from penstock.manifest import SUFFIX, Manifest, Shard
 

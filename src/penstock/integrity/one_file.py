@@ -13,7 +13,7 @@ from penstock._core import RecordChunk
 from penstock.compression import Compression, check
 from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError
-from penstock.files import StrPath, locate
+from penstock.files import StrPath, locate, make_folder_of
 from penstock.index import known_starts
 from penstock.integrity.report import RepairReport
 from penstock.record_events import ReadOptions, RecordEvents
@@ -122,12 +122,6 @@ def _bytes_of(event: Salvaged) -> int:
 def without_extension(path: str) -> str:
     """Answer a path without what says that it is a TFRecord, and how compressed."""
     return _EXTENSIONS.sub("", path)
-
-
-def make_folder_of(target: str) -> None:
-    """Make the folder that a local file is written to."""
-    if "://" not in target:
-        os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
 
 
 def check_target(source: str, target: str, *, replace: bool) -> None:
