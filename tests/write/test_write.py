@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from reading import contents, read_back, read_records, values
 
 import penstock as ps
+from processes import run_python
 
 ROWS = [{"x": i, "text": f"row {i}", "items": list(range(i % 4))} for i in range(1000)]
 COLUMNS = {
@@ -277,3 +279,24 @@ def test_a_schema_is_a_schema(tmp_path: Path):
 def test_what_is_written_is_said_in_one_line(tmp_path: Path):
     manifest = ps.write(tmp_path / "x", {"a": [1, 2], "b": [1, 2]}, shards=2)
     assert repr(manifest) == "<Manifest of 2 records in 2 shards, 84 bytes: a, b>"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such limit")
+def test_shards_may_be_nearly_as_many_as_files_may_be_open(tmp_path):
+    code = """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+        print(len(ps.write(sys.argv[1] + "/many", {"x": range(300)}, shards=150).shards))
+        try:
+            ps.write(sys.argv[1] + "/more", {"x": range(300)}, shards=250)
+        except OSError as error:
+            print(error.strerror, error.filename == sys.argv[1] + "/more")
+    """
+    status, out, err = run_python(code, tmp_path)
+    assert (status, err) == (0, "")
+    assert out.decode().splitlines() == [
+        "150",
+        "Too many open files; 250 shards are open while they are written: "
+        "write fewer, or raise the limit (ulimit -n) True",
+    ]
+    assert len(list(tmp_path.iterdir())) == 151

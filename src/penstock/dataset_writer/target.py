@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -61,8 +62,11 @@ class Target:
         try:
             for name in names:
                 self.shards.append(ShardWriter(self._store, name, kind, level))
-        except BaseException:
+        except BaseException as error:
             self.abort()
+            if isinstance(error, OSError) and error.errno == errno.EMFILE:
+                why = f"{shards} shards are open while they are written: write fewer, or raise the limit (ulimit -n)"
+                raise OSError(errno.EMFILE, f"Too many open files; {why}", self._base) from None
             raise
 
     def commit(self, schema: Schema) -> Manifest:

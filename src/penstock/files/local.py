@@ -116,17 +116,20 @@ class LocalUpload:
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else 0 if offset else os.O_TRUNC)
         flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
-            self._descriptor = os.open(self._target, flags, 0o666)
+            descriptor = os.open(self._target, flags, 0o666)
         except (FileNotFoundError, NotADirectoryError) as error:
             error.filename = path  # and not a name that nobody gave: its folder is missing
             raise
         try:
-            if offset:
-                os.ftruncate(self._descriptor, offset)
-                os.lseek(self._descriptor, offset, os.SEEK_SET)
-            self._writer = _core.FileWriter(self._descriptor)
+            try:
+                if offset:
+                    os.ftruncate(descriptor, offset)
+                    os.lseek(descriptor, offset, os.SEEK_SET)
+                with naming(self._target):
+                    self._writer = _core.FileWriter(descriptor)
+            finally:
+                os.close(descriptor)  # the writer has a copy, and hundreds of shards may be open at once
         except BaseException:
-            os.close(self._descriptor)
             if atomic:
                 os.unlink(self._target)
             raise
@@ -186,10 +189,7 @@ class LocalUpload:
     def _close(self) -> None:
         if self._open:
             self._open = False
-            try:
-                self._writer.close()
-            finally:
-                os.close(self._descriptor)
+            self._writer.close()
 
 
 class naming:
