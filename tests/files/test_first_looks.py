@@ -56,6 +56,68 @@ def test_what_takes_some_rows_and_no_more_knows_how_many_by_their_files(http, ur
     assert (len(ds.take(100)), len(ds.take(0)), numbers(ds.take(0).shuffle(seed=1))) == (40, 0, [])
 
 
+def test_epochs_follow_one_another_without_an_index(http, urls, tmp_path):
+    ds = ps.Dataset(urls, schema=SCHEMA)
+    http.seen.clear()
+    assert numbers(ds) == [*range(40)]
+    once = sorted(http.seen)
+    http.seen.clear()
+    assert numbers(ds.repeat(2)) == 2 * [*range(40)]
+    assert sorted(http.seen) == sorted(2 * once)
+    rows = iter(ds.repeat())
+    assert [int(next(rows)["x"]) for _ in range(83)] == [*range(40), *range(40), 0, 1, 2]
+    rows.close()
+    expected = [[*range(start, min(start + 15, 40))] for start in (0, 15, 30)]
+    assert [batch["x"].tolist() for batch in ds.batch(15).repeat(2)] == 2 * expected
+    across = [batch["x"].tolist() for batch in ds.repeat(2).batch(15)]
+    assert across == [[number % 40 for number in range(start, min(start + 15, 80))] for start in range(0, 80, 15)]
+    assert [batch["x"].tolist() for batch in ds.repeat(2).batch(15, drop_last=True)] == across[:-1]
+    assert numbers(ds.skip(35).repeat(2)) == 2 * [*range(35, 40)]
+    assert numbers(ds.skip(40).repeat()) == []
+    assert not (tmp_path / "cache").exists()
+
+
+REPEATED = [lambda ds: ds.repeat(3), lambda ds: ds.repeat(3).batch(9), lambda ds: ds.batch(9).repeat(3)]
+
+
+@pytest.mark.parametrize("made", REPEATED)
+def test_epochs_that_nobody_counted_go_on_where_they_stood(urls, made):
+    def drawn(ds):  # random numbers tell the row and the epoch of each element
+        return made(ds).map(lambda row, rng: (row["x"] if np.ndim(row["x"]) else int(row["x"]), rng.random()), seed=1)
+
+    whole = [repr(element) for element in drawn(ps.Dataset(urls, schema=SCHEMA))]
+    indexed = ps.Dataset(urls, schema=SCHEMA)
+    assert len(indexed) == 40
+    assert [repr(element) for element in drawn(indexed)] == whole
+    for given in (5, len(whole) - 2):
+        it = iter(drawn(ps.Dataset(urls, schema=SCHEMA)))
+        for _ in range(given):
+            next(it)
+        resumed = iter(drawn(ps.Dataset(urls, schema=SCHEMA)))
+        resumed.load_state_dict(it.state_dict())
+        it.close()
+        assert [repr(element) for element in resumed] == whole[given:]
+
+
+@pytest.mark.parametrize("made", REPEATED)
+def test_where_a_manifest_counts_epochs_go_on_without_an_index(http, urls, tmp_path, made):
+    http.files["/train.penstock.json"] = (tmp_path / "train.penstock.json").read_bytes()
+
+    def opened():
+        return iter(made(ps.Dataset(http.url("/train.penstock.json"))))
+
+    whole = [np.atleast_1d(element["x"]).tolist() for element in opened()]
+    assert [number for element in whole for number in element] == 3 * [*range(40)]
+    for given in (5, len(whole) - 2):
+        it, resumed = opened(), opened()
+        for _ in range(given):
+            next(it)
+        resumed.load_state_dict(it.state_dict())
+        it.close()
+        assert [np.atleast_1d(element["x"]).tolist() for element in resumed] == whole[given:]
+    assert not (tmp_path / "cache").exists()
+
+
 def test_an_element_is_counted_from_the_first_file_to_its_own(http, urls):
     ds = ps.Dataset(urls, schema=SCHEMA)
     assert ds[12]["x"] == 12

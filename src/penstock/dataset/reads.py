@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Flow
+from penstock.dataset.epochs import stream_batches_of, stream_epochs
 from penstock.dataset.meter import Meter
 from penstock.dataset.order import Around, Ints, Keys, Order, Pass, Ranked, Repeated, Run, later_pass
 from penstock.dataset.source.ahead import read_ahead
@@ -112,8 +113,32 @@ class Reads:
         run = self._run_from(cursor["position"])
         if run is not None and can_stream(self.source, run.start):
             return self._stream(run, cursor, meter)
+        epochs = self._stream_epochs(cursor, meter)
+        if epochs is not None:
+            return epochs
         self.check_seeks()
         return self._fetch(cursor, meter)
+
+    def _stream_epochs(self, cursor: Cursor, meter: Meter) -> Flow | None:
+        """Stream remote files again and again, where all that the order does is to repeat them."""
+        whole_batches = isinstance(self.batches, BatchNumbers)
+        repeated = self.rows if whole_batches else self.order
+        position = cursor["position"] * (self.size if whole_batches else 1)
+        shards = self.source.shards
+        if not isinstance(repeated, Repeated) or not shards.remote or (position and not shards.counted):
+            return None
+        once = replace(self, batches=None) if whole_batches else self
+        once = once.reordered(lambda order: repeated.inner)
+        run = once._run_from(0)
+        if run is None or not can_stream(self.source, run.start):
+            return None
+        later, within = repeated.split_one(position, Pass(cursor["epoch"])) if position else (0, 0)
+
+        def open_epoch(epoch: int, within: int) -> Flow:
+            return once.open(start_cursor(epoch) | {"position": within}, meter)
+
+        flow = stream_epochs(open_epoch, repeated.times, cursor, later, within, position - within)
+        return stream_batches_of(flow, self.size, self._drops_last, cursor) if whole_batches else flow
 
     def check_seeks(self) -> None:
         """Raise where the order asks for what the files cannot give."""
@@ -234,8 +259,8 @@ class Reads:
                         "the shares of the ranks are of different length, so that they stand in different epochs: "
                         'shard with remainder="drop" or "repeat" where the number of ranks may change'
                     )
-                later, within = order.split(np.array([position]), which)
-                which, position, order = later_pass(which, int(later[0])), int(within[0]), order.inner
+                later, position = order.split_one(position, which)
+                which, order = later_pass(which, later), order.inner
             elif isinstance(order, BatchNumbers):
                 order, position = self.rows, position * self.size
             else:

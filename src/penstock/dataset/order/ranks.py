@@ -58,13 +58,13 @@ class Repeated(Around):
 
     def __init__(self, inner: Order, times: int | None) -> None:
         super().__init__(inner)
-        self._times = times
+        self.times = times
 
     def length(self, which: Pass) -> int | None:
         first, other = self._lengths(which)
-        if self._times is None:
+        if self.times is None:
             return None if first or other else 0  # nothing, again and again, is nothing
-        return first + (self._times - 1) * other if self._times else 0
+        return first + (self.times - 1) * other if self.times else 0
 
     def at(self, positions: Ints, which: Pass) -> Keys:
         later, within = self.split(positions, which)
@@ -84,11 +84,16 @@ class Repeated(Around):
             return np.zeros_like(positions), positions
         return np.where(behind < 0, 0, behind // other + 1), np.where(behind < 0, positions, behind % other)
 
+    def split_one(self, position: int, which: Pass) -> tuple[int, int]:
+        """Answer the same of one position."""
+        later, within = self.split(np.array([position]), which)
+        return int(later[0]), int(within[0])
+
     def _lengths(self, which: Pass) -> tuple[int, int]:
         return finite(self.inner, which, "repeat"), finite(self.inner, later_pass(which, 1), "repeat")
 
     def describe(self) -> list[Any]:
-        return [*self.inner.describe(), ["repeat", self._times]]
+        return [*self.inner.describe(), ["repeat", self.times]]
 
 
 def later_pass(which: Pass, epochs: int) -> Pass:
