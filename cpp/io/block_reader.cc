@@ -95,10 +95,10 @@ struct BlockReader::State {
     if (options.rows != 0) open_next();
   }
 
-  bool read_one();
+  bool read_one(ReadBy who);
   std::optional<Task> claim();
   bool open_next();
-  bool process(const Task& task);
+  bool process(const Task& task, ReadBy who);
   void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
   void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
             std::vector<Event>& found);
@@ -125,6 +125,8 @@ struct BlockReader::State {
   std::shared_ptr<const OpenFile> file;  // that the next block is in, if any
   std::uint64_t next_offset = 0;
   std::uint64_t next_block = 0;
+  bool running = false;           // a thread is
+  std::condition_variable begun;  // one runs now
 
   Turnstile turnstile;  // and what follows is for those who are inside
   std::optional<Assembler> assembler;
@@ -169,11 +171,11 @@ std::optional<Task> BlockReader::State::claim() {
   return task;
 }
 
-bool BlockReader::State::read_one() {
+bool BlockReader::State::read_one(ReadBy who) {
   const std::optional<Task> task = claim();
   if (!task) return false;
   try {
-    if (!process(*task)) end_at(task->number + 1, nullptr);
+    if (!process(*task, who)) end_at(task->number + 1, nullptr);
   } catch (...) {
     end_at(task->number, std::current_exception());
   }
@@ -181,7 +183,7 @@ bool BlockReader::State::read_one() {
 }
 
 // Answers whether the stream goes on behind this block.
-bool BlockReader::State::process(const Task& task) {
+bool BlockReader::State::process(const Task& task, ReadBy who) {
   const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
   Block block{task.number, task.file->index, 0, {}};
   bool last = false;
@@ -206,7 +208,7 @@ bool BlockReader::State::process(const Task& task) {
     turnstile.leave();
     check(found, checked_already, block.events);
   }
-  return consumer.take(std::move(block)) && !last;
+  return consumer.take(std::move(block), who) && !last;
 }
 
 void BlockReader::State::read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const {
@@ -307,15 +309,25 @@ void BlockReader::start(std::size_t count) {
   }
   for (std::uint64_t i = 0; i < most; ++i) {
     s.threads.emplace_back([&s] {
-      while (s.read_one()) {
+      {
+        const std::lock_guard lock(s.claim_mutex);
+        s.running = true;
+      }
+      s.begun.notify_one();
+      while (s.read_one(ReadBy::kThread)) {
       }
     });
   }
+  if (most == 0) return;
+  // A new thread may be put behind who starts it, on the same CPU, and stay there for milliseconds while another CPU
+  // has nothing to do. Who waits for it lets it run, and is woken on the other.
+  std::unique_lock lock(s.claim_mutex);
+  s.begun.wait(lock, [&] { return s.running; });
 }
 
 bool BlockReader::started() const { return !state_->threads.empty(); }
 
-bool BlockReader::read_one() { return state_->read_one(); }
+bool BlockReader::read_one() { return state_->read_one(ReadBy::kOwner); }
 
 bool BlockReader::is_short() const {
   const State& s = *state_;
