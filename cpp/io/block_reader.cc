@@ -125,8 +125,6 @@ struct BlockReader::State {
   std::shared_ptr<const OpenFile> file;  // that the next block is in, if any
   std::uint64_t next_offset = 0;
   std::uint64_t next_block = 0;
-  bool running = false;           // a thread is
-  std::condition_variable begun;  // one runs now
 
   Turnstile turnstile;  // and what follows is for those who are inside
   std::optional<Assembler> assembler;
@@ -309,20 +307,10 @@ void BlockReader::start(std::size_t count) {
   }
   for (std::uint64_t i = 0; i < most; ++i) {
     s.threads.emplace_back([&s] {
-      {
-        const std::lock_guard lock(s.claim_mutex);
-        s.running = true;
-      }
-      s.begun.notify_one();
       while (s.read_one(ReadBy::kThread)) {
       }
     });
   }
-  if (most == 0) return;
-  // A new thread may be put behind who starts it, on the same CPU, and stay there for milliseconds while another CPU
-  // has nothing to do. Who waits for it lets it run, and is woken on the other.
-  std::unique_lock lock(s.claim_mutex);
-  s.begun.wait(lock, [&] { return s.running; });
 }
 
 bool BlockReader::started() const { return !state_->threads.empty(); }

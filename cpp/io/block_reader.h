@@ -72,7 +72,7 @@ class BlockReader {
   BlockReader(const BlockReader&) = delete;
   BlockReader& operator=(const BlockReader&) = delete;
 
-  // Starts so many threads, or as many as there is work for, and waits until one runs.
+  // Starts so many threads, or as many as there is work for.
   void start(std::size_t count);
   bool started() const;
 
