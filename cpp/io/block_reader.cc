@@ -95,10 +95,10 @@ struct BlockReader::State {
     if (options.rows != 0) open_next();
   }
 
-  bool read_one(ReadBy who);
+  bool read_one();
   std::optional<Task> claim();
   bool open_next();
-  bool process(const Task& task, ReadBy who);
+  bool process(const Task& task);
   void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
   void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
             std::vector<Event>& found);
@@ -169,11 +169,11 @@ std::optional<Task> BlockReader::State::claim() {
   return task;
 }
 
-bool BlockReader::State::read_one(ReadBy who) {
+bool BlockReader::State::read_one() {
   const std::optional<Task> task = claim();
   if (!task) return false;
   try {
-    if (!process(*task, who)) end_at(task->number + 1, nullptr);
+    if (!process(*task)) end_at(task->number + 1, nullptr);
   } catch (...) {
     end_at(task->number, std::current_exception());
   }
@@ -181,7 +181,7 @@ bool BlockReader::State::read_one(ReadBy who) {
 }
 
 // Answers whether the stream goes on behind this block.
-bool BlockReader::State::process(const Task& task, ReadBy who) {
+bool BlockReader::State::process(const Task& task) {
   const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
   Block block{task.number, task.file->index, 0, {}};
   bool last = false;
@@ -206,7 +206,7 @@ bool BlockReader::State::process(const Task& task, ReadBy who) {
     turnstile.leave();
     check(found, checked_already, block.events);
   }
-  return consumer.take(std::move(block), who) && !last;
+  return consumer.take(std::move(block)) && !last;
 }
 
 void BlockReader::State::read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const {
@@ -307,7 +307,7 @@ void BlockReader::start(std::size_t count) {
   }
   for (std::uint64_t i = 0; i < most; ++i) {
     s.threads.emplace_back([&s] {
-      while (s.read_one(ReadBy::kThread)) {
+      while (s.read_one()) {
       }
     });
   }
@@ -315,7 +315,7 @@ void BlockReader::start(std::size_t count) {
 
 bool BlockReader::started() const { return !state_->threads.empty(); }
 
-bool BlockReader::read_one() { return state_->read_one(ReadBy::kOwner); }
+bool BlockReader::read_one() { return state_->read_one(); }
 
 bool BlockReader::is_short() const {
   const State& s = *state_;

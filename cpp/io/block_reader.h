@@ -45,16 +45,14 @@ struct Block {
   std::vector<Event> events;
 };
 
-enum class ReadBy { kThread, kOwner };
-
-// Called by the reading threads, side by side, and by the consumer's owner where it reads.
+// Called by the reading threads, side by side.
 class BlockConsumer {
  public:
   virtual ~BlockConsumer() = default;
 
-  // Blocks come in any order, but a block that waits here never keeps an earlier one from coming. The owner must not
-  // wait: it is who makes room. Answers whether the stream goes on behind this block.
-  virtual bool take(Block block, ReadBy who) = 0;
+  // Blocks come in any order, but a block that waits here never keeps an earlier one from coming. Answers whether the
+  // stream goes on behind this block.
+  virtual bool take(Block block) = 0;
 
   // The stream has this many blocks, and then there is `error`, if it is one. Called at least once, unless the reader
   // goes before; of several calls the lowest number counts.

@@ -6,17 +6,22 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "io/process.h"
-#include "io/spare_thread.h"
 
 namespace penstock {
 namespace {
 
-using Clock = SpareThread::Clock;
+using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
+
+// A consumer that is back before this does little but ask for batches...
+constexpr std::chrono::microseconds kShortAbsence{150};
+// ... and one that is not, so many times in a row, does something else.
+constexpr int kOften = 4;
 
 // A run of rows of a batch, as they stand in a file.
 struct Run {
@@ -56,15 +61,17 @@ struct FileBatches::State : BlockConsumer {
         next_place(options.start),
         reader(std::move(paths), options, *this),
         is_short(reader.is_short()),
-        spare_thread(reader, options.threads) {}
+        spare_thread(options.threads > 1),
+        threads(options.threads) {}
 
-  bool take(Block block, ReadBy who) override;
+  bool take(Block block) override;
   void end(std::uint64_t number, std::exception_ptr found) override;
   bool decode(Work& work, bool waits);
   bool decode(Work& work, const Chunk& chunk, bool waits);
   std::shared_ptr<Filling> admit(std::uint64_t batch, bool waits);
   void complete(const std::shared_ptr<Filling>& filling);
   void count_done(std::uint64_t block, std::uint64_t end_row);
+  bool reads_along(Clock::time_point now);
   void read_along(std::unique_lock<std::mutex>& lock, Clock::time_point deadline);
   void go_on();
 
@@ -98,20 +105,28 @@ struct FileBatches::State : BlockConsumer {
   std::uint64_t blocks = kNoEnd;                              // in the stream
   std::exception_ptr error;                                   // what comes behind them
   std::optional<FaultInFile> fault;                           // or this
+  std::thread::id reading_consumer;                           // the thread that reads along, if it does now
   bool stop = false;
 
   // Used by the consumer.
   Place next_place;
   std::vector<Run> last_runs;
-  std::optional<Work> unfinished;  // a block that it has read, and had no room for all of
+  std::optional<Work> unfinished;            // a block that it has read, and had no room for all of
+  Clock::time_point left_at = Clock::now();  // when it had what it came for
+  int long_absences = 0;                     // in a row, where there was nothing for it then
 
   BlockReader reader;   // its threads end before what they use
   const bool is_short;  // read by the consumer alone
-  SpareThread spare_thread;
+  bool spare_thread;    // not started: the consumer reads in its place
+  const std::size_t threads;
 };
 
-bool FileBatches::State::take(Block block, ReadBy who) {
-  const bool waits = who == ReadBy::kThread;
+bool FileBatches::State::take(Block block) {
+  bool waits;
+  {
+    const std::lock_guard lock(mutex);
+    waits = reading_consumer != std::this_thread::get_id();
+  }
   const bool sound = std::ranges::all_of(block.events, [](const Event& e) { return std::holds_alternative<Chunk>(e); });
   const std::uint64_t row = block.first_row;
   Work work{std::move(block), row};
@@ -216,14 +231,29 @@ void FileBatches::State::complete(const std::shared_ptr<Filling>& filling) {
   arrival.notify_one();
 }
 
+// Whether the consumer, which found nothing, does the work of a thread that was not started for it. To sleep instead,
+// and be woken for each batch on a CPU that a thread has to leave, costs both more than the batch costs the consumer.
+// One that comes late does other things, which may need no CPU: the thread starts, and the consumer waits from then on.
+bool FileBatches::State::reads_along(Clock::time_point now) {
+  if (is_short || unfinished) return true;
+  long_absences = now - left_at < kShortAbsence ? 0 : long_absences + 1;
+  if (spare_thread && long_absences == kOften) {
+    spare_thread = false;
+    reader.start(1);
+  }
+  return spare_thread;
+}
+
 // Does what the threads do until there is something to give out.
 void FileBatches::State::read_along(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
   while (!has_next() && Clock::now() < deadline) {
     // Without room, what is missing is at threads that have it.
     if (unfinished ? !has_room(unfinished->row / batch_rows) : !is_short && held_bytes >= most_held_bytes) return;
+    reading_consumer = std::this_thread::get_id();
     lock.unlock();
     const bool more = unfinished ? (go_on(), true) : reader.read_one();
     lock.lock();
+    reading_consumer = {};
     if (!more) return;
   }
 }
@@ -258,13 +288,13 @@ FileBatches::~FileBatches() {
 NextBatch FileBatches::next(std::chrono::milliseconds patience) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("batches cannot cross a fork: open new ones in the child");
-  if (!s.is_short) s.spare_thread.start_others();
+  if (!s.is_short && !s.reader.started()) s.reader.start(s.threads - (s.spare_thread ? 1 : 0));
   const Clock::time_point now = Clock::now(), deadline = now + patience;
   std::unique_lock lock(s.mutex);
   if (!s.has_next()) {
     // Not under the lock: a thread that claims a block asks for the reader's lock first, and for this one then.
     lock.unlock();
-    const bool along = s.is_short || s.unfinished || s.spare_thread.consumer_reads(now);
+    const bool along = s.reads_along(now);
     lock.lock();
     if (along) s.read_along(lock, deadline);
   }
@@ -290,7 +320,7 @@ NextBatch FileBatches::next(std::chrono::milliseconds patience) {
   std::ranges::sort(s.last_runs, {}, &Run::first_row);
   DecodedBatch batch = filling->whole ? std::move(*filling->whole) : filling->builder.finish(rows, run_here);
   if (batch.fault.fault == ExampleFault::kNone) s.next_place = s.last_runs.back().end;
-  s.spare_thread.consumer_leaves();
+  s.left_at = Clock::now();
   return batch;
 }
 

@@ -1,18 +1,18 @@
 #include "io/file_records.h"
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "io/process.h"
-#include "io/spare_thread.h"
 
 namespace penstock {
 namespace {
@@ -25,7 +25,6 @@ constexpr std::uint64_t kWorthWaking = 3;
 // ... unless they take this long: the first block of a slow disk is not held back for the next ones.
 constexpr std::chrono::milliseconds kLongWait{1};
 
-using Clock = SpareThread::Clock;
 using Found = std::variant<Chunk, Fault, Sound>;
 
 Sound sound_of(const Chunk& chunk) {
@@ -39,18 +38,18 @@ Sound sound_of(const Chunk& chunk) {
 struct FileRecords::State : BlockConsumer {
   State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen)
       : decoder(std::move(chosen)),
+        threads(options.threads),
         reader({path}, options, *this),
-        reads_itself(reader.is_short() || available_cpus() == 1),
-        spare_thread(reader, options.threads) {}
+        reads_itself(reader.is_short() || available_cpus() == 1) {}
 
-  bool take(Block block, ReadBy who) override {
+  bool take(Block block) override {
     std::vector<Found> found = judged(std::move(block.events));
     {
       std::unique_lock lock(mutex);
-      if (who == ReadBy::kThread) room.wait(lock, [&] { return stop || block.number < taken + kWaiting; });
+      room.wait(lock, [&] { return stop || block.number < taken + kWaiting; });
       if (stop) return false;
-      waiting.emplace(block.number, std::move(found));
-      while (waiting.contains(arrived)) ++arrived;
+      slot(block.number) = std::move(found);
+      while (arrived < taken + kWaiting && slot(arrived)) ++arrived;
       if (!is_enough()) return true;
     }
     arrival.notify_one();
@@ -70,22 +69,23 @@ struct FileRecords::State : BlockConsumer {
 
   std::vector<Found> judged(std::vector<Event> events);
   bool refill(std::chrono::milliseconds patience);
-  void read_along(std::unique_lock<std::mutex>& lock, Clock::time_point deadline);
 
   // Under the mutex.
+  std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % kWaiting]; }
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
   const std::shared_ptr<BatchDecoder> decoder;
+  const std::size_t threads;
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable room;     // blocks were taken
   std::condition_variable arrival;  // enough blocks are there
 
   // Guarded by the mutex.
-  std::map<std::uint64_t, std::vector<Found>> waiting;  // what was found in the blocks that are there
-  std::uint64_t taken = 0;                              // blocks that the consumer took
-  std::uint64_t arrived = 0;                            // those, and the ones that follow without a gap
-  std::uint64_t wanted = 1;                             // blocks that the consumer waits for
+  std::array<std::optional<std::vector<Found>>, kWaiting> slots;  // what was found in the blocks that are there
+  std::uint64_t taken = 0;                                        // blocks that the consumer took
+  std::uint64_t arrived = 0;                                      // those, and the ones that follow without a gap
+  std::uint64_t wanted = 1;                                       // blocks that the consumer waits for
   std::uint64_t blocks = std::numeric_limits<std::uint64_t>::max();
   std::exception_ptr error;  // what comes behind them
   bool stop = false;
@@ -96,7 +96,6 @@ struct FileRecords::State : BlockConsumer {
 
   BlockReader reader;  // its threads end before what they use
   const bool reads_itself;
-  SpareThread spare_thread;
 };
 
 // On a reading thread: what the consumer gets of a block's events.
@@ -117,43 +116,24 @@ std::vector<Found> FileRecords::State::judged(std::vector<Event> events) {
 // Takes the blocks that are there; false where none came in time, and no end.
 bool FileRecords::State::refill(std::chrono::milliseconds patience) {
   {
-    const Clock::time_point now = Clock::now(), deadline = now + patience;
+    if (reads_itself) reader.read_one();
     std::unique_lock lock(mutex);
-    wanted = 1;
-    if (!is_enough()) {
-      lock.unlock();
-      const bool along = reads_itself || spare_thread.consumer_reads(now);
-      lock.lock();
-      if (along)
-        read_along(lock, deadline);
-      else
-        wanted = kWorthWaking;
-    }
+    wanted = reads_itself ? 1 : kWorthWaking;
     if (!arrival.wait_for(lock, kLongWait, [&] { return is_enough(); })) {
       wanted = 1;
-      if (!arrival.wait_until(lock, deadline, [&] { return is_enough(); })) return false;
+      if (!arrival.wait_for(lock, patience, [&] { return is_enough(); })) return false;
     }
     if (taken >= blocks) {
       if (error) std::rethrow_exception(error);
       over = true;
     }
-    for (const std::uint64_t last = std::min(arrived, blocks); taken < last; ++taken)
-      std::ranges::move(waiting.extract(taken).mapped(), std::back_inserter(at_hand));
+    for (const std::uint64_t last = std::min(arrived, blocks); taken < last; ++taken) {
+      std::ranges::move(*slot(taken), std::back_inserter(at_hand));
+      slot(taken).reset();
+    }
   }
   room.notify_all();
-  spare_thread.consumer_leaves();
   return true;
-}
-
-// Does what the threads do until there is something to give out. Where enough blocks wait, what is missing is at a
-// thread that has it.
-void FileRecords::State::read_along(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
-  while (!is_enough() && waiting.size() < kWaiting && Clock::now() < deadline) {
-    lock.unlock();
-    const bool more = reader.read_one();
-    lock.lock();
-    if (!more) return;
-  }
 }
 
 FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
@@ -177,7 +157,7 @@ FileRecords::~FileRecords() {
 NextEvent FileRecords::next(std::chrono::milliseconds patience) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("a reader cannot cross a fork: open a new one in the child");
-  if (!s.reads_itself) s.spare_thread.start_others();
+  if (!s.reads_itself && !s.reader.started()) s.reader.start(s.threads);
   while (s.at_hand.empty()) {
     if (!s.refill(patience)) return NotYet{};
     if (s.over) return EndOfRecords{};

@@ -1,9 +1,8 @@
 // The records of a local file, in order, read ahead of the consumer by a BlockReader.
 //
 // At most threads + 12 blocks are in flight, so a slow consumer holds memory still. Threads start at the first next()
-// and end with the object; they never touch Python. A consumer that does little but ask is one of them while it waits
-// (spare_thread.h). A file of one block is read by who asks for it, and so is every file where there is one CPU:
-// threads would only take turns.
+// and end with the object; they never touch Python. A file of one block is read by who asks for it, and so is every
+// file where there is one CPU: threads would only take turns.
 //
 // next() is for one consumer at a time. The destructor may run on any thread, and in a forked child, where the threads
 // do not exist, it lets go of them without waiting.
