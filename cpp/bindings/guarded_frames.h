@@ -12,6 +12,8 @@ namespace penstock::bindings {
 // pure Python, two writers at once would break memory.
 class GuardedFrames {
  public:
+  explicit GuardedFrames(std::size_t usual) : frames_(usual) {}
+
   FrameBuffer& get() {
     if (busy_) throw std::runtime_error("a writer is for one thread at a time");
     return frames_;

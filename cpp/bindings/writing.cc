@@ -113,7 +113,8 @@ void close_writer(OpenFileWriter& self) {
 
 void bind_writing(nb::module_& m) {
   nb::class_<GuardedFrames>(m, "FrameBuffer", "Frames on their way out, for one thread at a time.")
-      .def(nb::init<>())
+      .def(nb::init<std::size_t>(), nb::arg("usual") = std::size_t{1} << 20,
+           "Frames that are taken at about ``usual`` bytes.")
       .def(
           "__len__", [](GuardedFrames& frames) { return frames.get().size(); }, "Bytes of all frames.")
       .def_prop_ro(

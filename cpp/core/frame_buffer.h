@@ -20,6 +20,9 @@ struct Frames {
 
 class FrameBuffer {
  public:
+  // Frames are taken at about `usual` bytes: with a little more room at the start, a buffer rarely grows.
+  explicit FrameBuffer(std::size_t usual = std::size_t{1} << 20) : first_capacity_(usual + usual / 8) {}
+
   void append(std::span<const std::byte> payload) {
     std::byte* frame = next_frame(payload.size());
     copy_payload(frame, payload);
@@ -49,9 +52,6 @@ class FrameBuffer {
   }
 
  private:
-  // Frames are taken at about 1 MiB: with this much room at the start, a buffer rarely grows.
-  static constexpr std::size_t kFirstCapacity = (std::size_t{1} << 20) + (std::size_t{1} << 17);
-
   // Makes room for a frame, and writes its header.
   std::byte* next_frame(std::size_t size) {
     reserve(kFrameOverhead + size + kSlack);
@@ -68,13 +68,14 @@ class FrameBuffer {
   void reserve(std::size_t more) {
     const std::size_t size = frames_.size;
     if (frames_.buffer && size + more <= frames_.buffer->capacity()) return;
-    SharedBuffer larger = acquire_buffer(std::max({size + more, size + size / 2, kFirstCapacity}));
+    SharedBuffer larger = acquire_buffer(std::max({size + more, size + size / 2, first_capacity_}));
     if (size != 0) std::memcpy(larger->data(), frames_.buffer->data(), size);
     frames_.buffer = std::move(larger);
   }
 
   Frames frames_;
   std::size_t count_ = 0;
+  std::size_t first_capacity_;
 };
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #include "io/output.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -47,10 +48,12 @@ Output::Output(int descriptor) : descriptor_(copy_of(descriptor)) {
 Output::~Output() { close(); }
 
 int Output::write(Frames frames) {
+  // Who gives less at a time has many files open, and memory for that much in each.
+  const std::size_t block = std::min(kBlock, std::bit_floor(std::max<std::size_t>(1, frames.size)));
   waiting_bytes_ += frames.size;
   waiting_.push_back({std::move(frames)});
   if (!aligned_ || waiting_.size() == kMostParts) return flush();
-  const std::size_t behind = (position_ + waiting_bytes_) % kBlock;
+  const std::size_t behind = (position_ + waiting_bytes_) % block;
   return write_waiting(waiting_bytes_ - std::min(behind, waiting_bytes_));
 }
 

@@ -1,7 +1,8 @@
 // A file that is written from its current position on.
 //
-// Calls to the system end at multiples of kBlock in the file: the page cache then takes large pages, and none of them
-// twice. Bytes behind the last multiple wait for more of them, or for flush(). In a pipe nothing waits.
+// Calls to the system end at multiples of kBlock in the file, or of a smaller power of two where less comes at a time:
+// the page cache then takes large pages, and none of them twice. Bytes behind the last multiple wait for more of them,
+// or for flush(). In a pipe nothing waits.
 //
 // Where the system can, space for the next bytes of a large file is reserved before they are there, which costs it much
 // less than finding it page by page. Nobody sees that but the disk: close() gives back what was not used, and a process
@@ -29,7 +30,7 @@ class Output {
 
   // The calls below answer an errno, or 0. After a failure, what waits is lost.
 
-  // Takes frames over and writes all up to the last multiple of kBlock.
+  // Takes frames over and writes all up to the last multiple.
   int write(Frames frames);
 
   // Writes what waits.

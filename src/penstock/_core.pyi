@@ -296,7 +296,8 @@ def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_rec
 class FrameBuffer:
     """Frames on their way out, for one thread at a time."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, usual: int = 1048576) -> None:
+        """Frames that are taken at about ``usual`` bytes."""
 
     def __len__(self) -> int:
         """Bytes of all frames."""

@@ -114,8 +114,8 @@ def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("shuffle", ["None", "7"])
-def test_memory_is_bounded_whatever_the_size_of_a_stream(tmp_path: Path, shuffle: str):
+@pytest.mark.parametrize(("shards", "shuffle"), [(2, None), (2, 7), (512, None)])
+def test_memory_is_bounded_whatever_the_size_of_a_stream(tmp_path: Path, shards: int, shuffle: int | None):
     process = start_python(
         f"""
         import numpy as np
@@ -123,9 +123,9 @@ def test_memory_is_bounded_whatever_the_size_of_a_stream(tmp_path: Path, shuffle
         def rows(count):
             for i in range(count):
                 yield {{"x": np.full(2500, i, np.float32)}}
-        ps.write(sys.argv[1] + "/small", rows(9_000), shards=2, shuffle={shuffle})
+        ps.write(sys.argv[1] + "/small", rows(9_000), shards={shards}, shuffle={shuffle})
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        ps.write(sys.argv[1] + "/large", rows(45_000), shards=2, shuffle={shuffle})
+        ps.write(sys.argv[1] + "/large", rows(45_000), shards={shards}, shuffle={shuffle})
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
         """,
         tmp_path,

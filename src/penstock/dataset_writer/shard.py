@@ -13,15 +13,18 @@ from penstock.manifest import Shard
 
 PIECE = 1 << 20
 """Frames gather up to this size before they go on: to the disk, or into a gzip member."""
+_LEAST_PIECE = 1 << 17
+_ALL_PIECES = 1 << 26
 
 
 class ShardWriter:
-    """Write one shard behind a temporary name. For one thread at a time."""
+    """Write one shard, of so many at once, behind a temporary name. For one thread at a time."""
 
-    def __init__(self, store: FileStore, path: str, kind: Compression, level: int) -> None:
+    def __init__(self, store: FileStore, path: str, kind: Compression, level: int, shards: int) -> None:
         self._store = store
         self.path = path
-        self._frames = _core.FrameBuffer()
+        self._piece = max(_LEAST_PIECE, min(PIECE, _ALL_PIECES // shards))  # a thousand shards gather less each
+        self._frames = _core.FrameBuffer(self._piece)
         self._encoder = open_encoder(kind, level) if kind else None
         self._records = self._bytes = self._crc = 0
         self.committed = False
@@ -32,8 +35,8 @@ class ShardWriter:
     def write(self, block: Block, first: int, stop: int) -> None:
         """Write some rows of a block."""
         while first < stop:
-            first = block.frame(self._frames, first, stop, PIECE)
-            if len(self._frames) >= PIECE:
+            first = block.frame(self._frames, first, stop, self._piece)
+            if len(self._frames) >= self._piece:
                 self.send(self._frames)
 
     def send(self, frames: _core.FrameBuffer) -> None:

@@ -12,6 +12,7 @@ from penstock.compression import check
 from penstock.dataset_writer.old_files import OldFiles, old_files
 from penstock.dataset_writer.shard import ShardWriter
 from penstock.files import FileStore, StrPath, locate, make_folder_of
+from penstock.files.local import LocalFiles, allow_open_files
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
@@ -59,9 +60,11 @@ class Target:
         suffix = f".tfrecord{_EXTENSIONS[kind]}"
         names = [self._base + shard_ending(number, shards, suffix) for number in numbers]
         self.shards: list[ShardWriter] = []
+        if isinstance(self._store, LocalFiles):
+            allow_open_files(len(names))
         try:
             for name in names:
-                self.shards.append(ShardWriter(self._store, name, kind, level))
+                self.shards.append(ShardWriter(self._store, name, kind, level, len(names)))
         except BaseException as error:
             self.abort()
             if isinstance(error, OSError) and error.errno == errno.EMFILE:

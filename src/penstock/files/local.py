@@ -7,6 +7,7 @@ import glob
 import os
 import stat
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 
 from penstock import _core
@@ -15,6 +16,7 @@ from penstock.files.protocol import FileInfo, Upload
 # The allocator keeps memory of this size for the next piece. That of much larger ones goes back to the system, and to
 # take it again costs a page fault for every 4 KB.
 _PIECE = 1 << 20
+_OTHER_FILES = 256  # that a process has open
 
 # In bytes, on most file systems.
 _LONGEST_NAME = 255
@@ -73,6 +75,19 @@ def _refuse(unreadable: Callable[[OSError], None] | None, error: OSError) -> Non
     if unreadable is None:
         raise error
     unreadable(error)
+
+
+def allow_open_files(count: int) -> None:
+    """Let the process open so many files more, where the system does: the usual limit is 1,024, or 256 on macOS."""
+    try:
+        import resource
+    except ImportError:
+        return  # Windows has no such limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(count + _OTHER_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # then opening them tells
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _is_file(path: str) -> bool:
