@@ -43,7 +43,7 @@ format: $(VENV)/.with-check
 	find cpp reliability -name '*.c' -o -name '*.cc' -o -name '*.h' -o -name '*.inl' | xargs $(BIN)/clang-format -i
 
 stubs: $(VENV)/.native
-	$(BIN)/python -m nanobind.stubgen -q -m penstock._core -o src/penstock/_core.pyi
+	$(BIN)/python -m nanobind.stubgen -q -D -m penstock._core -o src/penstock/_core.pyi
 
 # A million inputs: two processes, each with a seed of its own. Then what the fuzzers once found worth keeping.
 sanitize: build/sanitize/mutate build/sanitize/rooms build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)

@@ -20,7 +20,7 @@ MOST_LINES = 400
 def test_the_stub_of_the_native_module_is_fresh(tmp_path: Path):
     fresh = tmp_path / "_core.pyi"
     subprocess.run(
-        [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "penstock._core", "-o", str(fresh)], check=True
+        [sys.executable, "-m", "nanobind.stubgen", "-q", "-D", "-m", "penstock._core", "-o", str(fresh)], check=True
     )
     assert fresh.read_text() == (ROOT / "src/penstock/_core.pyi").read_text(), "run: make stubs"
 
