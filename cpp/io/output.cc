@@ -48,8 +48,8 @@ Output::Output(int descriptor) : descriptor_(copy_of(descriptor)) {
 Output::~Output() { close(); }
 
 int Output::write(Frames frames) {
-  // Who gives less at a time has many files open, and memory for that much in each.
-  const std::size_t block = std::min(kBlock, std::bit_floor(std::max<std::size_t>(1, frames.size)));
+  // Who gives less at a time, by a third and more, has many files open, and memory for that much in each.
+  const std::size_t block = std::min(kBlock, std::bit_floor(std::max<std::size_t>(1, frames.size + frames.size / 2)));
   waiting_bytes_ += frames.size;
   waiting_.push_back({std::move(frames)});
   if (!aligned_ || waiting_.size() == kMostParts) return flush();
