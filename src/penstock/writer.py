@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from penstock._core import FrameBuffer
-from penstock.compression import by_extension, check, open_encoder
+from penstock.compression import by_extension, check, check_level, open_encoder
 from penstock.files import StrPath, locate
 from penstock.files.local import LocalFiles
 
@@ -60,8 +60,7 @@ class RecordWriter:
         append: bool = False,
     ) -> None:
         store, self._path = locate(path)
-        if level not in range(10):
-            raise ValueError(f"level must be from 0 to 9, not {level!r}")
+        check_level(level)
         if append and not isinstance(store, LocalFiles):
             raise ValueError(f"only a local file can be appended to, not {self._path}")
         self._appending: Appending | None = None

@@ -210,6 +210,7 @@ def test_the_records_are_those_of_the_encoder(tmp_path: Path):
         ("data", {"shards": 0}, "at least one shard"),
         ("data", {"compression": "gzip"}, "did you mean 'GZIP'"),
         ("data", {"level": 10}, "from 0 to 9"),
+        ("data", {"level": "fast"}, "from 0 to 9"),
         ("data", {"shuffle": -1}, "a seed from 0"),
         ("data", {"float64": "float16"}, '"float32" or "raw"'),
     ],

@@ -21,6 +21,7 @@ __all__ = [
     "Trailing",
     "by_extension",
     "check",
+    "check_level",
     "check_or_auto",
     "detect",
     "inflate",
@@ -59,6 +60,12 @@ def inflate(
     if kind == "GZIP":
         return inflate_gzip(pieces, path, trailing)
     return inflate_zlib(pieces, path, trailing, multistream)
+
+
+def check_level(level: int) -> None:
+    """Refuse what is no level of compression."""
+    if level not in range(10):
+        raise ValueError(f"level must be from 0 to 9, not {level!r}")
 
 
 def open_encoder(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Encoder:

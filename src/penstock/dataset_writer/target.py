@@ -8,7 +8,7 @@ import os
 import re
 from contextlib import suppress
 
-from penstock.compression import check
+from penstock.compression import check, check_level
 from penstock.dataset_writer.old_files import OldFiles, old_files
 from penstock.dataset_writer.shard import ShardWriter
 from penstock.files import FileStore, StrPath, locate, make_folder_of
@@ -47,8 +47,7 @@ class Target:
         _check_base(self._base)
         if not isinstance(shards, int) or shards < 1:
             raise ValueError(f"a data set has at least one shard, not {shards!r}")
-        if not 0 <= level <= 9:
-            raise ValueError(f"level must be from 0 to 9, not {level}")
+        check_level(level)
         self._is_whole = shard is None
         self._sync = sync
         numbers = range(shards) if shard is None else [_check_shard(shard, shards, replace)]

@@ -82,7 +82,7 @@ def allow_open_files(count: int) -> None:
     try:
         import resource
     except ImportError:
-        return  # Windows has no such limit
+        return  # Windows has a limit of its own, which is not raised from here
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(count + _OTHER_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
