@@ -54,15 +54,18 @@ void bind_surveying(nb::module_& m) {
   m.def(
       "survey",
       [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop, bool starts_at_record,
-         bool ends_with_file, std::uint64_t max_record_bytes, bool flat) {
-        const Survey found = interruptible_survey(
-            path, {start, stop, starts_at_record, ends_with_file, max_record_bytes, flat, nullptr});
+         bool ends_with_file, std::uint64_t max_record_bytes, bool flat, bool by_length, std::uint64_t known_from) {
+        const Survey found = interruptible_survey(path, {start, stop, starts_at_record, ends_with_file,
+                                                         max_record_bytes, flat, by_length, known_from, nullptr});
         return nb::make_tuple(found.stretches, found.ends_at_record, found.work);
       },
       nb::arg("path"), nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("starts_at_record") = true,
       nb::arg("ends_with_file") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("flat") = false,
+      nb::arg("by_length") = false, nb::arg("known_from") = SurveyOptions{}.known_from,
       nb::sig("def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, "
-              "ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False) -> "
+              "ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False, by_length: bool = "
+              "False, "
+              "known_from: int = 18446744073709551615) -> "
               "tuple[list[Stretch], bool, int]"),
       "What can be saved of a part of a damaged file: stretches that tile it (doubtful ones may overlap those before "
       "them), whether a record is known to start at the end of the last where that is not `stop`, and the bytes that "

@@ -1,6 +1,15 @@
 #include "io/chains.h"
 
 namespace penstock {
+namespace {
+
+// So many records tell what those of a file are like.
+constexpr std::uint64_t kManyRecords = 100;
+
+// A record is far longer than another one from so many times its length on.
+constexpr std::uint64_t kFarLonger = 16;
+
+}  // namespace
 
 std::vector<bool> are_own(const std::vector<Chain>& chains, std::uint64_t limit) {
   using Ground = Chain::Ground;
@@ -15,6 +24,15 @@ std::vector<bool> are_own(const std::vector<Chain>& chains, std::uint64_t limit)
       own[i] = (starts_known && (ends_known || i == first)) || (ends_known && i == stop - 1) || chains[i].bytes > limit;
   }
   return own;
+}
+
+void add_likely(const std::vector<Chain>& chains, const KnownRecords& known, std::vector<bool>& own) {
+  if (known.count < kManyRecords || known.hold_records) return;
+  bool is_claimed = false;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    if (chains[i].ground != Chain::Ground::kLinked) is_claimed = chains[i].ground == Chain::Ground::kClaimed;
+    if (!is_claimed && chains[i].bytes / kFarLonger >= known.longest) own[i] = true;
+  }
 }
 
 }  // namespace penstock

@@ -12,7 +12,9 @@
 //    links lead from a known start to the end of the file, all are the file's own: to enter a payload and to leave it
 //    again takes two such chances.
 //
-// Of all others nobody can know.
+// Of all others nobody can know. What can be known is how likely it is: the payload around a chain is longer than the
+// chain. Where that would make it the only record that holds TFRecords, and far longer than all others, a survey may be
+// asked to take the chain for the file's own (SurveyOptions::by_length).
 #pragma once
 
 #include <cstdint>
@@ -33,7 +35,18 @@ struct Chain {
   bool reaches_end = false;  // of the file
 };
 
+// What is known of the file's own records.
+struct KnownRecords {
+  std::uint64_t count = 0;
+  std::uint64_t longest = 0;  // frame
+  bool hold_records = false;  // one of them holds a whole frame
+};
+
 // Of each chain, whether it is certainly the file's own; `limit` is the length of the longest payload.
 std::vector<bool> are_own(const std::vector<Chain>& chains, std::uint64_t limit);
+
+// Adds to `own` the chains that only a record unlike all that are known could hold. What a header claims that checks
+// itself is not among them: there is such a record, it seems.
+void add_likely(const std::vector<Chain>& chains, const KnownRecords& known, std::vector<bool>& own);
 
 }  // namespace penstock

@@ -39,7 +39,8 @@ bool is_ambiguous(std::uint64_t at, const Frame& frame) { return frame.stop - at
 class Surveyor {
  public:
   Surveyor(const std::filesystem::path& path, const SurveyOptions& options)
-      : options_(options),
+      : path_(path),
+        options_(options),
         limit_(std::min(options.max_record_bytes, kLargestRecord)),
         region_(path, options.start, options.stop, options.cancelled),
         frames_(region_, limit_, options.ends_with_file) {}
@@ -73,9 +74,11 @@ class Surveyor {
   Chain::Ground ground_of_found(std::uint64_t at) const;
   Chain::Ground ground_behind(std::uint64_t at, std::uint64_t stop);
   void start_chain(Chain::Ground ground);
+  KnownRecords known_records(const std::vector<bool>& own);
   std::vector<Stretch> tell_owners();
   void tell_other_readings(const Stretch& stretch, std::vector<Stretch>& told);
 
+  const std::filesystem::path& path_;
   const SurveyOptions& options_;
   const std::uint64_t limit_;
   Region region_;
@@ -311,9 +314,36 @@ void Surveyor::add_lost(std::uint64_t at, std::uint64_t stop, const Frame& frame
   chain_of_.push_back(chains_.size() - 1);
 }
 
+// Looks at the whole ones of the frames of [at, stop), which follow each other.
+void add_known(KnownRecords& known, Region& region, FrameJudge& frames, std::uint64_t at, std::uint64_t stop) {
+  const std::uint64_t most_work = region.work() + kMostWork * (stop - at) + Region::kWindowBytes;
+  for (Frame frame; at < stop && !known.hold_records; at = frame.stop) {
+    frame = frames.judge(at);
+    if (!frame.is_whole()) continue;  // payloads may have been left unchecked before
+    // Of what takes too long the worst is assumed.
+    known.hold_records = frames.find_whole(at + 1, frame.stop) < frame.stop || region.work() > most_work;
+    known.longest = std::max(known.longest, frame.stop - at);
+    ++known.count;
+  }
+}
+
+KnownRecords Surveyor::known_records(const std::vector<bool>& own) {
+  KnownRecords known;
+  for (std::size_t i = 0; i < stretches_.size(); ++i)
+    if (stretches_[i].kind == StretchKind::kWhole && chain_of_[i] != kNoChain && own[chain_of_[i]])
+      add_known(known, region_, frames_, stretches_[i].start, stretches_[i].stop);
+  if (options_.known_from < region_.start()) {
+    Region before(path_, options_.known_from, region_.start(), options_.cancelled);
+    FrameJudge frames(before, limit_, true);
+    add_known(known, before, frames, before.start(), before.stop());
+  }
+  return known;
+}
+
 std::vector<Stretch> Surveyor::tell_owners() {
   std::vector<bool> own = are_own(chains_, limit_);
   if (options_.flat) own.assign(chains_.size(), true);
+  if (options_.by_length && std::ranges::find(own, false) != own.end()) add_likely(chains_, known_records(own), own);
   std::vector<Stretch> told;
   for (std::size_t i = 0; i < stretches_.size(); ++i) {
     Stretch& stretch = told.emplace_back(stretches_[i]);

@@ -48,7 +48,9 @@ struct SurveyOptions {
   bool starts_at_record = true;  // a record of the file starts at `start`, damaged or not
   bool ends_with_file = true;    // behind `stop` nothing follows, as far as is known
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
-  bool flat = false;                             // payloads hold no TFRecords: only frames that overlap are in doubt
+  bool flat = false;       // payloads hold no TFRecords: only frames that overlap are in doubt
+  bool by_length = false;  // where no record known holds TFRecords, none is taken to be far longer to hold some
+  std::uint64_t known_from = ~std::uint64_t{0};  // whole records reach from here to `start`: `by_length` compares them
   const std::atomic<bool>* cancelled = nullptr;  // another thread's wish to end it: std::runtime_error is thrown
 };
 

@@ -52,6 +52,7 @@ void check_survey(const std::string& file, unsigned choice) {
   options.starts_at_record = choice & 1;
   options.ends_with_file = choice & 2;
   options.flat = choice & 4;
+  options.by_length = choice & 8;
   const Survey found = survey(stored.path(), options);
   std::uint64_t at = 0;
   bool was_doubtful = false;

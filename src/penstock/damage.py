@@ -66,7 +66,7 @@ def error_of(
 def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) -> CorruptDataError:
     """The error that stands for records of which it is not known whether they are the file's own."""
     what = f"{records} records may lie inside the payload of a damaged record"
-    where = f"{path}, record {record}, byte {offset}"
+    where = f"{path}, record {record}, byte {offset}; if no payload holds TFRecords, nested=False reads them"
     place: dict[str, Any] = {"path": path, "offset": offset, "stop": stop, "record": record}
     return CorruptDataError(f"{what}: {where}", kind="doubtful", records=records, **place)
 

@@ -45,8 +45,10 @@ class RecordReader:
             payload are passed over, all else raises. ``"skip_file"``: the file ends at the first damage. What was
             passed over is in :attr:`damage`.
         nested: With ``on_error="skip"``, whether payloads may hold TFRecords, whose records are not to be taken for the
-            file's own: records of which that cannot be known are passed over, as damage of the kind
-            ``"doubtful"``, unless there is an index of the file. False leaves nothing in doubt.
+            file's own. True: records of which that cannot be known are skipped, as damage of the kind ``"doubtful"``,
+            unless there is an index of the file. None judges by the other records: if there are many, none of them
+            holds TFRecords, and one that holds these would be far longer than all, they are the file's own. False
+            leaves nothing in doubt.
         skip: Records to pass over at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
@@ -62,7 +64,7 @@ class RecordReader:
         compression: str | None = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
-        nested: bool = True,
+        nested: bool | None = True,
         skip: int = 0,
         max_record_bytes: int = 1 << 30,
         trailing: Trailing = "error",

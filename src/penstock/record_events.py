@@ -48,8 +48,8 @@ class ReadOptions:
     search_first: bool = False
     """Search all of a local plain file before its first record is given out, not only what lies behind damage: what
     seems to be a whole record may be two headers, which the record behind them shows."""
-    nested: bool = True
-    """Whether payloads may hold TFRecords, which matters behind damage."""
+    nested: bool | None = True
+    """Whether payloads may hold TFRecords, which matters behind damage; None: judge by the records that are known."""
     known_starts: Callable[[], NDArray[np.uint64] | None] | None = None
     """Asked behind damage where the records start in the stream, in order: if known, that settles whose they are."""
 

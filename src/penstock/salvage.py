@@ -55,8 +55,8 @@ class Salvage:
 
     path: str
     max_record_bytes: int
-    nested: bool
-    """Whether payloads may hold TFRecords."""
+    nested: bool | None
+    """Whether payloads may hold TFRecords; None: judge by the records that are known."""
     threads: int
     known_starts: NDArray[np.uint64] | None = None
     """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
@@ -108,7 +108,10 @@ class Salvage:
                 starts_at_record=at_record,
                 ends_with_file=part.at_end,
                 max_record_bytes=self.max_record_bytes,
-                flat=not self.nested,
+                flat=self.nested is False,
+                by_length=self.nested is None,
+                # All before the first damage of a local file is whole; before a later start, nobody looked.
+                known_from=0 if start == part.start and part.file == self.path else start,
             )
         if not stretches:
             raise OSError(5, "the file became shorter while it was read", self.path)

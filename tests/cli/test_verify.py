@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import framing
 import penstock as ps
+from penstock.codec.images import encode_image
 
 
 def test_all_is_well_in_one_line(penstock):
@@ -73,6 +76,10 @@ def test_a_truncated_gzip_file_is_damage(penstock, folder: Path):
 
 DAMAGE = {
     "bit rot": lambda data: data[:100] + b"?" + data[101:],
+    "missing bytes": lambda data: data[:900] + data[1200:],
+    "appended bytes": lambda data: data + random.Random(2).randbytes(300),
+    "overwritten, missing or extra bytes": lambda data: data[:1000] + random.Random(2).randbytes(900) + data[1900:],
+    "copied as text": lambda data: data.replace(b"\n", b"\r\n"),
     "zero-filled block": lambda data: data[:1000] + bytes(1500) + data[2500:],
     "torn tail": lambda data: data[:-3],
     "not a TFRecord": lambda data: b"<html>" + data,
@@ -80,14 +87,35 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("cause", DAMAGE)
-def test_what_happened_is_named(penstock, folder: Path, write: Callable[..., str], cause: str):
+MORE_DAMAGE = [
+    ("bit rot", lambda data: data[:416] + bytes([data[416] ^ 1]) + data[417:]),  # a length
+    ("bit rot", lambda data: data[:416] + b"another 12 b" + data[428:]),  # a whole header, the payload is good
+    ("bit rot", lambda data: data[:500] + b"some bytes of a payload" + data[523:]),
+    ("missing bytes", lambda data: data[: 18 * 416 + 200] + data[19 * 416 :]),  # its header claims the file's end
+    ("overwritten, missing or extra bytes", lambda data: data[:1000] + b"some too many" + data[1000:]),
+    ("overwritten, missing or extra bytes", lambda data: data[:822] + data[842:]),  # of two records
+    ("appended bytes", lambda data: data + b"log: the copy is complete\n"),
+]
+
+
+@pytest.mark.parametrize(("cause", "harm"), [*DAMAGE.items(), *MORE_DAMAGE])
+def test_what_happened_is_named(penstock, folder: Path, write: Callable[..., str], cause: str, harm):
     chance = random.Random(1)
     name = write("large.tfrecord", [chance.randbytes(400) for _ in range(20)])
-    (folder / name).write_bytes(DAMAGE[cause]((folder / name).read_bytes()))
+    (folder / name).write_bytes(harm((folder / name).read_bytes()))
     report = json.loads(penstock("verify", name, "--json").stdout)["files"][0]
     assert report["problems"][0]["damage"] == cause
     assert sum(report["saved"].values()) == report["records"]
+
+
+def test_where_no_record_is_good_none_is_said_to_be(penstock, folder: Path):
+    lines = b"".join(b"%d\n" % number for number in range(100))
+    data = framing.frames([lines] * 5).replace(b"\n", b"\r\n")
+    (folder / "text.tfrecord").write_bytes(data)
+    result = penstock("verify", "text.tfrecord")
+    assert "copied as text" in result.stdout
+    assert "text.tfrecord: 0 records can be saved" in result.stdout
+    assert "are good" not in result.stdout
 
 
 def test_a_wrong_compression_is_named(penstock):
@@ -140,3 +168,58 @@ def test_where_many_payloads_are_malformed_it_is_told_that_the_rest_was_not_look
 
 def test_a_name_that_is_cut_short_is_told_in_full(penstock):
     assert "did you mean good.tfrecord?" in penstock("verify", "good.").stdout
+
+
+IMAGES = ps.Schema({"image": ps.Feature("uint8", [None, None, 3], encoding="jpeg"), "x": ps.Feature("int64")})
+TENSORS = ps.Schema({"t": ps.Feature("float32", [None], encoding="tensor")})
+
+
+def write_images(folder: Path, count: int, *, broken: tuple[int, ...]) -> str:
+    """A file of Examples with sound checksums, whose images are cut short in some records."""
+    stored = ps.Schema({"image": ps.Feature("bytes"), "x": ps.Feature("int64")})
+    jpeg = encode_image(np.arange(3 * 32 * 32, dtype=np.uint8).reshape(32, 32, 3), "jpeg")
+    rows = [{"image": jpeg[: len(jpeg) // 2] if i in broken else jpeg, "x": i} for i in range(count)]
+    with ps.RecordWriter(folder / "images.tfrecord") as writer:
+        writer.write_many(ps.Encoder(stored).encode(rows))
+    IMAGES.save(folder / "images.schema.json")
+    return "images.tfrecord"
+
+
+def test_decode_finds_images_that_are_damaged_in_records_that_are_not(penstock, folder: Path):
+    name = write_images(folder, 30, broken=(4, 21))
+    assert penstock("verify", name).exit_code == 0
+    result = penstock("verify", name, "--decode", "--json")
+    (report,) = json.loads(result.stdout)["files"]
+    assert (result.exit_code, report["records"], report["decoded"]) == (1, 30, ["image"])
+    found = [(p["path"], p["kind"], p["record"], p["feature"]) for p in report["problems"]]
+    assert found == [(name, "malformed-example", 4, "image"), (name, "malformed-example", 21, "image")]
+    assert 'images.tfrecord, record 4: feature "image": an image of ' in penstock("verify", name, "--decode").stdout
+
+
+def test_decode_finds_tensors_that_are_not_what_the_schema_says(penstock, folder: Path):
+    good = ps.Encoder(TENSORS).encode([{"t": np.ones(3, np.float32)}] * 5)
+    bad = ps.Encoder(ps.Schema({"t": ps.Feature("bytes")})).encode([{"t": b"no tensor"}])
+    with ps.RecordWriter(folder / "tensors.tfrecord") as writer:
+        writer.write_many([*good, *bad, *good])
+    TENSORS.save(folder / "tensors.schema.json")
+    assert penstock("verify", "tensors.tfrecord").exit_code == 0
+    (report,) = json.loads(penstock("verify", "tensors.tfrecord", "--decode", "--json").stdout)["files"]
+    assert [(p["record"], p["feature"]) for p in report["problems"]] == [(5, "t")]
+
+
+def test_decode_says_that_images_were_not_decoded_without_pillow(penstock, folder: Path, monkeypatch):
+    name = write_images(folder, 3, broken=(1,))
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    result = penstock("verify", name, "--decode", "--json")
+    (report,) = json.loads(result.stdout)["files"]
+    (problem,) = report["problems"]
+    assert (result.exit_code, problem["kind"], report["decoded"], report["records"]) == (1, "missing-extra", [], 3)
+    assert "image not decoded" in problem["cause"]
+    assert "no schema" not in penstock("verify", name, "--decode").stdout
+    assert "penstock[image]" in problem["cause"]
+
+
+def test_decode_says_where_no_schema_tells_what_to_decode(penstock):
+    result = penstock("verify", "good.tfrecord", "--decode")
+    assert result.exit_code == 0
+    assert "no schema says what to decode in 1 file" in result.stdout

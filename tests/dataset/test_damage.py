@@ -329,3 +329,19 @@ def test_a_shard_that_is_replaced_while_it_is_shuffled_is_read_to_its_end_as_it_
     next(batches)
     new.replace(old)
     assert {int(value) for batch in batches for value in batch["x"]} == {0}
+
+
+@pytest.mark.parametrize(("compression", "order"), [("", "in order"), ("", "shuffled"), ("GZIP", "in order")])
+def test_records_between_two_holes_are_read_where_no_payload_holds_tfrecords(tmp_path, compression, order):
+    path = write_shards(tmp_path, "plain", (400,))[0]
+    places, data = frames(path), bytearray(Path(path).read_bytes())
+    for record in (150, 250):
+        data[places[record][0] : places[record][1] - 2] = bytes(places[record][1] - places[record][0] - 2)
+    Path(path).write_bytes(gzip.compress(data) if compression else data)
+    found = {}
+    for nested in (True, None, False):
+        ds = ps.Dataset(path, schema=SCHEMA, on_error="skip", nested=nested)
+        with pytest.warns(UserWarning, match="length-crc"):
+            found[nested] = sorted(ids(ORDERS[order](ds)))
+    whole = [n for n in range(400) if n not in (150, 250)]
+    assert found == {True: [n for n in whole if not 150 < n < 250], None: whole, False: whole}

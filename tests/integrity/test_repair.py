@@ -127,6 +127,18 @@ def test_between_two_places_without_headers_all_is_in_doubt(tmp_path: Path, reco
         assert len(list(ps.RecordReader(path, on_error="skip", nested=nested))) == expected.records
 
 
+def test_two_holes_leave_nothing_in_doubt_where_other_records_tell(tmp_path: Path):
+    path = with_two_blocks_lost(tmp_path, [b"record %d" % i * 5 for i in range(1200)])
+    settled, judged = (ps.repair(path, None, nested=nested) for nested in (False, None))
+    assert (judged.records, judged.doubtful, judged.lost_ranges) == (settled.records, 0, settled.lost_ranges)
+    assert len(list(ps.RecordReader(path, on_error="skip", nested=None))) == settled.records
+    # A reader compares what it has read before the first hole: where the end is missing, there is nothing else.
+    torn = tmp_path / "torn.tfrecord"
+    torn.write_bytes(path.read_bytes()[:37_900])
+    left = [len(list(ps.RecordReader(torn, on_error="skip", nested=nested))) for nested in (True, None, False)]
+    assert left[0] < left[1] == left[2]
+
+
 def test_a_record_that_holds_others_like_those_of_the_file_gives_none_away(tmp_path: Path):
     # All that is seen speaks for the inner records: hundreds of the same features, none of which holds TFRecords.
     own, inner = examples(200, image="own"), examples(100, image="inner")

@@ -50,9 +50,9 @@ def found(path: Path, model: ModelFile, **options) -> tuple[list[int], list[int]
     return offsets(data, stretches, "whole"), offsets(data, stretches, "doubtful"), stretches
 
 
-def assert_told_right(path: Path, model: ModelFile, seed: int) -> None:
+def assert_told_right(path: Path, model: ModelFile, seed: int, **options) -> None:
     """No record of the file is lost, and none that is not is certain."""
-    certain, doubtful, _ = found(path, model)
+    certain, doubtful, _ = found(path, model, **options)
     whole = model.whole_records()
     assert [at for at in certain if at not in whole] == [], seed
     assert [at for at in whole if at not in certain and at not in doubtful] == [], seed
@@ -239,6 +239,57 @@ def test_what_stands_whole_in_a_payload_that_may_lack_bytes_is_in_doubt(tmp_path
     certain, doubtful, stretches = found(tmp_path / "file", model)
     assert (certain, doubtful) == (sorted(model.whole_records()), [40, 63])
     assert [(s.start, s.stop) for s in stretches if s.kind == "lost"] == [(22, 40), (86, 90)]
+
+
+def with_two_holes(payloads: list[bytes], between: tuple[int, int]) -> ModelFile:
+    """A file that has lost the headers of two records, and some of their payloads."""
+    model = ModelFile(payloads)
+    for record in between:
+        model.zero(len(framing.frames(payloads[:record])), 50)
+    return model
+
+
+def random_payloads(count: int) -> list[bytes]:
+    return [random.Random(i).randbytes(90 + i % 20) for i in range(count)]
+
+
+def test_by_length_records_between_two_holes_are_the_files_own(tmp_path: Path):
+    model = with_two_holes(random_payloads(300), (100, 200))
+    strict, judged = (found(tmp_path / "file", model, by_length=by_length) for by_length in (False, True))
+    assert (len(strict[0]), len(strict[1])) == (199, 99)
+    assert judged[:2] == (sorted(model.whole_records()), [])
+
+
+@pytest.mark.parametrize(
+    ("payloads", "holes"),
+    [
+        (random_payloads(90), (30, 60)),  # few records to compare with
+        (random_payloads(300), (100, 110)),  # others are nearly as long as a payload around these
+        ([*random_payloads(300), framing.frames(random_payloads(2))], (100, 200)),  # another one holds records
+        ([*random_payloads(300), bytes(5000)], (100, 130)),  # another one is as long
+    ],
+    ids=["few", "short", "nested", "long"],
+)
+def test_by_length_they_are_in_doubt_where_others_make_it_possible(tmp_path: Path, payloads, holes):
+    model = with_two_holes(payloads, holes)
+    certain, doubtful, _ = found(tmp_path / "file", model, by_length=True)
+    assert len(doubtful) == holes[1] - holes[0] - 1
+    assert sorted(certain + doubtful) == sorted(model.whole_records())
+
+
+def test_by_length_a_header_that_claims_them_keeps_them_in_doubt(tmp_path: Path):
+    payloads = random_payloads(300)
+    model = with_two_holes(payloads, (100, 200))
+    at, stop = (len(framing.frames(payloads[:record])) for record in (100, 201))
+    model.overwrite(at, framing.header(stop - at - 16))
+    certain, doubtful, _ = found(tmp_path / "file", model, by_length=True)
+    assert (len(certain), len(doubtful)) == (199, 99)
+
+
+@pytest.mark.parametrize("harm", [fitted_damage, forged_damage])
+def test_by_length_nothing_is_invented_and_nothing_lost(tmp_path: Path, harm):
+    for seed in range(200):
+        assert_told_right(tmp_path / "file", harm(seed), seed, by_length=True)
 
 
 def test_no_payload_is_longer_than_the_limit(tmp_path: Path):

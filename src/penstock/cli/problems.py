@@ -30,7 +30,7 @@ _PARTIAL = re.compile(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial$")
 MEANINGS = {
     "data-crc": (
         "the payload's checksum does not match",
-        f"its bytes changed after they were written, the records around it are good; {_KEEP}",
+        f"its bytes changed after they were written; {_KEEP}",
     ),
     "length-crc": (
         "the header's checksum does not match",
@@ -81,6 +81,8 @@ class Problem:
     stop: int | None = None
     damage: str | None = None
     """What most likely happened, in a word or two."""
+    feature: str | None = None
+    """The feature that does not fit, where it is known."""
     case: str = ""
     """Where the advice holds, if that is not the cause."""
 
@@ -135,7 +137,7 @@ def problem_of(path: str, error: Exception) -> Problem:
         feature = "" if error.feature is None else f', feature "{error.feature}"'
         cause = str(error).removesuffix(f": {error.path}, record {error.record}{feature}")
         cause = f"{feature.removeprefix(', ')}: {cause}" if feature else cause
-        return Problem(error.path or path, MALFORMED, cause, record=error.record)
+        return Problem(error.path or path, MALFORMED, cause, record=error.record, feature=error.feature)
     if isinstance(error, FileNotFoundError):
         cause = _first_lower(error.strerror or "no such file or directory")
         return Problem(path, "not-found", f"{cause}; {_look_around(path)}")

@@ -35,11 +35,9 @@ Examples:
 @reading_options
 @click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a data set, the new directory.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be saved and what is lost.")
-@click.option(
-    "--nested/--flat",
-    default=True,
-    help="Whether payloads may hold TFRecords themselves, which is the default; with --flat no record is in doubt.",
-)
+@click.option("--nested", "nested", flag_value="nested", default=True, help="Payloads may hold TFRecords: the default.")
+@click.option("--judge", "nested", flag_value="judge", help="Other records tell whether payloads hold TFRecords.")
+@click.option("--flat", "nested", flag_value="flat", help="No payload holds TFRecords: no record is in doubt.")
 @click.option("--replace", is_flag=True, help="Replace files that exist.")
 @jobs_option
 @json_option
@@ -48,7 +46,7 @@ def repair(
     reading: Reading,
     output: str | None,
     dry_run: bool,
-    nested: bool,
+    nested: str,
     replace: bool,
     jobs: int | None,
     as_json: bool,
@@ -68,7 +66,7 @@ def repair(
     try:
         with ProgressBar("repairing", _plain_bytes(path) if on_terminal() else None, "bytes") as bar:
             options: dict[str, Any] = {
-                "nested": nested,
+                "nested": {"nested": True, "judge": None, "flat": False}[nested],
                 "max_record_bytes": reading.max_record_bytes,
                 "replace": replace,
                 "progress": bar.advance,

@@ -48,6 +48,8 @@ class Report:
     """Of the records, those before the first damage; None where nothing is damaged."""
     examples: bool | None = None
     """Whether the payloads are Examples; None where there are none, or where it was not looked."""
+    decoded: tuple[str, ...] | None = None
+    """The images and tensors that were decoded; None where none was to be, or could be."""
     doubtful: int = 0
     """Records that are not among them: they may lie inside the payload of a damaged one."""
 
@@ -58,6 +60,7 @@ class Report:
             "records": self.records,
             "bytes": self.bytes,
             "examples": self.examples,
+            "decoded": list(self.decoded or ()),
             "saved": saved,
             "doubtful": self.doubtful,
             "problems": [problem.as_json() for problem in self.problems],
@@ -70,6 +73,7 @@ class Checking:
 
     reading: Reading
     threads: int
+    decode: bool
     load: Callable[[str], Schema]
 
     def of(self, file: str) -> FileCheck:
@@ -81,14 +85,16 @@ class Checking:
             compression=self.reading.kind,
             max_record_bytes=self.reading.max_record_bytes,
             threads=self.threads,
+            decode=self.decode,
         )
 
 
 @click.command(epilog=_EXAMPLES)
 @reading_options
+@click.option("--decode", is_flag=True, help="Also decode images and tensors, as the schema beside the files says.")
 @jobs_option
 @json_option
-def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: bool) -> None:
+def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | None, as_json: bool) -> None:
     """Read files whole, and check every checksum and every Example.
 
     Lists everything that is damaged, what happened to it, and what can be saved. Examples are checked against the
@@ -99,7 +105,7 @@ def verify(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: 
     manifests = find_manifests(paths)
     jobs = jobs_for(len(files), jobs)
     threads = max(1, min(4, available_cpus() // jobs))
-    checking = Checking(reading, threads, functools.cache(load_schema))
+    checking = Checking(reading, threads, decode, functools.cache(load_schema))
     start = time.perf_counter()
     read = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
     compared = on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
@@ -152,14 +158,20 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
     if check is None:
         return Report(file, 0, 0, ending)
     damage = [problem_of(file, error) for error in check.damage]
-    malformed = [problem_of(file, error) for error in check.payloads.malformed]
+    payloads = check.payloads
+    malformed = [problem_of(file, error) for error in payloads.malformed]
+    decoded = tuple(payloads.decoded) if checking.decode else None
+    if payloads.not_decoded is not None:
+        malformed.append(problem_of(file, payloads.not_decoded))
+        decoded = decoded or None
     return Report(
         file,
         check.records,
         check.bytes,
         [*damage, *ending, *malformed],
         check.before,
-        check.payloads.are_examples,
+        payloads.are_examples,
+        decoded,
         sum(error.records for error in check.damage),
     )
 
@@ -210,4 +222,6 @@ def _remarks(reports: list[Report]) -> str:
     empty = sum(not report.records and not report.problems for report in reports)
     others = sum(report.examples is False for report in reports)
     remark = f"; {plural(empty, 'file')} {'holds' if empty == 1 else 'hold'} no record" if empty else ""
-    return remark + (f"; the payloads of {plural(others, 'file')} are no Examples" if others else "")
+    remark += f"; the payloads of {plural(others, 'file')} are no Examples" if others else ""
+    plain = sum(report.decoded == () for report in reports)
+    return remark + (f"; no schema says what to decode in {plural(plain, 'file')}" if plain else "")

@@ -55,6 +55,8 @@ class Dataset(Ordering, Processing, Exports):
         on_error: What a damaged record does, or one that does not fit the schema: ``"raise"``; ``"skip"``, with a
             warning at the end of the pass that counts what was lost, by cause; or a function that is called with each
             error before the record is passed over.
+        nested: Unless damage raises, whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`: True
+            skips all records that damage leaves in doubt, None judges by the other records, False skips none.
         index: Where the index of the files is kept when one is needed: ``"cache"`` (the user's cache folder),
             ``"beside"`` the files, or ``"none"``.
         max_record_bytes: A longer record is an error, whatever its header says.
@@ -70,6 +72,7 @@ class Dataset(Ordering, Processing, Exports):
         compression: str | None = "auto",
         verify: bool = True,
         on_error: OnError = "raise",
+        nested: bool | None = True,
         index: Where = "cache",
         max_record_bytes: int = 1 << 30,
         threads: int | None = None,
@@ -83,6 +86,7 @@ class Dataset(Ordering, Processing, Exports):
             threads=min(8, available_cpus()) if threads is None else threads,
             index=index,
             salvage=on_error != "raise",
+            nested=nested,
         )
         source = open_source(paths, schema, columns, on_error, reading)
         self._pipeline = Pipeline(Reads(source, AllRows(source.shards)))

@@ -20,7 +20,7 @@ def repair_data_set(
     source: StrPath,
     target: StrPath | None,
     *,
-    nested: bool = True,
+    nested: bool | None = True,
     max_record_bytes: int = 1 << 30,
     replace: bool = False,
     sync: bool = False,

@@ -24,6 +24,7 @@ class FileCheck:
         schema: What its Examples are to hold; None: whatever they like.
         compression: None tells by content.
         max_record_bytes: A longer record is damage, whatever its header says.
+        decode: Decode images and tensors as well, one at a time.
         threads: Native threads that read a local file, and check what they read.
     """
 
@@ -34,6 +35,7 @@ class FileCheck:
         *,
         compression: Compression | None = None,
         max_record_bytes: int = 1 << 30,
+        decode: bool = False,
         threads: int = 1,
     ) -> None:
         self._store, self._path = locate(path)
@@ -44,7 +46,7 @@ class FileCheck:
             skip=True,
             known_starts=partial(known_starts, self._path),
         )
-        self.payloads = PayloadCheck(schema, threads)
+        self.payloads = PayloadCheck(schema, threads, decode=decode)
         self.records = 0
         """Good ones, so far."""
         self.bytes = 0

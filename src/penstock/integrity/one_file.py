@@ -29,7 +29,7 @@ class Salvaging:
 
     compression: Compression | None = None
     """None: tell by content."""
-    nested: bool = True
+    nested: bool | None = True
     max_record_bytes: int = 1 << 30
     sync: bool = False
     progress: Callable[[int], object] | None = None
@@ -41,7 +41,7 @@ def repair(
     target: StrPath | None,
     *,
     compression: str | None = "auto",
-    nested: bool = True,
+    nested: bool | None = True,
     max_record_bytes: int = 1 << 30,
     replace: bool = False,
     sync: bool = False,
@@ -60,7 +60,8 @@ def repair(
         source: The damaged file, local or a URL.
         target: The new file; its extension tells its compression. None writes nothing and only reports.
         compression: How the source is compressed; ``"auto"`` tells by content.
-        nested: Whether payloads may hold TFRecords. False leaves nothing in doubt.
+        nested: Whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`: True keeps apart all that
+            cannot be known, None judges by the other records, False leaves nothing in doubt.
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace a target that exists.
         sync: Wait until the new files are on the disk.

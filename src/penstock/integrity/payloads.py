@@ -1,32 +1,50 @@
-"""Checks payloads: that they are Examples, and fit their schema where there is one."""
+"""Checks payloads: that they are Examples, fit their schema where there is one, and decode."""
 
 from __future__ import annotations
 
 from penstock._core import RecordChunk
+from penstock.codec.blobs import is_blob
 from penstock.codec.decoder import Decoder, decoding_of
-from penstock.errors import MalformedExampleError
+from penstock.errors import MalformedExampleError, MissingExtraError, import_extra
 from penstock.schema import Schema
 
 MOST_TOLD = 10
 """Where so many records are malformed, the others are not looked at any more."""
 
-# Encodings that the native decoder checks by itself; what the others hold is known when it is decoded.
-_CHECKED_NATIVELY = ("list", "raw")
-
 
 class PayloadCheck:
-    """Looks at the payloads of one file, a chunk at a time."""
+    """Looks at the payloads of one file, a chunk at a time.
 
-    def __init__(self, schema: Schema | None, threads: int = 1) -> None:
+    The native decoder checks lists and raw numbers. What images and tensors hold is known when they are decoded, which
+    ``decode`` asks for: a record at a time, so that no more than one of each is in memory.
+    """
+
+    def __init__(self, schema: Schema | None, threads: int = 1, *, decode: bool = False) -> None:
         self._has_schema = schema is not None
         schema = Schema({}) if schema is None else schema
-        names = [name for name, feature in schema.items() if feature.encoding in _CHECKED_NATIVELY]
+        names = [name for name, feature in schema.items() if not is_blob(feature)]
         self._decoder = Decoder(schema, columns=names, validate="all", threads=threads)
         nested = any(schema[name].partitions for name in names)
-        self.native = None if nested else decoding_of(self._decoder).native
+        self.not_decoded: MissingExtraError | None = None
+        """Why images are not decoded, where they were to be."""
+        self.decoded = self._decodable(schema) if decode else []
+        """The images and tensors that are decoded."""
+        self._blobs = Decoder(schema, columns=self.decoded, threads=1) if self.decoded else None
+        self.native = None if nested or self._blobs else decoding_of(self._decoder).native
         """What is sound to this native decoder needs no look; None where it does not see all that is checked."""
         self._good = 0
         self._told: list[MalformedExampleError] = []
+
+    def _decodable(self, schema: Schema) -> list[str]:
+        names = [name for name, feature in schema.items() if is_blob(feature)]
+        images = {name for name in names if schema[name].encoding != "tensor"}
+        if images:
+            try:
+                import_extra("PIL.Image", "image", f"{', '.join(sorted(images))} not decoded: decoding images")
+            except MissingExtraError as error:
+                self.not_decoded = error
+                names = [name for name in names if name not in images]
+        return names
 
     def look_at(self, chunk: RecordChunk) -> None:
         """Check the payloads of a chunk, in one native call unless some are malformed."""
@@ -35,12 +53,24 @@ class PayloadCheck:
                 self._decoder.decode(chunk)
             except MalformedExampleError as error:
                 before = (error.record or 0) - chunk.first_record
-                self._good += before
+                self._accept(chunk[:before])
                 self._told.append(error)
                 chunk = chunk[before + 1 :]
             else:
-                self._good += len(chunk)
+                self._accept(chunk)
                 return
+
+    def _accept(self, chunk: RecordChunk) -> None:
+        """Count payloads that are sound to the native decoder, and decode what it does not look into."""
+        self._good += len(chunk)
+        for row in range(len(chunk) if self._blobs else 0):
+            if len(self._told) >= MOST_TOLD:
+                return
+            try:
+                assert self._blobs is not None
+                self._blobs.decode(chunk[row : row + 1])
+            except MalformedExampleError as error:
+                self._told.append(error)
 
     def count(self, records: int) -> None:
         """Note that so many payloads were sound to the ``native`` decoder."""

@@ -250,6 +250,7 @@ class StreamRows:
             compression=reading.compression,
             verify=reading.verify,
             on_error="skip" if salvaged else "skip_record" if reading.salvage else "raise",
+            nested=reading.nested,
             max_record_bytes=reading.max_record_bytes,
             threads=reading.threads,
         )

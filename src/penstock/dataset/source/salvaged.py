@@ -60,7 +60,9 @@ def records_in(damage: CorruptDataError) -> int | None:
     return damage.records if damage.kind == "doubtful" else 1 if damage.kind == "data-crc" else None
 
 
-def salvage_index(path: str, compression: str, max_record_bytes: int, *, verify: bool) -> SalvagedIndex:
+def salvage_index(
+    path: str, compression: str, max_record_bytes: int, *, verify: bool, nested: bool | None
+) -> SalvagedIndex:
     """Walk a damaged file for what is left of it.
 
     The payloads of a plain file are checked when they are read. A compressed one is read from its start each time, and
@@ -73,6 +75,7 @@ def salvage_index(path: str, compression: str, max_record_bytes: int, *, verify:
         compression=compression,
         verify=verify and bool(kind),
         on_error="skip",
+        nested=nested,
         max_record_bytes=max_record_bytes,
     )
     starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]

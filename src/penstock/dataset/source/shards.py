@@ -34,6 +34,7 @@ class Reading:
     index: Where = "cache"
     salvage: bool = False
     """Index around damage, which would else be an error."""
+    nested: bool | None = True
 
     def __post_init__(self) -> None:
         if self.compression != "auto":
@@ -198,7 +199,9 @@ class Shards:
         except CorruptDataError:
             if not reading.salvage:
                 raise
-            return salvage_index(path, reading.compression, reading.max_record_bytes, verify=reading.verify)
+            return salvage_index(
+                path, reading.compression, reading.max_record_bytes, verify=reading.verify, nested=reading.nested
+            )
 
 
 def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
