@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock._core import RecordChunk
 from penstock.codec.decoder import Decoder, decoding_of
+from penstock.codec.decoding import Validate
 from penstock.errors import MalformedExampleError
 from penstock.schema import Schema
 
@@ -19,9 +20,11 @@ class PayloadCheck:
 
     def __init__(self, schema: Schema | None, threads: int = 1) -> None:
         self._has_schema = schema is not None
+        # Without a schema nothing else tells another message from an Example; with one, TensorFlow's rules hold.
+        validate: Validate = "all" if self._has_schema else "strict"
         schema = Schema({}) if schema is None else schema
         names = [name for name, feature in schema.items() if feature.encoding in _CHECKED_NATIVELY]
-        self._decoder = Decoder(schema, columns=names, validate="all", threads=threads)
+        self._decoder = Decoder(schema, columns=names, validate=validate, threads=threads)
         nested = any(schema[name].partitions for name in names)
         self.native = None if nested else decoding_of(self._decoder).native
         """What is sound to this native decoder needs no look; None where it does not see all that is checked."""
