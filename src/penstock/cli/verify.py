@@ -48,6 +48,8 @@ class Report:
     """Of the records, those before the first damage; None where nothing is damaged."""
     examples: bool | None = None
     """Whether the payloads are Examples; None where there are none, or where it was not looked."""
+    seems: str | None = None
+    """What the payloads seem to be, where they are no Examples."""
     doubtful: int = 0
     """Records that are not among them: they may lie inside the payload of a damaged one."""
 
@@ -58,6 +60,7 @@ class Report:
             "records": self.records,
             "bytes": self.bytes,
             "examples": self.examples,
+            "seems": self.seems,
             "saved": saved,
             "doubtful": self.doubtful,
             "problems": [problem.as_json() for problem in self.problems],
@@ -160,6 +163,7 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
         [*damage, *ending, *malformed],
         check.before,
         check.payloads.are_examples,
+        check.payloads.seems,
         sum(error.records for error in check.damage),
     )
 
@@ -208,6 +212,8 @@ def _with_problems(reports: list[Report]) -> int:
 def _remarks(reports: list[Report]) -> str:
     """Say how many files are empty, or hold other payloads than Examples, which is no damage."""
     empty = sum(not report.records and not report.problems for report in reports)
-    others = sum(report.examples is False for report in reports)
+    others = [report for report in reports if report.examples is False]
+    seem = ", ".join(dict.fromkeys(report.seems for report in others if report.seems is not None))
     remark = f"; {plural(empty, 'file')} {'holds' if empty == 1 else 'hold'} no record" if empty else ""
-    return remark + (f"; the payloads of {plural(others, 'file')} are no Examples" if others else "")
+    remark += f"; the payloads of {plural(len(others), 'file')} are no Examples" if others else ""
+    return remark + (f" (they seem to be {seem})" if seem else "")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 from numpy.typing import NDArray
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.codec.decoding import Allocate, Decoding, Validate
+from penstock.codec.decoding import Allocate, Decoding
 from penstock.codec.file_batches import Decoded, file_chunks, local_paths
 from penstock.codec.row_fault import Locate, RowFault, malformed
 from penstock.columns import Batch
@@ -34,8 +34,9 @@ class Decoder:
     Args:
         schema: What the records hold.
         columns: The features to decode; the others are skipped, at the cost of skipping. None: all.
-        validate: ``"requested"`` checks the features that are decoded; ``"all"`` the whole record; ``"strict"`` also
-            refuses another message, which TensorFlow takes for an Example without features.
+        validate: ``"requested"`` checks the features that are decoded; ``"all"`` the whole record.
+        strict: Refuse a record that has fields, and no feature among them: TensorFlow takes another message for an
+            Example without features.
         threads: Native threads for a call; by default up to 4.
     """
 
@@ -44,14 +45,16 @@ class Decoder:
         schema: Schema,
         *,
         columns: Iterable[str] | None = None,
-        validate: Validate = "requested",
+        validate: Literal["requested", "all"] = "requested",
+        strict: bool = False,
         threads: int | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, found {threads}")
-        if validate not in get_args(Validate):
-            raise ValueError(f"validate must be 'requested', 'all' or 'strict', not {validate!r}")
-        self._decoding = Decoding(check_schema(schema), columns, validate, threads or min(4, available_cpus()))
+        if validate not in ("requested", "all"):
+            raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
+        threads = threads or min(4, available_cpus())
+        self._decoding = Decoding(check_schema(schema), columns, validate == "all", strict, threads)
 
     @property
     def schema(self) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from penstock.schema import Schema
 Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Makes the memory of a dense column: called with its name, shape and dtype."""
 
-Validate: TypeAlias = Literal["requested", "all", "strict"]
-"""How much of a record is checked."""
-
 
 class Decoding:
     """The features of a schema that are decoded, compiled. Immutable, and safe to share between threads; pickles.
@@ -33,20 +30,22 @@ class Decoding:
         threads: How many threads decode side by side.
     """
 
-    def __init__(self, schema: Schema, columns: Iterable[str] | None, validate: Validate, threads: int) -> None:
-        self._schema, self._validate, self.threads = schema, validate, threads
+    def __init__(
+        self, schema: Schema, columns: Iterable[str] | None, validate_all: bool, strict: bool, threads: int
+    ) -> None:
+        self._schema, self._validate_all, self._strict, self.threads = schema, validate_all, strict, threads
         self._plan = compile_plan(schema, columns)
         self.native = _core.NativeDecoder(
             list(self._plan.native),
             default_bytes=self._plan.default_bytes,
             sequence_example=schema.is_sequence,
-            validate_all=validate != "requested",
-            strict=validate == "strict",
+            validate_all=validate_all,
+            strict=strict,
             threads=threads,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Decoding, (self._schema, self._names, self._validate, self.threads)
+        return Decoding, (self._schema, self._names, self._validate_all, self._strict, self.threads)
 
     @property
     def _names(self) -> list[str]:

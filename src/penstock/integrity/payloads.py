@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock._core import RecordChunk
 from penstock.codec.decoder import Decoder, decoding_of
-from penstock.codec.decoding import Validate
 from penstock.errors import MalformedExampleError
 from penstock.schema import Schema
+from penstock.schema.inference.recognise import recognise_payload
 
 MOST_TOLD = 10
 """Where so many records are malformed, the others are not looked at any more."""
@@ -20,16 +20,16 @@ class PayloadCheck:
 
     def __init__(self, schema: Schema | None, threads: int = 1) -> None:
         self._has_schema = schema is not None
-        # Without a schema nothing else tells another message from an Example; with one, TensorFlow's rules hold.
-        validate: Validate = "all" if self._has_schema else "strict"
         schema = Schema({}) if schema is None else schema
         names = [name for name, feature in schema.items() if feature.encoding in _CHECKED_NATIVELY]
-        self._decoder = Decoder(schema, columns=names, validate=validate, threads=threads)
+        # Without a schema nothing else tells another message from an Example; with one, TensorFlow's rules hold.
+        self._decoder = Decoder(schema, columns=names, validate="all", strict=not self._has_schema, threads=threads)
         nested = any(schema[name].partitions for name in names)
         self.native = None if nested else decoding_of(self._decoder).native
         """What is sound to this native decoder needs no look; None where it does not see all that is checked."""
         self._good = 0
         self._told: list[MalformedExampleError] = []
+        self._seems: str | None = None
 
     def look_at(self, chunk: RecordChunk) -> None:
         """Check the payloads of a chunk, in one native call unless some are malformed."""
@@ -39,6 +39,8 @@ class PayloadCheck:
             except MalformedExampleError as error:
                 before = (error.record or 0) - chunk.first_record
                 self._good += before
+                if not self._told:
+                    self._seems = recognise_payload(chunk[before])
                 self._told.append(error)
                 chunk = chunk[before + 1 :]
             else:
@@ -56,6 +58,11 @@ class PayloadCheck:
             return True
         # What does not fit a schema may be Examples of another one.
         return False if self._told and not self._has_schema else None
+
+    @property
+    def seems(self) -> str | None:
+        """What the payloads seem to be where they are no Examples, by the first of them."""
+        return self._seems if self.are_examples is False else None
 
     @property
     def malformed(self) -> list[MalformedExampleError]:

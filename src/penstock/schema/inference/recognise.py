@@ -56,13 +56,10 @@ _PAYLOAD_FORMS: dict[Form, str] = {
     "gif": "a GIF image",
     "tensor": "a serialized tensor (TensorProto)",
 }
-_UNPACK = (
-    "write each Example as a record of its own, or parse the payloads of ps.RecordReader with the message's own class"
-)
 
 
 def recognise_payload(payload: bytes) -> str | None:
-    """Say what a record that is no Example seems to be, and what to do about it; None where nothing tells."""
+    """Name what a record that is no Example seems to be; None where nothing tells."""
     form = _PAYLOAD_FORMS.get(recognise(payload).form)
     if form is not None:
         return form
@@ -72,10 +69,9 @@ def recognise_payload(payload: bytes) -> str | None:
         return None
     holding = sorted({field.number for field in fields if _is_example(field)})
     if holding and holding[-1] <= 2 and all((field.number, field.wire) in ((1, BYTES), (2, BYTES)) for field in fields):
-        count = sum(field.number == 1 for field in fields)
-        return f"an ExampleListWithContext (ELWC, of TF-Ranking) with {count} Examples: {_UNPACK}"
+        return "ExampleListWithContext (ELWC, of TF-Ranking)"
     if holding:
-        return f"a message with an Example in field {holding[0]}: {_UNPACK}"
+        return f"a message with an Example in field {holding[0]}"
     # The time, then the number of a step, a version or a summary.
     if fields and (fields[0].number, fields[0].wire) == (1, FIXED64) and len(fields) > 1:
         return "an Event of TensorBoard"

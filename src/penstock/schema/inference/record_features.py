@@ -42,7 +42,8 @@ def read_features(payload: bytes) -> list[Found]:
     if native is None:
         raise MalformedExampleError(f"its bytes are malformed{_seems(payload)}")
     if _core.is_other_message(payload):
-        raise MalformedExampleError(f"it is a message without features{_seems(payload)}")
+        way_out = "ps.RecordReader reads the payloads as they are, for the message's own class to parse"
+        raise MalformedExampleError(f"it is a message without features{_seems(payload)}; {way_out}")
     context, sequence = native
     return [
         *(Found("context", _name(key), (_values(*feature),)) for key, feature in context.items()),
