@@ -47,6 +47,11 @@ def example(**values: Any) -> bytes:
     return field(1, features(values))
 
 
+def example_list(examples: Sequence[bytes], context: bytes | None = None) -> bytes:
+    """A serialized ExampleListWithContext."""
+    return b"".join(field(1, example) for example in examples) + (b"" if context is None else field(2, context))
+
+
 def sequence_example(context: Mapping[str, Any], lists: Mapping[str, Sequence[Any]]) -> bytes:
     """A serialized SequenceExample."""
     entries = [

@@ -103,6 +103,34 @@ ViewsArray views_array(std::vector<View> views) {
   return ViewsArray(data, {count, 4}, owner);
 }
 
+// One result for each value of `views`, computed by `compute(views, others, results)` without the GIL.
+template <class Result, class Compute>
+nb::ndarray<nb::numpy, Result, nb::ndim<1>> for_each_value(const HeldViews& views, const HeldViews& others,
+                                                           Compute compute) {
+  const std::size_t count = views.views().size();
+  auto results = std::make_unique<Result[]>(count);
+  ViewFault fault;
+  {
+    const ReleasedGil release;
+    fault = compute(views.views(), views.buffers(), others.views(), others.buffers(),
+                    std::span<Result>(results.get(), count));
+  }
+  if (fault.kind != ViewFault::kNone) HeldViews::raise_stray(fault.index);
+  const nb::capsule owner(results.get(), [](void* p) noexcept { delete[] static_cast<Result*>(p); });
+  return nb::ndarray<nb::numpy, Result, nb::ndim<1>>(results.release(), {count}, owner);
+}
+
+auto compare(nb::handle views, nb::tuple buffers, nb::handle others, nb::tuple other_buffers) {
+  const HeldViews left(views, buffers), right(others, other_buffers);
+  const std::size_t count = right.views().size();
+  if (count != 1 && count != left.views().size()) throw nb::value_error("as many views on both sides, or one");
+  return for_each_value<std::int8_t>(left, right, compare_views);
+}
+
+auto find(nb::handle views, nb::tuple buffers, nb::handle set, nb::tuple set_buffers) {
+  return for_each_value<bool>(HeldViews(views, buffers), HeldViews(set, set_buffers), find_views);
+}
+
 ByteArray byte_array(std::unique_ptr<Buffer> buffer) {
   auto* data = reinterpret_cast<std::uint8_t*>(buffer->data());
   const std::size_t size = buffer->capacity();
@@ -167,6 +195,14 @@ void bind_columns(nb::module_& m) {
         nb::sig("def compact_views(views: object, buffers: tuple[object, ...]) -> tuple["
                 "numpy.typing.NDArray[numpy.int32], tuple[numpy.typing.NDArray[numpy.uint8], ...]]"),
         "Copy the values of views together; answer new views and the buffers, one for every 2 GiB.");
+  m.def("compare_views", &compare, nb::arg("views"), nb::arg("buffers"), nb::arg("others"), nb::arg("other_buffers"),
+        nb::sig("def compare_views(views: object, buffers: tuple[object, ...], others: object, "
+                "other_buffers: tuple[object, ...]) -> numpy.typing.NDArray[numpy.int8]"),
+        "Compare values, byte by byte, with as many others or with one: -1, 0 or 1 for each.");
+  m.def("find_views", &find, nb::arg("views"), nb::arg("buffers"), nb::arg("set"), nb::arg("set_buffers"),
+        nb::sig("def find_views(views: object, buffers: tuple[object, ...], set: object, "
+                "set_buffers: tuple[object, ...]) -> numpy.typing.NDArray[numpy.bool_]"),
+        "Whether each value is equal to one of a set.");
   constexpr const char* doc =
       "Views of data[offsets[i]:offsets[i + 1]], and where each 2 GiB window that they look through begins.";
   m.def("offsets_to_views", &views_of<std::int32_t>, nb::arg("offsets").noconvert(), nb::arg("data"), doc,

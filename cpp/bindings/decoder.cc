@@ -66,12 +66,13 @@ nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::siz
 }
 
 Decoder::Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example,
-                 bool validate_all, std::size_t threads)
+                 bool validate_all, bool strict, std::size_t threads)
     : features_(features), workers_(threads) {
   DecodePlan plan;
   for (const BoundFeature& feature : features) plan.features.push_back(feature.plan);
   plan.sequence_example = sequence_example;
   plan.validate_all = validate_all;
+  plan.strict = strict;
   if (default_bytes.size() != 0) {
     plan.default_bytes = std::make_shared<Buffer>(default_bytes.size());
     std::memcpy(plan.default_bytes->data(), default_bytes.c_str(), default_bytes.size());

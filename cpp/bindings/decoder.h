@@ -31,7 +31,7 @@ nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::siz
 class Decoder {
  public:
   Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example, bool validate_all,
-          std::size_t threads);
+          bool strict, std::size_t threads);
 
   nb::tuple decode(const std::vector<Chunk>& chunks, nb::list outputs);
 

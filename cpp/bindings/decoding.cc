@@ -108,6 +108,8 @@ const char* name_of(ExampleFault fault) {
       return "none";
     case ExampleFault::kMalformed:
       return "malformed";
+    case ExampleFault::kOther:
+      return "other";
     case ExampleFault::kTooLarge:
       return "too-large";
     case ExampleFault::kMissing:
@@ -191,9 +193,9 @@ void bind_decoding(nb::module_& m) {
           nb::arg("default_row") = nb::bytes(""), nb::arg("unset_takes_default") = true);
 
   nb::class_<Decoder>(m, "NativeDecoder", "Decodes records into columns.")
-      .def(nb::init<const std::vector<BoundFeature>&, nb::bytes, bool, bool, std::size_t>(), nb::arg("features"),
+      .def(nb::init<const std::vector<BoundFeature>&, nb::bytes, bool, bool, bool, std::size_t>(), nb::arg("features"),
            nb::kw_only(), nb::arg("default_bytes"), nb::arg("sequence_example"), nb::arg("validate_all"),
-           nb::arg("threads"))
+           nb::arg("strict"), nb::arg("threads"))
       .def("decode", &Decoder::decode, nb::arg("chunks"), nb::arg("outputs"),
            nb::sig("def decode(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> " PENSTOCK_DECODED),
            "Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).")

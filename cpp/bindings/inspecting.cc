@@ -96,6 +96,14 @@ void bind_inspecting(nb::module_& m) {
               "tuple[str, list[typing.Any]]], dict[bytes, list[tuple[str, list[typing.Any]]]]] | None"),
       "Read a whole Example as protobuf does: (context, feature lists), or None where the bytes are malformed.");
   m.def(
+      "is_other_message",
+      [](nb::handle data) {
+        const BytesView view(data);
+        return is_other_message({view.bytes().data(), view.bytes().size()});
+      },
+      nb::arg("data"), nb::sig("def is_other_message(data: object) -> bool"),
+      "Whether a message has fields, and no feature of an Example or SequenceExample among them.");
+  m.def(
       "sketch_example",
       [](nb::handle data, std::size_t most_numbers) { return read_entries(data, true, most_numbers); }, nb::arg("data"),
       nb::arg("most_numbers"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from schema_examples import example, sequence_example
+from schema_examples import example, example_list, sequence_example
 
 
 @pytest.fixture
@@ -118,3 +118,12 @@ def test_a_folder_without_permission_is_reported_and_the_rest_is_read(penstock, 
     assert "closed: no permission to read it" in penstock("count", ".").stderr
     assert "20\ttotal" in penstock("count", ".").stdout
     assert "train-00000-of-00001.tfrecord: a file is missing" in penstock("verify", ".").stdout
+
+
+@pytest.mark.parametrize("command", ["schema", "head", "stats"])
+def test_a_file_of_example_lists_is_reported(penstock, write, command: str):
+    name = write("ranking.tfrecord", [example_list([example(a=1)], context=example(q="x"))] * 2)
+    result = penstock(command, name)
+    assert (result.exit_code, result.stdout.strip()) == (1, "")
+    assert "record 0: the record is no Example" in result.stderr
+    assert "ExampleListWithContext" in result.stderr

@@ -15,6 +15,7 @@ import pytest
 import framing
 import penstock as ps
 from penstock.codec.images import encode_image
+from schema_examples import example, example_list
 
 
 def test_all_is_well_in_one_line(penstock):
@@ -129,7 +130,7 @@ EXAMPLES = ps.Encoder(ps.Schema({"x": ps.Feature("int64")})).encode([{"x": i} fo
 def test_payloads_that_are_no_examples_are_told_once_and_are_no_damage(penstock):
     result = penstock("verify", ".")
     assert result.exit_code == 0
-    assert result.stdout.rstrip().endswith("the payloads of 2 files are no Examples")
+    assert result.stdout.rstrip().endswith("the payloads of 2 files are no Examples (they seem to be text)")
 
 
 def test_a_record_that_is_no_example_among_examples_is_a_problem(penstock, write: Callable[..., str]):
@@ -138,6 +139,19 @@ def test_a_record_that_is_no_example_among_examples_is_a_problem(penstock, write
     (problem,) = answer["files"][0]["problems"]
     assert (problem["kind"], problem["record"]) == ("malformed-example", 7)
     assert answer["files"][0]["examples"] is True
+
+
+def test_other_messages_are_no_examples(penstock, write: Callable[..., str]):
+    others = [example_list([example(a=i), example(a=2)]) for i in range(30)]
+    report = json.loads(penstock("verify", write("ranking.tfrecord", others), "--json").stdout)["files"][0]
+    assert (report["examples"], report["problems"]) == (False, [])
+    assert report["seems"] == "ExampleListWithContext (ELWC, of TF-Ranking)"
+    mixed = write("ranking.tfrecord.gz", [*EXAMPLES, others[0]])
+    (problem,) = json.loads(penstock("verify", mixed, "--json").stdout)["files"][0]["problems"]
+    assert (problem["kind"], problem["record"]) == ("malformed-example", len(EXAMPLES))
+    assert "another message" in problem["cause"]
+    empty = json.loads(penstock("verify", write("empty.tfrecord", [b"", example()]), "--json").stdout)["files"][0]
+    assert (empty["examples"], empty["problems"]) == (True, [])
 
 
 def test_examples_are_checked_against_the_schema_beside_them(penstock, folder: Path, write: Callable[..., str]):

@@ -14,7 +14,7 @@ import pytest
 import penstock as ps
 from penstock import Decoder, Feature, MalformedExampleError, Schema
 from penstock.errors import SchemaError
-from schema_examples import example, field, sequence_example
+from schema_examples import example, example_list, field, sequence_example
 
 SCHEMA = Schema(
     {
@@ -186,6 +186,18 @@ def test_steps_that_were_not_asked_for_are_checked_where_all_are():
     assert Decoder(schema, columns=["id"]).decode([bad])["id"].tolist() == [1]
     with pytest.raises(MalformedExampleError, match="expected a SequenceExample, found malformed bytes"):
         decoder.decode([bad])
+
+
+@pytest.mark.parametrize("other", [example_list([example(id=1)]), field(3, b"x"), field(1, field(1, field(1, b"id")))])
+def test_another_message_is_an_example_without_features_unless_strict(other: bytes):
+    schema = Schema({"id": Feature("int64", optional=True)})
+    payloads = [example(id=1), b"", example(), example(id=None), other]
+    assert Decoder(schema).decode(payloads)["id"].to_list() == [1, None, None, None, None]
+    strict = pickle.loads(pickle.dumps(Decoder(schema, strict=True)))
+    assert strict.decode(payloads[:-1])["id"].to_list() == [1, None, None, None]
+    with pytest.raises(MalformedExampleError, match="expected an Example, found another message") as caught:
+        strict.decode(payloads)
+    assert caught.value.record == 4
 
 
 def test_an_entry_that_a_later_one_replaces_is_checked():

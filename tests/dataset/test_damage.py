@@ -11,6 +11,7 @@ import pytest
 import penstock as ps
 from numbered import SCHEMA, write_shards
 from penstock.compression.members import GzipEncoder
+from schema_examples import example, example_list
 
 COUNTS = (6, 5)
 
@@ -345,3 +346,22 @@ def test_records_between_two_holes_are_read_where_no_payload_holds_tfrecords(tmp
             found[nested] = sorted(ids(ORDERS[order](ds)))
     whole = [n for n in range(400) if n not in (150, 250)]
     assert found == {True: [n for n in whole if not 150 < n < 250], None: whole, False: whole}
+
+
+@pytest.mark.parametrize("name", ["x.tfrecord", "x.tfrecord.gz"])
+def test_another_message_behind_the_sample_is_no_empty_row(tmp_path: Path, name: str):
+    # The schema is inferred from the first 1,000 records; as Examples without features, the others would fit it.
+    path = tmp_path / name
+    with ps.RecordWriter(path) as writer:
+        writer.write_many([example(a=1), example(), *[example(a=2)] * 998, example_list([example(a=3)]), example(a=4)])
+    ds = ps.Dataset(path)
+    assert ds.schema == ps.Schema({"a": ps.Feature("int64", optional=True)})
+    for read in (lambda: list(ds), lambda: list(ds.batch(7)), lambda: list(ds.shuffle(1)), lambda: ds[1000]):
+        with pytest.raises(ps.MalformedExampleError, match=r"found another message.*, record 1000"):
+            read()
+    errors: list[ps.PenstockError] = []
+    with pytest.warns(UserWarning, match="1 record was passed over"):
+        kept = [row["a"] for row in ps.Dataset(path, on_error=errors.append)]
+    assert (len(kept), kept[:3], kept[-1], len(errors)) == (1001, [1, None, 2], 4, 1)
+    # By a schema that was given, the rules are TensorFlow's.
+    assert ps.Dataset(path, schema=ds.schema)[1000] == {"a": None}

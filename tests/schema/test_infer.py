@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock import Feature, Schema
-from schema_examples import example, field, sequence_example, varint
+from schema_examples import example, example_list, field, sequence_example, varint
 
 
 def write(path: Path, payloads: Iterable[bytes]) -> Path:
@@ -194,10 +194,61 @@ def test_record_that_is_no_example_is_named(tmp_path: Path) -> None:
     assert caught.value.path == str(tmp_path / "data.tfrecord")
 
 
-def test_other_messages_are_not_taken_for_empty_examples(tmp_path: Path) -> None:
-    event = b"\x09" + struct.pack("<d", 1.5) + b"\x10\x07" + field(5, b"")
-    with pytest.raises(ps.SchemaError, match="no Examples"):
-        infer(tmp_path, [event])
+EVENT = b"\x09" + struct.pack("<d", 1.5) + b"\x10\x07" + field(5, b"")
+OTHERS = {
+    "it seems to be ExampleListWithContext": example_list([example(a=1), example(a=2)], context=example(q="x")),
+    "ExampleListWithContext .*ps.RecordReader": example_list([example(a=1, b=0.5)]),
+    "ExampleListWithContext": example_list([], context=example(q="x")),
+    "a message with an Example in field 3": field(3, example(a=1)),
+    "a message with an Example in field 2": field(1, b"id") + field(2, example(a=1)) + field(4, b""),
+    "an Event of TensorBoard": EVENT,
+    "a serialized tensor": tensor(2, content=bytes(8)),
+    "seems to be text": b"0a0b",
+    "a message without features": field(1, field(1, field(1, b"key without a value"))),
+    "message without features": field(1, field(1, field(1, b"key") + field(2, field(7, b"no list of values")))),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_messages_are_not_taken_for_empty_examples(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ps.MalformedExampleError, match=rf"no Example: .*{name}.*data\.tfrecord, record 0") as caught:
+        infer(tmp_path, [OTHERS[name]])
+    assert caught.value.record == 0
+    with pytest.raises(ps.MalformedExampleError, match=r"record 1"):
+        infer(tmp_path, [example(a=1), OTHERS[name]])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_dataset_of_other_messages_has_no_empty_rows(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "data.tfrecord", [OTHERS[name]] * 3)
+    for on_error in ("raise", "skip"):
+        with pytest.raises(ps.MalformedExampleError, match="no Example"):
+            ps.Dataset(path, on_error=on_error)
+
+
+def test_other_messages_can_be_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path / "data.tfrecord", [example(a=1), *OTHERS.values(), example(a=2)])
+    found = ps.infer_schema(path, on_error="skip")
+    assert (found.schema, found.records) == (Schema({"a": int}), 2)
+    assert [error.record for error in found.passed_over] == list(range(1, len(OTHERS) + 1))
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        field(1, b""),
+        field(1, b"") + field(2, b""),
+        example(a=None),
+        sequence_example({}, {"a": []}),
+        example() + field(9, b"new") + example(a=None),
+    ],
+    ids=["nothing", "no features", "empty sequence", "unset", "no steps", "unknown field"],
+)
+def test_an_example_may_hold_nothing(tmp_path: Path, payload: bytes) -> None:
+    found = infer(tmp_path, [payload])
+    assert (found.records, found.passed_over) == (1, ())
+    assert infer(tmp_path, [payload, example(b=1)]).schema["b"] == Feature("int64", optional=True)
 
 
 def test_empty_file_gives_an_empty_schema(tmp_path: Path) -> None:

@@ -1,8 +1,17 @@
 #include "core/columns/views.h"
 
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
 #include "core/columns/utf8.h"
 
 namespace penstock {
+namespace {
+
+std::string_view chars_of(Bytes value) { return {reinterpret_cast<const char*>(value.data()), value.size()}; }
+
+}  // namespace
 
 View make_view(Bytes value, std::int32_t buffer, std::int32_t offset) {
   View view;
@@ -25,6 +34,34 @@ ViewFault first_fault(ViewArray views, std::span<const Bytes> buffers, bool text
     if (text && !is_utf8(*value)) return {ViewFault::kNotText, i};
   }
   return {ViewFault::kNone, views.size()};
+}
+
+ViewFault compare_views(ViewArray left, std::span<const Bytes> left_buffers, ViewArray right,
+                        std::span<const Bytes> right_buffers, std::span<std::int8_t> order) {
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const std::size_t other = right.size() == 1 ? 0 : i;
+    const auto a = left.resolve(i, left_buffers), b = right.resolve(other, right_buffers);
+    if (!a || !b) return {ViewFault::kStray, a ? other : i};
+    // A string_view compares its chars as unsigned bytes.
+    order[i] = static_cast<std::int8_t>(std::clamp(chars_of(*a).compare(chars_of(*b)), -1, 1));
+  }
+  return {ViewFault::kNone, left.size()};
+}
+
+ViewFault find_views(ViewArray values, std::span<const Bytes> buffers, ViewArray set,
+                     std::span<const Bytes> set_buffers, std::span<bool> found) {
+  std::unordered_set<std::string_view> wanted;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const auto value = set.resolve(i, set_buffers);
+    if (!value) return {ViewFault::kStray, i};
+    wanted.insert(chars_of(*value));
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = values.resolve(i, buffers);
+    if (!value) return {ViewFault::kStray, i};
+    found[i] = wanted.contains(chars_of(*value));
+  }
+  return {ViewFault::kNone, values.size()};
 }
 
 CompactPlan plan_compact(ViewArray views, std::span<const Bytes> buffers) {

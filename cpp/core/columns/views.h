@@ -72,6 +72,15 @@ struct ViewFault {
 // A view is stray where it points outside the buffers, and no text where `text` is asked for and it is not UTF-8.
 ViewFault first_fault(ViewArray views, std::span<const Bytes> buffers, bool text);
 
+// How each value of `left` compares with the same value of `right`, or with the only one that `right` has, byte by
+// byte: -1, 0 or 1 in `order`, one for each value of `left`. UTF-8 compares so as its characters do.
+ViewFault compare_views(ViewArray left, std::span<const Bytes> left_buffers, ViewArray right,
+                        std::span<const Bytes> right_buffers, std::span<std::int8_t> order);
+
+// Whether each value is equal to one of `set`, in `found`.
+ViewFault find_views(ViewArray values, std::span<const Bytes> buffers, ViewArray set,
+                     std::span<const Bytes> set_buffers, std::span<bool> found);
+
 // Where long values go when they are copied together: one buffer, or several where one cannot hold them.
 struct CompactPlan {
   std::vector<View> views;

@@ -144,7 +144,8 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
     return count != 0;
   };
   const bool good = visit_entries(record.payload, plan_.sequence_example, joined_, visit, skim);
-  return good || fail(ExampleFault::kMalformed);
+  if (!good) return fail(ExampleFault::kMalformed);
+  return !plan_.strict || !is_other_message(record.payload) || fail(ExampleFault::kOther);
 }
 
 void PartDecoder::learn_head(std::size_t position, const Entry& entry, int feature, const std::byte* end) {

@@ -66,6 +66,11 @@ inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
   return read_odd_entry(bytes, entry, joined);
 }
 
+// Whether a message is neither an Example nor a SequenceExample: it has fields, and none of them is a feature. protobuf
+// skips fields that it does not know and takes such a message for an empty Example. Stops at the first feature, which
+// in an Example is its first entry. An Example may hold no feature at all, or features that are unset.
+bool is_other_message(wire::Bytes message);
+
 // Calls visit(section, entry) for each entry; false when the message is malformed or the visitor stopped. A plain
 // Example has no feature lists: its field 2 is unknown and skipped. Before each entry, skim(section, cursor) may take
 // it from the cursor itself, and answers whether it did.

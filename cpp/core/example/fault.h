@@ -10,6 +10,7 @@ namespace penstock {
 enum class ExampleFault : std::uint8_t {
   kNone,
   kMalformed,    // the bytes are no Example
+  kOther,        // another message than an Example
   kTooLarge,     // longer than an Example may be
   kMissing,      // a required feature is absent
   kWrongKind,    // another list than the feature's

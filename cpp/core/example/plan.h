@@ -61,6 +61,7 @@ struct DecodePlan {
   std::vector<FeaturePlan> features;
   bool sequence_example = false;
   bool validate_all = false;   // check the features that were not asked for, too
+  bool strict = false;         // refuse another message, which protobuf takes for an empty Example
   SharedBuffer default_bytes;  // what the views in default rows of bytes features point into
 };
 

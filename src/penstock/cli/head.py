@@ -80,7 +80,12 @@ def head(
     for group in group_alike(readers) if choice.file is None else [readers]:
         with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
             described = choice.find(group)
-            decoder = Decoder(keep_images_encoded(described.schema), columns=features or None, threads=1)
+            decoder = Decoder(
+                keep_images_encoded(described.schema),
+                columns=features or None,
+                strict=described.inferred is not None,
+                threads=1,
+            )
             printer = _JsonPrinter() if as_json else _Printer(described.schema, image_width, save_images)
             for example in _examples(group, decoder, window, problems, described.advice):
                 printer.show(*example)

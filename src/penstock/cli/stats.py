@@ -84,7 +84,9 @@ def stats(
     for group in filter(None, groups):
         with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
             described = choice.find(group)
-            decoder = Decoder(keep_lists(described.schema), columns=features or None)
+            decoder = Decoder(
+                keep_lists(described.schema), columns=features or None, strict=described.inferred is not None
+            )
             totals = Totals()
             summaries = {name: Summary(feature) for name, feature in decoder.schema.items()}
             _sum_up(group, decoder, totals, summaries, problems, described.advice)

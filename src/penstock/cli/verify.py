@@ -50,6 +50,8 @@ class Report:
     """Whether the payloads are Examples; None where there are none, or where it was not looked."""
     decoded: tuple[str, ...] | None = None
     """The images and tensors that were decoded; None where none was to be, or could be."""
+    seems: str | None = None
+    """What the payloads seem to be, where they are no Examples."""
     doubtful: int = 0
     """Records that are not among them: they may lie inside the payload of a damaged one."""
 
@@ -61,6 +63,7 @@ class Report:
             "bytes": self.bytes,
             "examples": self.examples,
             "decoded": list(self.decoded or ()),
+            "seems": self.seems,
             "saved": saved,
             "doubtful": self.doubtful,
             "problems": [problem.as_json() for problem in self.problems],
@@ -172,6 +175,7 @@ def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
         check.before,
         payloads.are_examples,
         decoded,
+        payloads.seems,
         sum(error.records for error in check.damage),
     )
 
@@ -220,8 +224,10 @@ def _with_problems(reports: list[Report]) -> int:
 def _remarks(reports: list[Report]) -> str:
     """Say how many files are empty, or hold other payloads than Examples, which is no damage."""
     empty = sum(not report.records and not report.problems for report in reports)
-    others = sum(report.examples is False for report in reports)
+    others = [report for report in reports if report.examples is False]
+    seem = ", ".join(dict.fromkeys(report.seems for report in others if report.seems is not None))
     remark = f"; {plural(empty, 'file')} {'holds' if empty == 1 else 'hold'} no record" if empty else ""
-    remark += f"; the payloads of {plural(others, 'file')} are no Examples" if others else ""
+    remark += f"; the payloads of {plural(len(others), 'file')} are no Examples" if others else ""
+    remark += f" (they seem to be {seem})" if seem else ""
     plain = sum(report.decoded == () for report in reports)
     return remark + (f"; no schema says what to decode in {plural(plain, 'file')}" if plain else "")

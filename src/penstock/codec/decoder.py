@@ -35,6 +35,8 @@ class Decoder:
         schema: What the records hold.
         columns: The features to decode; the others are skipped, at the cost of skipping. None: all.
         validate: ``"requested"`` checks the features that are decoded; ``"all"`` the whole record.
+        strict: Refuse a record that has fields, and no feature among them: TensorFlow takes another message for an
+            Example without features.
         threads: Native threads for a call; by default up to 4.
     """
 
@@ -44,15 +46,15 @@ class Decoder:
         *,
         columns: Iterable[str] | None = None,
         validate: Literal["requested", "all"] = "requested",
+        strict: bool = False,
         threads: int | None = None,
     ) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, found {threads}")
         if validate not in ("requested", "all"):
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
-        self._decoding = Decoding(
-            check_schema(schema), columns, validate_all=validate == "all", threads=threads or min(4, available_cpus())
-        )
+        threads = threads or min(4, available_cpus())
+        self._decoding = Decoding(check_schema(schema), columns, validate == "all", strict, threads)
 
     @property
     def schema(self) -> Schema:

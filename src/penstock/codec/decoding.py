@@ -30,19 +30,22 @@ class Decoding:
         threads: How many threads decode side by side.
     """
 
-    def __init__(self, schema: Schema, columns: Iterable[str] | None, validate_all: bool, threads: int) -> None:
-        self._schema, self._validate_all, self.threads = schema, validate_all, threads
+    def __init__(
+        self, schema: Schema, columns: Iterable[str] | None, validate_all: bool, strict: bool, threads: int
+    ) -> None:
+        self._schema, self._validate_all, self._strict, self.threads = schema, validate_all, strict, threads
         self._plan = compile_plan(schema, columns)
         self.native = _core.NativeDecoder(
             list(self._plan.native),
             default_bytes=self._plan.default_bytes,
             sequence_example=schema.is_sequence,
             validate_all=validate_all,
+            strict=strict,
             threads=threads,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Decoding, (self._schema, self._names, self._validate_all, self.threads)
+        return Decoding, (self._schema, self._names, self._validate_all, self._strict, self.threads)
 
     @property
     def _names(self) -> list[str]:
@@ -149,6 +152,8 @@ class Decoding:
                 return f"found an integer that {feature.dtype if feature else ''} does not hold"
             case "inexact":
                 return f"found a float that {feature.dtype if feature else ''} does not hold exactly"
+            case "other":
+                return f"expected {kind}, found another message: none of its fields is a feature"
             case "too-large":
                 return f"expected {kind} below 2 GiB, found {fault.found} bytes"
             case _:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.columns.arrow_nodes import ArrowNode
-from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, to_list
+from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, positions, to_list
 
 
 class Batch:
@@ -51,8 +52,13 @@ class Batch:
         """Answer the rows of a slice, which share memory, or copies of those that an array names or marks."""
         if isinstance(rows, int | np.integer):
             raise TypeError(f"take() answers a batch: write take([{rows}]), or row({rows}) for its values")
+        if isinstance(rows, slice):
+            num_rows = len(range(self._num_rows)[rows])
+        else:
+            rows = positions(rows, self._num_rows)
+            num_rows = len(rows)
         columns = {name: column[rows] for name, column in self._columns.items()}
-        return Batch(columns, num_rows=len(np.arange(self._num_rows)[rows]))
+        return Batch(columns, num_rows=num_rows)
 
     def to_list(self) -> list[dict[str, Any]]:
         """Convert to Python objects, a dict for each row."""
@@ -65,12 +71,23 @@ class Batch:
         """Copy all columns to memory of their own."""
         return Batch({name: column.copy() for name, column in self._columns.items()}, num_rows=self._num_rows)
 
-    def __getitem__(self, name: str) -> AnyColumn:
+    @overload
+    def __getitem__(self, name: str) -> AnyColumn: ...
+
+    @overload
+    def __getitem__(self, name: NDArray[Any]) -> Batch: ...
+
+    def __getitem__(self, name: str | NDArray[Any]) -> AnyColumn | Batch:
+        """Return a column by its name, or the rows that an array marks (of bool, one for each row) or names."""
         try:
-            return self._columns[name]
+            return self._columns[name]  # type: ignore[index]
         except (KeyError, TypeError):
+            if isinstance(name, np.ndarray) and name.ndim:
+                return self.take(name)
             if not isinstance(name, str):
-                raise TypeError("columns go by name; rows are batch.row(index) and batch.take(rows)") from None
+                raise TypeError(
+                    "columns go by name, rows by an array, batch[mask]; see also batch.row(index) and batch.take(rows)"
+                ) from None
             raise KeyError(f"no column {name!r}: there are {', '.join(self._columns)}") from None
 
     def __iter__(self) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.columns.arrow_nodes import ArrowNode, fixed_size_lists
-from penstock.columns.column import Column
+from penstock.columns.column import Column, Comparison, check_length, rows_of, several
 
 INLINE_BYTES = 12
 """Strings of up to so many bytes lie in their view."""
@@ -29,7 +29,8 @@ class BytesColumn(Column):
     many where a dimension is 0).
 
     What a view says is checked whenever it is followed or handed out: a view outside the buffers raises ValueError,
-    text that is not UTF-8 UnicodeDecodeError.
+    text that is not UTF-8 UnicodeDecodeError. Comparisons look at the bytes: text compares as its characters do, and
+    what is not UTF-8 is equal to no str.
     """
 
     def __init__(
@@ -60,6 +61,18 @@ class BytesColumn(Column):
         """Build from strings that lie one behind another: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``."""
         views, windows = _core.offsets_to_views(offsets, data)
         return cls(views, [data[start : start + _MOST_IN_BUFFER] for start in windows], text=text)
+
+    @classmethod
+    def from_values(cls, values: Sequence[Any], *, text: bool) -> Self:
+        """Build from str where ``text``, else from bytes; raise TypeError where there is anything else."""
+        kind = str if text else bytes
+        for value in values:
+            if not isinstance(value, kind):
+                raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
+        encoded = [value.encode() for value in values] if text else values
+        offsets = np.zeros(len(encoded) + 1, np.int64)
+        np.cumsum([len(value) for value in encoded], out=offsets[1:])
+        return cls.from_offsets(offsets, np.frombuffer(b"".join(encoded), np.uint8), text=text)
 
     @classmethod
     def _of_sound_views(
@@ -110,7 +123,7 @@ class BytesColumn(Column):
 
     def __repr__(self) -> str:
         shape = f" of shape {self._shape}" if self._shape else ""
-        return f"BytesColumn({self._rows} rows of {'str' if self._text else 'bytes'}{shape})"
+        return f"BytesColumn({self._rows} rows of {self._kind}{shape})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         own = self.compact()
@@ -133,6 +146,56 @@ class BytesColumn(Column):
 
     def copy(self) -> Self:
         return self.compact()
+
+    def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
+        wanted = values if isinstance(values, BytesColumn) else self._of_strings(list(several(values)))
+        self._check_kind(wanted)
+        found = _core.find_views(self._views, self._buffers, wanted._views, wanted._buffers)
+        return found.reshape(self._rows, *self._shape)
+
+    def _compared(self, other: object, compare: Comparison) -> NDArray[np.bool_]:
+        if isinstance(other, Column) and not isinstance(other, BytesColumn):
+            return NotImplemented  # type: ignore[no-any-return]  # a Nullable knows which of its rows are there
+        if isinstance(other, (str, bytes)):
+            others = self._of_strings([other])
+        else:
+            others = other if isinstance(other, BytesColumn) else self._of_rows(other)
+            self._check_kind(others)
+            check_length(self._rows, others._rows)
+            if self._shape != others._shape:
+                raise ValueError(f"rows of shape {self._shape} cannot be compared with rows of shape {others._shape}")
+        order = _core.compare_views(self._views, self._buffers, others._views, others._buffers)
+        found: NDArray[np.bool_] = compare(order, 0)
+        return found.reshape(self._rows, *self._shape)
+
+    def _of_rows(self, values: object) -> BytesColumn:
+        """Make a column of what an array or a list holds."""
+        # As objects: NumPy's own strings would lose zero bytes at their end.
+        array = rows_of(values, object)
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"a column of {self._kind} is compared with {self._kind}, not with {type(values).__name__}")
+        column = self._of_strings(array.reshape(-1).tolist())
+        return bytes_of_sound_views(column.views, column.buffers, self._text, array.shape[1:], len(array))
+
+    def _of_strings(self, values: list[Any]) -> BytesColumn:
+        try:
+            return BytesColumn.from_values(values, text=self._text)
+        except TypeError as error:
+            raise TypeError(
+                f"a column of {self._kind} is compared with {self._kind}: {error}; {self._way_out}"
+            ) from None
+
+    def _check_kind(self, other: BytesColumn) -> None:
+        if self._text != other._text:
+            raise TypeError(f"a column of {self._kind} cannot be compared with one of {other._kind}; {self._way_out}")
+
+    @property
+    def _kind(self) -> str:
+        return "str" if self._text else "bytes"
+
+    @property
+    def _way_out(self) -> str:
+        return "decode() bytes to str" if self._text else "encode() str to bytes, or read the feature as str"
 
     def _arrow_node(self) -> ArrowNode:
         _core.check_views(self._views, self._buffers, self._text)
@@ -158,7 +221,7 @@ class BytesColumn(Column):
 
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
         if not isinstance(value, str if self._text else bytes):
-            raise TypeError(f"expected {'str' if self._text else 'bytes'}, found {type(value).__name__}")
+            raise TypeError(f"expected {self._kind}, found {type(value).__name__}")
         data = np.frombuffer(value.encode() if isinstance(value, str) else value, np.uint8)
         filling, _ = _core.offsets_to_views(np.array([0, len(data)]), data)
         if len(data) > INLINE_BYTES:

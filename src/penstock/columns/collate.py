@@ -132,13 +132,10 @@ def _of_lists(rows: Sequence[Any]) -> AnyColumn:
 
 def _strings(values: Sequence[Any], kind: type[str] | type[bytes]) -> BytesColumn:
     text = issubclass(kind, str)
-    if not all(isinstance(value, str if text else bytes) for value in values):
-        raise ValueError(f"values are {'str' if text else 'bytes'} in some rows only")
-    encoded = [value.encode() for value in values] if text else values
-    offsets = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum([len(value) for value in encoded], out=offsets[1:])
-    data = np.frombuffer(b"".join(encoded), np.uint8)
-    return BytesColumn.from_offsets(offsets, data, text=text)
+    try:
+        return BytesColumn.from_values(values, text=text)
+    except TypeError:
+        raise ValueError(f"values are {'str' if text else 'bytes'} in some rows only") from None
 
 
 def _with_absent(values: Sequence[Any]) -> Nullable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, Self, SupportsIndex, TypeAlias, overload
 
 import numpy as np
@@ -15,9 +15,19 @@ from penstock.columns.arrow_nodes import ArrowNode, dense_node
 
 Rows: TypeAlias = slice | NDArray[Any] | Sequence[int]
 
+Comparison: TypeAlias = Callable[[Any, Any], Any]
+"""One of the six comparisons, such as ``operator.lt``."""
+
 
 class Column(ABC):
-    """A column that is not a dense array. Immutable: ``copy`` detaches it from memory that it shares."""
+    """A column that is not a dense array. Immutable: ``copy`` detaches it from memory that it shares.
+
+    ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=`` compare each value with a scalar, or with the same row of a column
+    or array of equal length, and return a bool array. Like arrays, columns are not hashable. What cannot be compared
+    value by value raises TypeError.
+    """
+
+    __array_priority__ = 100  # so that NumPy's arrays leave comparisons with columns to us
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -64,6 +74,34 @@ class Column(ABC):
     def _padding(self) -> Any:
         """The value to pad with where none is named."""
 
+    @abstractmethod
+    def _compared(self, other: object, compare: Comparison) -> NDArray[np.bool_]:
+        """Compare each value with a scalar, or with the same row of another column or array."""
+
+    @abstractmethod
+    def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
+        """Return which values are equal to one of ``values``."""
+
+    def __eq__(self, other: object) -> NDArray[np.bool_]:  # type: ignore[override]
+        return self._compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> NDArray[np.bool_]:  # type: ignore[override]
+        return self._compared(other, operator.ne)
+
+    def __lt__(self, other: object) -> NDArray[np.bool_]:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: object) -> NDArray[np.bool_]:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: object) -> NDArray[np.bool_]:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: object) -> NDArray[np.bool_]:
+        return self._compared(other, operator.ge)
+
+    __hash__ = None  # type: ignore[assignment]
+
     @overload
     def __getitem__(self, rows: SupportsIndex) -> Any: ...
 
@@ -77,7 +115,7 @@ class Column(ABC):
                 return self._slice(start, max(start, stop))
             return self._take(np.arange(start, stop, step))
         if isinstance(rows, (np.ndarray, Sequence)) and np.ndim(rows) != 0:
-            return self._take(_positions(rows, len(self)))
+            return self._take(positions(rows, len(self)))
         index = operator.index(rows)  # type: ignore[arg-type]
         if not -len(self) <= index < len(self):
             raise IndexError(f"row {index} of a column of {len(self)} rows")
@@ -149,9 +187,37 @@ def describe(column: AnyColumn) -> str:
     return repr(column) if isinstance(column, Column) else f"{column.dtype}{list(column.shape)}"
 
 
-def _positions(rows: NDArray[Any] | Sequence[int], length: int) -> NDArray[np.int64]:
-    # An array of row numbers goes through the same rules as NumPy's own: negative ones, masks, errors.
-    picked: NDArray[np.int64] = np.arange(length)[np.asarray(rows, None if len(rows) else np.int64)]
-    if picked.ndim != 1:
+def check_length(length: int, other: int) -> None:
+    """Check that two columns have a row for each other."""
+    if length != other:
+        raise ValueError(f"a column of {length} rows cannot be compared with one of {other}: lengths must be equal")
+
+
+def rows_of(values: object, dtype: Any = None) -> AnyColumn | None:
+    """Return a column for a column, an array or a list, and None for a scalar, which has no rows."""
+    if isinstance(values, Column):
+        return values
+    if not isinstance(values, (list, tuple)) and not hasattr(values, "__array__"):
+        return None
+    array = np.asarray(values, dtype)
+    return array if array.ndim else None
+
+
+def several(values: Iterable[Any]) -> Iterable[Any]:
+    """Return what ``isin`` looks for; one string is a mistake, whose characters nobody means."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"isin() takes several values: write isin([{values!r}])")
+    return values
+
+
+def positions(rows: NDArray[Any] | Sequence[int], length: int) -> NDArray[np.int64]:
+    """Return the numbers of the rows that an array names or marks, by NumPy's rules."""
+    picks = np.asarray(rows)
+    if not picks.size and picks.dtype != np.bool_:
+        picks = picks.astype(np.int64)  # nothing is picked: NumPy makes an empty list one of floats
+    if picks.ndim != 1:
         raise IndexError("rows are picked by a slice or by one dimension of numbers or booleans")
+    if picks.dtype == np.bool_ and len(picks) != length:
+        raise IndexError(f"a mask of {len(picks)} rows does not fit {length} rows: it marks each of them")
+    picked: NDArray[np.int64] = np.arange(length)[picks]
     return picked

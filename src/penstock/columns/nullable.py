@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,18 +12,24 @@ from penstock.columns.arrow_nodes import ArrowNode, pack_bits
 from penstock.columns.column import (
     AnyColumn,
     Column,
+    Comparison,
     arrow_node,
     as_column,
+    check_length,
     describe,
     fill,
     pad,
     padding_of,
+    rows_of,
+    several,
     to_list,
 )
 
 
 class Nullable(Column):
     """A column whose row ``i`` is None unless ``valid[i]``.
+
+    An absent row compares False with everything, by ``!=`` too: no mask picks it but ``~column.valid``.
 
     >>> Nullable(np.array([1, 0, 3]), [True, False, True]).to_list()
     [1, None, 3]
@@ -77,6 +83,40 @@ class Nullable(Column):
         """Put a value into the absent rows; ragged rows are filled with nothing, ``[]``."""
         return fill(self._values, ~self._valid, value)
 
+    def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
+        """Return which values are equal to one of ``values``; absent rows are not."""
+        present = self._values[self._valid]
+        if isinstance(present, Column):
+            return self._where(self._valid, present.isin(values))
+        wanted = np.asarray(list(several(values)))
+        _check_numbers(present, wanted)
+        return self._where(self._valid, np.isin(present, wanted))
+
+    def _compared(self, other: object, compare: Comparison) -> NDArray[np.bool_]:
+        valid = self._valid
+        if isinstance(other, Nullable):
+            check_length(len(self), len(other))
+            valid = valid & other._valid
+            other = other._values
+        # What lies in absent rows may be anything: only the others are compared.
+        present = self._values[valid]
+        rows = rows_of(other, None if isinstance(present, np.ndarray) else object)
+        if rows is not None:
+            check_length(len(self), len(rows))
+            other = rows[valid]
+        if isinstance(present, np.ndarray) and not isinstance(other, Column):
+            array = np.asarray(other)
+            _check_numbers(present, array)
+            if array.ndim and array.shape != present.shape:
+                raise ValueError(f"rows of shape {present.shape[1:]} cannot be compared with {array.shape[1:]}")
+        return self._where(valid, compare(present, other))
+
+    def _where(self, valid: NDArray[np.bool_], found: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return what was found in the rows that are there, and False in the others."""
+        result = np.zeros((len(self), *found.shape[1:]), bool)
+        result[valid] = found
+        return result
+
     def copy(self) -> Self:
         return type(self)(self._values.copy(), self._valid.copy())
 
@@ -106,3 +146,13 @@ class Nullable(Column):
     @property
     def _padding(self) -> Any:
         return padding_of(self._values)
+
+
+def _check_numbers(values: NDArray[Any], other: NDArray[Any]) -> None:
+    """Check that values can be compared one by one: NumPy would call numbers and strings different without a word."""
+    if values.dtype == object:
+        raise TypeError("rows are arrays of unequal shapes, which do not compare value by value: use column.to_list()")
+    if other.dtype.kind in "OSU":
+        raise TypeError(
+            f"a column of {values.dtype} is compared with numbers, not with {other.dtype}; absent rows are ~valid"
+        )

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from penstock.columns.arrow_nodes import ArrowNode
-from penstock.columns.column import AnyColumn, Column, arrow_node, as_column, describe, pad, padding_of, to_list
+from penstock.columns.column import (
+    AnyColumn,
+    Column,
+    Comparison,
+    arrow_node,
+    as_column,
+    describe,
+    pad,
+    padding_of,
+    to_list,
+)
 
 
 class Ragged(Column):
@@ -99,6 +109,12 @@ class Ragged(Column):
         begin, end = self._range()
         return self._of_sound_parts(self._values[begin:end].copy(), self._offsets - begin)
 
+    def isin(self, values: Iterable[Any]) -> NoReturn:
+        raise _no_values()
+
+    def _compared(self, other: object, compare: Comparison) -> NoReturn:
+        raise _no_values()
+
     def _arrow_node(self) -> ArrowNode:
         return ArrowNode("+L", len(self), (None, self._offsets), (arrow_node(self._values),))
 
@@ -139,6 +155,13 @@ def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
+
+
+def _no_values() -> TypeError:
+    return TypeError(
+        "rows of a Ragged hold several values each: compare column.values (row i is at offsets[i]:offsets[i + 1]), "
+        "column.lengths, column.to_padded() or column.to_list()"
+    )
 
 
 def _read_only_offsets(offsets: ArrayLike, total: int) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ def open_source(
     found = find_data(paths)
     shards = Shards(found.files, reading, found.known_counts)
     whole = found.describe(on_error) if schema is None else check_schema(schema)
-    source = Source(shards, whole, None, on_error)
+    source = Source(shards, whole, None, on_error, strict=schema is None and not found.is_described)
     return source if columns is None else source.with_columns(names_in(columns))
 
 
@@ -52,18 +52,23 @@ class Found:
         known = tuple(count for count in self.counts if count is not None)
         return known if len(known) == len(self.files) else None
 
+    @property
+    def is_described(self) -> bool:
+        """Whether something says what the records hold, so that their schema is not inferred."""
+        return bool(self.manifests or self.schemas)
+
     def describe(self, on_error: OnError = "raise") -> Schema:
         """Answer the schema: of what describes the files, which must agree, else what the records show.
 
         Damage that a pass is to go over does not stand in the way of a schema either.
         """
-        described = {path: manifest.schema for path, manifest in self.manifests.items()}
-        described |= {path: load_schema(path) for path in self.schemas}
-        if not described:
+        if not self.is_described:
             # Imported here: most data sets are described.
             from penstock.infer import infer_schema
 
             return infer_schema(self.files, on_error="raise" if on_error == "raise" else "skip").schema
+        described = {path: manifest.schema for path, manifest in self.manifests.items()}
+        described |= {path: load_schema(path) for path in self.schemas}
         (first, schema), *others = described.items()
         for path, other in others:
             if other != schema:

@@ -7,6 +7,7 @@ from penstock.codec.blobs import is_blob
 from penstock.codec.decoder import Decoder, decoding_of
 from penstock.errors import MalformedExampleError, MissingExtraError, import_extra
 from penstock.schema import Schema
+from penstock.schema.inference.recognise import recognise_payload
 
 MOST_TOLD = 10
 """Where so many records are malformed, the others are not looked at any more."""
@@ -23,7 +24,8 @@ class PayloadCheck:
         self._has_schema = schema is not None
         schema = Schema({}) if schema is None else schema
         names = [name for name, feature in schema.items() if not is_blob(feature)]
-        self._decoder = Decoder(schema, columns=names, validate="all", threads=threads)
+        # Without a schema nothing else tells another message from an Example; with one, TensorFlow's rules hold.
+        self._decoder = Decoder(schema, columns=names, validate="all", strict=not self._has_schema, threads=threads)
         nested = any(schema[name].partitions for name in names)
         self.not_decoded: MissingExtraError | None = None
         """Why images are not decoded, where they were to be."""
@@ -34,6 +36,7 @@ class PayloadCheck:
         """What is sound to this native decoder needs no look; None where it does not see all that is checked."""
         self._good = 0
         self._told: list[MalformedExampleError] = []
+        self._seems: str | None = None
 
     def _decodable(self, schema: Schema) -> list[str]:
         names = [name for name, feature in schema.items() if is_blob(feature)]
@@ -54,6 +57,8 @@ class PayloadCheck:
             except MalformedExampleError as error:
                 before = (error.record or 0) - chunk.first_record
                 self._accept(chunk[:before])
+                if not self._told:
+                    self._seems = recognise_payload(chunk[before])
                 self._told.append(error)
                 chunk = chunk[before + 1 :]
             else:
@@ -83,6 +88,11 @@ class PayloadCheck:
             return True
         # What does not fit a schema may be Examples of another one.
         return False if self._told and not self._has_schema else None
+
+    @property
+    def seems(self) -> str | None:
+        """What the payloads seem to be where they are no Examples, by the first of them."""
+        return self._seems if self.are_examples is False else None
 
     @property
     def malformed(self) -> list[MalformedExampleError]:

@@ -47,7 +47,11 @@ class Fetched(NamedTuple):
 
 
 class Source:
-    """The rows of shards, decoded by a schema. Immutable but for what it opens when it is first used; pickles."""
+    """The rows of shards, decoded by a schema. Immutable but for what it opens when it is first used; pickles.
+
+    Where ``strict``, a record of another message than an Example is an error: an inferred schema says nothing of it,
+    and its row would be empty.
+    """
 
     def __init__(
         self,
@@ -56,13 +60,25 @@ class Source:
         columns: tuple[str, ...] | None,
         on_error: OnError,
         allocate: Allocate | None = None,
+        strict: bool = False,
     ) -> None:
-        self.shards, self.on_error, self.allocate = shards, on_error, allocate
+        self.shards, self.on_error, self.allocate, self.strict = shards, on_error, allocate, strict
         self._whole_schema, self._columns = schema, columns
         self._fetcher: tuple[int, _core.RecordFetcher | None] = (0, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shards, self._whole_schema, self._columns, self.on_error, self.allocate)
+        return type(self), (self.shards, self._whole_schema, self._columns, self.on_error, self.allocate, self.strict)
+
+    def _with(self, **changes: Any) -> Source:
+        parts: dict[str, Any] = {
+            "shards": self.shards,
+            "schema": self._whole_schema,
+            "columns": self._columns,
+            "on_error": self.on_error,
+            "allocate": self.allocate,
+            "strict": self.strict,
+        }
+        return Source(**parts | changes)
 
     @cached_property
     def schema(self) -> Schema:
@@ -72,19 +88,19 @@ class Source:
     def with_columns(self, columns: tuple[str, ...]) -> Source:
         """Decode these columns, out of those that are decoded now."""
         self.schema.select(columns)  # an unknown name is an error here
-        return Source(self.shards, self._whole_schema, columns, self.on_error, self.allocate)
+        return self._with(columns=columns)
 
     def with_schema(self, schema: Schema) -> Source:
         """Decode by another schema."""
-        return Source(self.shards, schema, None, self.on_error, self.allocate)
+        return self._with(schema=schema, columns=None)
 
     def with_memory(self, allocate: Allocate) -> Source:
         """Decode dense columns into memory that a function makes."""
-        return Source(self.shards, self._whole_schema, self._columns, self.on_error, allocate)
+        return self._with(allocate=allocate)
 
     def through(self, row: int) -> Source:
         """Leave out remote files behind the one that holds this row: what is not there needs no index."""
-        return Source(self.shards.through(row), self._whole_schema, self._columns, self.on_error, self.allocate)
+        return self._with(shards=self.shards.through(row))
 
     def joins(self, other: Source) -> bool:
         """Whether the rows of another source can stand behind these as if they were of one."""
@@ -97,7 +113,7 @@ class Source:
         )
 
     def __add__(self, other: Source) -> Source:
-        return Source(self.shards + other.shards, self._whole_schema, self._columns, self.on_error, self.allocate)
+        return self._with(shards=self.shards + other.shards, strict=self.strict or other.strict)
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -106,7 +122,7 @@ class Source:
 
     def new_decoder(self, threads: int) -> Decoder:
         """Compile the schema."""
-        return Decoder(self._whole_schema, columns=self._columns, threads=threads)
+        return Decoder(self._whole_schema, columns=self._columns, strict=self.strict, threads=threads)
 
     @cached_property
     def random_access(self) -> RowFetcher:

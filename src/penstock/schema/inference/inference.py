@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.errors import MalformedExampleError, PenstockError, SchemaError
+from penstock.errors import MalformedExampleError, PenstockError
 from penstock.schema.inference.evidence import Observations, Place
 from penstock.schema.inference.inferred import Inferred, conclude
 from penstock.schema.inference.record_features import Section, read_features
@@ -14,7 +14,6 @@ class Inference:
     def __init__(self) -> None:
         self._observed: dict[tuple[Section, str], Observations] = {}
         self._records = 0
-        self._bytes = 0
         self._is_sequence = False
 
     def add(self, payload: bytes, path: str, record: int) -> None:
@@ -27,7 +26,6 @@ class Inference:
                 f"the record is no Example: {error}: {place}", path=path, record=record
             ) from None
         self._records += 1
-        self._bytes += len(payload)
         for feature in found:
             slot = (feature.section, feature.key)
             self._is_sequence = self._is_sequence or feature.section == "sequence"
@@ -44,8 +42,6 @@ class Inference:
         self, *, complete: bool, files: tuple[str, ...], passed_over: tuple[PenstockError, ...] = ()
     ) -> Inferred:
         """Draw the schema that fits all records so far."""
-        if self._bytes and not self._observed:
-            raise SchemaError(f"the records hold no features: they are no Examples ({', '.join(files[:3])})")
         return conclude(
             list(self._observed.values()),
             self._records,

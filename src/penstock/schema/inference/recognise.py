@@ -1,4 +1,7 @@
-"""Tells what a bytes value holds: text, an image, a serialized tensor, or something else."""
+"""Tells what a bytes value holds: text, an image, a serialized tensor, or something else.
+
+Of payloads that are no Examples, also which message they are.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import re
 import struct
 from typing import Literal, NamedTuple, TypeAlias
 
+from penstock import _core
 from penstock.errors import MalformedExampleError
-from penstock.protobuf import BYTES, VARINT, read_fields
+from penstock.protobuf import BYTES, FIXED64, VARINT, Field, read_fields
 from penstock.schema.dtype import DTYPES
 from penstock.schema.feature import Shape
 from penstock.schema.tensor_types import BY_NAME
@@ -43,6 +47,43 @@ def recognise(value: bytes) -> Recognised:
     if found is not None:
         return found
     return Recognised("text", "str") if is_text(value) else Recognised("binary")
+
+
+_PAYLOAD_FORMS: dict[Form, str] = {
+    "text": "text",
+    "jpeg": "a JPEG image",
+    "png": "a PNG image",
+    "gif": "a GIF image",
+    "tensor": "a serialized tensor (TensorProto)",
+}
+
+
+def recognise_payload(payload: bytes) -> str | None:
+    """Name what a record that is no Example seems to be; None where nothing tells."""
+    form = _PAYLOAD_FORMS.get(recognise(payload).form)
+    if form is not None:
+        return form
+    try:
+        fields = list(read_fields(memoryview(payload)))
+    except MalformedExampleError:
+        return None
+    holding = sorted({field.number for field in fields if _is_example(field)})
+    if holding and holding[-1] <= 2 and all((field.number, field.wire) in ((1, BYTES), (2, BYTES)) for field in fields):
+        return "ExampleListWithContext (ELWC, of TF-Ranking)"
+    if holding:
+        return f"a message with an Example in field {holding[0]}"
+    # The time, then the number of a step, a version or a summary.
+    if fields and (fields[0].number, fields[0].wire) == (1, FIXED64) and len(fields) > 1:
+        return "an Event of TensorBoard"
+    return None
+
+
+def _is_example(field: Field) -> bool:
+    """Whether a field holds an Example or SequenceExample with features."""
+    if field.wire != BYTES or _core.is_other_message(field.value):
+        return False
+    found = _core.sketch_example(field.value, 0)
+    return found is not None and any(found)
 
 
 def is_text(value: bytes) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from penstock import _core
 from penstock.errors import MalformedExampleError
 from penstock.schema.feature import Kind
+from penstock.schema.inference.recognise import recognise_payload
 
 Section: TypeAlias = Literal["context", "sequence"]
 
@@ -31,16 +32,28 @@ class Found(NamedTuple):
 
 
 def read_features(payload: bytes) -> list[Found]:
-    """Read the features of a serialized Example or SequenceExample; of equal keys, the last."""
+    """Read the features of a serialized Example or SequenceExample; of equal keys, the last.
+
+    Raise MalformedExampleError for malformed bytes, and for another message, which a parser that skips the fields it
+    does not know takes for an Example without features.
+    """
     # An Example is a SequenceExample without feature lists: the context has the number of its features.
     native = _core.sketch_example(payload, SHOWN)
     if native is None:
-        raise MalformedExampleError("its bytes are malformed")
+        raise MalformedExampleError(f"its bytes are malformed{_seems(payload)}")
+    if _core.is_other_message(payload):
+        way_out = "ps.RecordReader reads the payloads as they are, for the message's own class to parse"
+        raise MalformedExampleError(f"it is a message without features{_seems(payload)}; {way_out}")
     context, sequence = native
     return [
         *(Found("context", _name(key), (_values(*feature),)) for key, feature in context.items()),
         *(Found("sequence", _name(key), tuple(_values(*step) for step in steps)) for key, steps in sequence.items()),
     ]
+
+
+def _seems(payload: bytes) -> str:
+    likely = recognise_payload(payload)
+    return "" if likely is None else f"; it seems to be {likely}"
 
 
 def _name(key: bytes) -> str:
