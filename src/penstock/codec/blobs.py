@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn
+from penstock.columns.stored import Stored, StoredColumn, content_of
 from penstock.cpus import available_cpus
 from penstock.errors import MissingExtraError, PenstockError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import fits_shape
+from penstock.schema.stored import TracedFeature
 
 # Below this many rows starting threads costs more than it saves.
 _WORTH_THREADS = 8
@@ -57,6 +59,20 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
             for done in pool.map(fill, range(len(rows))):
                 assert done is None
     return out
+
+
+def decode_traced(feature: TracedFeature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> StoredColumn:
+    """Decode every row, and keep the bytes that it was decoded from."""
+    values, stored = decode_blobs(feature, column, valid), feature.plain()
+    present = [True] * len(column) if valid is None else valid.tolist()
+    rows: list[Stored | None] = []
+    for value, data, there in zip(values, column.to_list(), present, strict=True):
+        known = there or feature.has_default
+        array = np.asarray(value) if known else None
+        rows.append(
+            None if array is None else Stored(array, data if there else None, feature.name, stored, content_of(array))
+        )
+    return StoredColumn(values, rows)
 
 
 def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:

@@ -15,14 +15,20 @@ from penstock.codec.encode_values import Float64, as_array, convert_array, shape
 from penstock.codec.row_fault import RowFault
 from penstock.codec.tensor_proto import serialize_tensor
 from penstock.columns import AnyColumn, BytesColumn, Column, Ragged
+from penstock.columns.stored import Stored
 from penstock.cpus import available_cpus
 from penstock.errors import SchemaError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
-from penstock.schema.feature import fits_shape
+from penstock.schema.feature import IMAGES, fits_shape
 
 # How the bytes of an encoded image begin, where the encoding names one format.
 _SIGNATURES = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
+
+
+class Encoded(bytes):
+    """An image or a tensor as it is stored somewhere else: it is written as it is."""
+
 
 # Below this many images starting threads costs more than it saves.
 _WORTH_THREADS = 8
@@ -59,7 +65,20 @@ def _encode_all(flat: list[tuple[int, Any]], feature: Feature, float64: Float64 
         return list(pool.map(encode, flat))
 
 
+def as_stored(value: Stored, feature: Feature) -> Encoded | None:
+    """Return the bytes of a value where a feature stores it just so; None where it is to be encoded."""
+    stored, data = value.feature, value.data
+    if data is None or stored.dtype != feature.dtype or not fits_shape(value.array.shape, feature.shape):
+        return None
+    if stored.encoding == feature.encoding:
+        return Encoded(data)
+    both_images = stored.encoding in IMAGES and feature.encoding in IMAGES
+    return Encoded(data) if both_images and data.startswith(_SIGNATURES.get(feature.encoding, b"")) else None
+
+
 def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
+    if isinstance(value, Encoded):
+        return bytes(value)
     if feature.encoding != "tensor" and isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
         if not data.startswith(_SIGNATURES.get(feature.encoding, b"")):

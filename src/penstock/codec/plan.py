@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.blobs import decode_blobs, is_blob
+from penstock.codec.blobs import decode_blobs, decode_traced, is_blob
 from penstock.codec.nested import nest
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable
@@ -18,6 +18,7 @@ from penstock.columns.bytes_column import bytes_of_sound_views
 from penstock.columns.ragged import ragged_of_sound_parts
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
+from penstock.schema.stored import TracedFeature
 
 Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
 """What the views of a batch point into."""
@@ -185,6 +186,8 @@ def _row_of(item: int, *levels: NDArray[np.int64] | None) -> int:
 
 def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
     """Answer the function that gives native values their Python form."""
+    if isinstance(feature, TracedFeature):
+        return lambda views, buffers, valid: decode_traced(feature, BytesColumn(views[:, 0], buffers), valid)
     if is_blob(feature):
         return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views[:, 0], buffers), valid)
     if feature.dtype in ("bytes", "str"):
