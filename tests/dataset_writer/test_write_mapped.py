@@ -149,14 +149,13 @@ def test_data_sets_that_were_joined_keep_their_bytes(pictures: ps.Dataset, writt
 @pytest.mark.parametrize("batched", [False, True])
 def test_renamed_features_keep_bytes_and_encodings(pictures: ps.Dataset, written: Any, batched: bool):
     def renamed(element: Any) -> Any:
-        new = {"photo": element["jpeg"], "drawing": element["png"], "matrix": element["tensor"]}
+        new = {name: element[old] for name, old in names.items()}
         return ps.Batch(new) if batched else new
 
+    names = {"photo": "jpeg", "drawing": "png", "matrix": "tensor", "vector": "half"}
     copy = written((pictures.batch(4) if batched else pictures).map(renamed))
-    assert copy.schema == ps.Schema(
-        {"photo": SCHEMA["jpeg"], "drawing": SCHEMA["png"], "matrix": SCHEMA["tensor"]},
-    )
-    for new, old in {"photo": "jpeg", "drawing": "png", "matrix": "tensor"}.items():
+    assert copy.schema == ps.Schema({new: SCHEMA[old] for new, old in names.items()})
+    for new, old in names.items():
         assert stored(copy, new) == stored(pictures, old)
 
 
@@ -233,8 +232,10 @@ def test_images_that_are_replaced_are_encoded_as_the_stored_ones_are(pictures: p
 
 def test_an_encoding_that_changes_is_reported(pictures: ps.Dataset, written: Any):
     scaled = pictures.map(lambda row: row | {"jpeg": row["jpeg"].mean((0, 1)).astype(np.float32)})
-    with pytest.warns(UserWarning, match=r'"jpeg" was stored as .*jpeg.* and is written as Feature.*float32.*schema='):
+    message = r'"jpeg" was stored as .*jpeg.* and is written as Feature.*float32.*schema='
+    with pytest.warns(UserWarning, match=message) as reported:
         copy = written(scaled)
+    assert reported[0].filename == __file__
     assert copy.schema["jpeg"] == ps.Feature("float32", (3,))
     assert stored(copy, "png") == stored(pictures, "png")
 
@@ -273,6 +274,30 @@ def test_sequences_stay_sequences(tmp_path: Path, written: Any):
     assert copy.schema == schema
     assert copy[0]["x"].tolist() == clip["x"].tolist()
     assert records_of(written(clips.map(unchanged))) == records_of(clips)
+
+
+@pytest.mark.parametrize("height", [4, None], ids=["equal", "unequal"])
+@pytest.mark.parametrize("batched", [False, True])
+def test_frames_of_a_sequence_keep_their_bytes(tmp_path: Path, written: Any, batched: bool, height: int | None):
+    schema = ps.Schema({"id": int}, sequence={"frame": ps.Feature("uint8", (height, 4, 3), encoding="jpeg")})
+    frames = np.random.default_rng(1).integers(0, 255, (6, 4, 4, 3)).astype(np.uint8)
+    jpegs = [encode_image(frame[: height or 1 + i % 4], "jpeg", quality=40) for i, frame in enumerate(frames)]
+    ps.write(tmp_path / "clips", [{"id": n, "frame": jpegs[n : 2 * n]} for n in range(4)], schema=schema)
+    clips = ps.Dataset(tmp_path / "clips")
+    copy = written((clips.batch(3) if batched else clips).map(unchanged))
+    assert copy.schema == schema
+    assert records_of(copy) == records_of(clips)
+    if not batched:
+        darker = written(clips.map(darkened_clip))
+        assert [frame.max() < 8 for frame in darker[3]["frame"]] == [True, True, True]
+        assert darker.record(2) == clips.record(2)
+
+
+def darkened_clip(row: dict[str, Any]) -> dict[str, Any]:
+    if row["id"] == 3:
+        for frame in row["frame"]:
+            frame[:] = 0
+    return row
 
 
 def test_functions_that_fail_are_named(pictures: ps.Dataset, written: Any):

@@ -61,18 +61,20 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
     return out
 
 
-def decode_traced(feature: TracedFeature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> StoredColumn:
-    """Decode every row, and keep the bytes that it was decoded from."""
-    values, stored = decode_blobs(feature, column, valid), feature.plain()
+def trace(
+    feature: TracedFeature, column: AnyColumn, data: list[Any] | None, valid: NDArray[np.bool_] | None
+) -> StoredColumn:
+    """Put the bytes that the rows of a column were decoded from beside them; raw arrays have none but their own."""
+    stored = feature.plain()
     present = [True] * len(column) if valid is None else valid.tolist()
     rows: list[Stored | None] = []
-    for value, data, there in zip(values, column.to_list(), present, strict=True):
-        known = there or feature.has_default
-        array = np.asarray(value) if known else None
-        rows.append(
-            None if array is None else Stored(array, data if there else None, feature.name, stored, content_of(array))
-        )
-    return StoredColumn(values, rows)
+    for number, (array, there) in enumerate(zip(column, present, strict=True)):
+        if isinstance(array, np.ndarray | np.generic) and (there or feature.has_default):
+            own = data[number] if there and data is not None else None
+            rows.append(Stored(array, own, feature.name, stored, content_of(array)))
+        else:
+            rows.append(None)
+    return StoredColumn(column, rows)
 
 
 def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:

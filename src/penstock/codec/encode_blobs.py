@@ -65,15 +65,19 @@ def _encode_all(flat: list[tuple[int, Any]], feature: Feature, float64: Float64 
         return list(pool.map(encode, flat))
 
 
-def as_stored(value: Stored, feature: Feature) -> Encoded | None:
-    """Return the bytes of a value where a feature stores it just so; None where it is to be encoded."""
+def as_stored(value: Stored, feature: Feature) -> Encoded | list[Encoded] | None:
+    """Return the bytes of a value, or of each of its steps, where a feature stores it just so; else None."""
     stored, data = value.feature, value.data
-    if data is None or stored.dtype != feature.dtype or not fits_shape(value.array.shape, feature.shape):
+    if data is None or stored.dtype != feature.dtype:
         return None
-    if stored.encoding == feature.encoding:
-        return Encoded(data)
-    both_images = stored.encoding in IMAGES and feature.encoding in IMAGES
-    return Encoded(data) if both_images and data.startswith(_SIGNATURES.get(feature.encoding, b"")) else None
+    steps, arrays = (data, value.array) if isinstance(data, tuple) else ((data,), (value.array,))
+    if not all(fits_shape(array.shape, feature.shape) for array in arrays):
+        return None
+    if stored.encoding != feature.encoding:
+        start = _SIGNATURES.get(feature.encoding, b"")
+        if not {stored.encoding, feature.encoding} <= IMAGES or not all(step.startswith(start) for step in steps):
+            return None
+    return list(map(Encoded, steps)) if isinstance(data, tuple) else Encoded(data)
 
 
 def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:

@@ -22,14 +22,16 @@ Content: TypeAlias = tuple[str, tuple[int, ...], bytes]
 
 
 class Stored:
-    """One image or tensor: its array, and the bytes that it was decoded from."""
+    """One value: its array, and the bytes that it was decoded from."""
 
     __slots__ = ("array", "content", "data", "feature", "name")
 
-    def __init__(self, array: NDArray[Any], data: bytes | None, name: str, feature: Any, content: Content) -> None:
+    def __init__(
+        self, array: Any, data: bytes | tuple[bytes, ...] | None, name: str, feature: Any, content: Content
+    ) -> None:
         self.array = array
         self.data = data
-        """None: the value is the default of an absent feature."""
+        """Of a sequence, those of each step. None: a raw array, or the default of an absent feature."""
         self.name = name
         self.feature = feature
         """The feature that it is stored by, and the feature's name."""
@@ -42,13 +44,10 @@ class Stored:
     def __len__(self) -> int:
         return len(self.array)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        return self.array if dtype is None else self.array.astype(dtype)
-
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the value keeps alive."""
-        return int(self.array.nbytes) + len(self.data or b"")
+        return int(self.array.nbytes) + _size(self.data)
 
 
 class StoredColumn(Column):
@@ -60,7 +59,7 @@ class StoredColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        return int(self.values.nbytes) + sum(len(row.data or b"") for row in self.rows if row is not None)
+        return int(self.values.nbytes) + sum(_size(row.data) for row in self.rows if row is not None)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -101,13 +100,19 @@ class StoredColumn(Column):
         return padding_of(self.values)
 
 
-def content_of(array: NDArray[Any]) -> Content:
+def _size(data: bytes | tuple[bytes, ...] | None) -> int:
+    return sum(map(len, data)) if isinstance(data, tuple) else len(data or b"")
+
+
+def content_of(array: NDArray[Any] | np.generic) -> Content:
     """Describe what an array holds."""
+    digest = hashlib.blake2b(digest_size=16)
     if array.dtype == object:
-        data: Any = repr(array.tolist()).encode()
+        for item in np.ravel(array):
+            digest.update(repr(content_of(item) if isinstance(item, np.ndarray) else item).encode())
     else:
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    return array.dtype.str, array.shape, hashlib.blake2b(data, digest_size=16).digest()
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return array.dtype.str, array.shape, digest.digest()
 
 
 def plain(column: Any) -> Any:

@@ -1,7 +1,8 @@
-"""A dataset that is about to be written, with images and tensors that carry their bytes past functions.
+"""A dataset that is about to be written, with values that carry their bytes past functions.
 
-Between stages they are :class:`Stored` values. A function is given plain arrays, and what it returns is compared by
-content with what it was given: what is equal keeps its bytes, whether it was renamed, copied or moved to another row.
+Between stages, images, tensors and raw arrays are :class:`Stored` values. A function is given plain arrays, and what it
+returns is compared by content with what it was given: what is equal keeps its bytes, whether it was renamed, copied or
+moved to another row.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _traced_stage(stage: stages.Stage, computed: bool) -> stages.Stage:
         warnings.warn(
             "a cache holds no stored bytes: images and tensors from cache() are encoded again. To keep the stored "
             "bytes, write the dataset before cache()",
-            stacklevel=5,
+            stacklevel=6,
         )
     return _Untraced(stage)
 
@@ -164,25 +165,23 @@ class _Finder:
             return _rebuilt(value, lambda key, item: self.mark(item, str(key)))
         if self._batched:
             return self._mark_column(value, name)
-        found = self._find(value, name, None) if isinstance(value, np.ndarray) else None
+        found = self._find(value, name, None)
         return value if found is None else found
 
     def _mark_column(self, column: Any, name: str) -> Any:
         if isinstance(column, Nullable):
             values = self._mark_column(column.values, name)
             return Nullable(values, column.valid) if isinstance(values, StoredColumn) else column
-        if not isinstance(column, np.ndarray | Ragged) or (isinstance(column, np.ndarray) and not column.ndim):
+        if isinstance(column, np.ndarray):
+            if not column.ndim or (column.dtype != object and (column.dtype.str, column.shape[1:]) not in self._kinds):
+                return column
+        elif not isinstance(column, Ragged):
             return column
-        dense = isinstance(column, np.ndarray) and column.dtype != object
-        if dense and (column.dtype.str, column.shape[1:]) not in self._kinds:
-            return column
-        rows = [
-            self._find(row, name, number) if isinstance(row, np.ndarray) else None for number, row in enumerate(column)
-        ]
+        rows = [self._find(row, name, number) for number, row in enumerate(column)]
         return StoredColumn(column, rows) if any(row is not None for row in rows) else column
 
     def _find(self, array: Any, name: str, row: int | None) -> Stored | None:
-        if (array.dtype.str, array.shape) not in self._kinds:
+        if not isinstance(array, np.ndarray | np.generic) or (array.dtype.str, array.shape) not in self._kinds:
             return None
         candidates = self._known.get(content := content_of(array))
         if candidates is None:

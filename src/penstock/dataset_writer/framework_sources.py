@@ -64,13 +64,8 @@ def _is_batched(data: Any) -> bool:
 
 
 def _from_penstock(data: Any) -> Iterator[Any]:
-    for first in data.take(1):
-        if isinstance(first, Batch):
-            yield from data
-        elif data._as_stored() is not None:
-            yield from data.batch(_ROWS)
-        else:  # of a function's making: Python's values in columns would have types that nobody chose
-            yield from map(row_of, data)
+    # Datasets with functions are traced: Python's values in columns would have types that nobody chose.
+    return iter(data if _is_batched(data) else data.batch(_ROWS))
 
 
 def _from_tensorflow(data: Any) -> Iterator[Batch]:

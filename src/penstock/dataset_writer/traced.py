@@ -39,7 +39,7 @@ def write_traced(
         for batch in elements:
             writer.write_batch({name: _written(batch[name], schema.get(name)) for name in batch})
         return
-    rows = map(as_row, elements)
+    rows: Iterator[dict[str, Any]] = map(as_row, elements)
     if first is not None and writer.schema is None:
         seen = _first_rows(rows)
         names = dict.fromkeys(name for row in seen for name in row)
@@ -104,7 +104,7 @@ def _inherit(
         warnings.warn(
             f"an encoding changes: {'; '.join(changed)}. Pass schema=... to choose the encoding, or return values that "
             "the stored one takes",
-            stacklevel=5,
+            stacklevel=4,
         )
     return Schema(context, sequence=sequence if stored.is_sequence else None)
 

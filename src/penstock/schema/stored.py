@@ -16,7 +16,7 @@ def keep_images_encoded(schema: Schema) -> Schema:
 
 
 class TracedFeature(Feature):
-    """An image or a tensor that is decoded with its bytes kept beside it, by a dataset that is being written."""
+    """A feature that is decoded with its bytes kept beside it, by a dataset that is being written."""
 
     name: str
     """What the feature is called in its schema."""
@@ -34,12 +34,12 @@ class TracedFeature(Feature):
 
 
 def trace_encoded(schema: Schema) -> Schema:
-    """Return the schema with images and tensors traced; those in sequences stay as they are."""
-    context = {
-        name: feature if feature.encoding in ("list", "raw") else TracedFeature.of(name, feature)
-        for name, feature in schema.context.items()
+    """Return the schema with images, tensors and raw arrays traced."""
+    traced = {
+        name: feature if feature.encoding == "list" else TracedFeature.of(name, feature)
+        for name, feature in schema.items()
     }
-    return Schema(context, sequence=schema.sequence if schema.is_sequence else None)
+    return schema | traced
 
 
 def keep_lists(schema: Schema) -> Schema:
