@@ -265,6 +265,18 @@ def test_absent_images_with_a_default_stay_absent(tmp_path: Path, written: Any):
     assert records_of(written(some.map(unchanged))) == records_of(some)
 
 
+def test_tensors_that_others_serialized_in_another_way_stay_as_they_are(tmp_path: Path, written: Any):
+    values = np.array([1.5, -2], "<f4")
+    theirs = b"\x08\x01\x12\x04\x12\x02\x08\x02\x2a\x08" + values.tobytes()  # float_val, not tensor_content
+    ps.write(tmp_path / "theirs", {"x": [theirs], "n": [1]})
+    schema = ps.Schema({"x": ps.Feature("float32", (2,), encoding="tensor"), "n": int})
+    ds = ps.Dataset(tmp_path / "theirs", schema=schema)
+    copy = written(ds.map(lambda row: row | {"n": row["n"] + 1}))
+    assert stored(copy, "x") == [theirs]
+    assert copy[0]["x"].tolist() == [1.5, -2]
+    assert copy[0]["n"] == 2
+
+
 def test_sequences_stay_sequences(tmp_path: Path, written: Any):
     schema = ps.Schema({"id": str}, sequence={"x": ps.Feature("float32", (2,)), "word": ps.Feature(str)})
     clip = {"id": "a", "x": np.ones((3, 2), np.float32), "word": ["b", "c"]}

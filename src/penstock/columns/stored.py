@@ -41,6 +41,10 @@ class Stored:
     def __reduce__(self) -> tuple[Any, ...]:
         return Stored, (self.array, self.data, self.name, self.feature, self.content)
 
+    def with_array(self, array: Any) -> Stored:
+        """Return the same stored bytes with another array of the same content."""
+        return Stored(array, self.data, self.name, self.feature, self.content)
+
     def __len__(self) -> int:
         return len(self.array)
 
@@ -56,6 +60,11 @@ class StoredColumn(Column):
     def __init__(self, values: AnyColumn, rows: Sequence[Stored | None]) -> None:
         self.values = values
         self.rows = list(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The arrays of the rows are those of the column, and would be sent twice.
+        rows = [None if row is None else row.with_array(None) for row in self.rows]
+        return StoredColumn, (self.values, rows)
 
     @property
     def nbytes(self) -> int:
@@ -77,7 +86,7 @@ class StoredColumn(Column):
         row = self.rows[index]
         # The row of the column, because a function that changed the column changed this one.
         array = self.values[index]
-        return array if row is None else Stored(array, row.data, row.name, row.feature, row.content)
+        return array if row is None else row.with_array(array)
 
     def _slice(self, start: int, stop: int) -> Self:
         return type(self)(self.values[start:stop], self.rows[start:stop])

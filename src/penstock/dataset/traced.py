@@ -183,12 +183,12 @@ class _Finder:
     def _find(self, array: Any, name: str, row: int | None) -> Stored | None:
         if not isinstance(array, np.ndarray | np.generic) or (array.dtype.str, array.shape) not in self._kinds:
             return None
-        candidates = self._known.get(content := content_of(array))
+        candidates = self._known.get(content_of(array))
         if candidates is None:
             return None
         # Several may be equal, such as black images: the one that stood here is the one that is meant.
         _, found = max(candidates, key=lambda item: (item[1].array is array, item[1].name == name, item[0] == row))
-        return Stored(array, found.data, found.name, found.feature, content)
+        return found.with_array(array)
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,7 @@ def open_framework_source(data: Any) -> Iterator[Any] | None:
                 return _from_hugging_face(data)
             case "datasets", "IterableDataset":
                 return map(row_of, data)
-            case "penstock", "Dataset":
-                return _from_penstock(data)
-    return None
+    return _from_penstock(data) if is_dataset(data) else None
 
 
 def is_dataset(data: Any) -> bool:
@@ -51,8 +49,8 @@ def mapped_rows(data: Any, function: Callable[[dict[str, Any]], Any]) -> Any:
     return (data.unbatch() if _is_batched(data) else data).map(function)
 
 
-def traced(data: Any) -> tuple[Iterator[Any], Schema | None]:
-    """Return the elements of a dataset of Penstock with what is stored of them, and the schema of what it reads."""
+def traced(data: Any) -> tuple[Any, Schema | None]:
+    """Return an iterator over a dataset of Penstock with what is stored of it, and the schema of what it reads."""
     if data._as_stored() is not None and not _is_batched(data):
         data = data.batch(_ROWS)
     elements, schema = data._traced()

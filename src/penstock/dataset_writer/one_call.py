@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -56,7 +57,8 @@ def write(
             an iterator of mappings), an iterator of batches, such as an Arrow reader; or a data set: of Penstock, a
             ``tf.data.Dataset``, a torch ``Dataset`` or ``DataLoader``, one of Hugging Face.
         schema: What the records hold; None: what a data set, or an Arrow table made of one, tells, else it is inferred:
-            from the columns, or from the first rows.
+            from the columns, or from the first rows. Values that the functions of a dataset did not change are copied
+            as they are stored, and changed ones follow the stored features where they fit.
         shards: How many files.
         shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
             set.
@@ -87,9 +89,12 @@ def write(
         stored = data._as_stored()
         if stored is None or schema not in (None, stored[1]):
             elements, stored_schema = traced(data)
-            with Writer(
-                path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
-            ) as writer:
+            with (
+                closing(elements),
+                Writer(
+                    path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
+                ) as writer,
+            ):
                 write_traced(writer, elements, row_of, stored_schema, float64)
             return writer.manifest
         data, schema = stored
