@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn
+from penstock.columns.stored import Stored, StoredColumn, content_of
 from penstock.cpus import available_cpus
 from penstock.errors import MissingExtraError, PenstockError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import fits_shape
+from penstock.schema.stored import TracedFeature
 
 # Below this many rows starting threads costs more than it saves.
 _WORTH_THREADS = 8
@@ -57,6 +59,22 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
             for done in pool.map(fill, range(len(rows))):
                 assert done is None
     return out
+
+
+def trace(
+    feature: TracedFeature, column: AnyColumn, data: list[Any] | None, valid: NDArray[np.bool_] | None
+) -> StoredColumn:
+    """Put the bytes that the rows of a column were decoded from beside them; raw arrays have none but their own."""
+    stored = feature.plain()
+    present = [True] * len(column) if valid is None else valid.tolist()
+    rows: list[Stored | None] = []
+    for number, (array, there) in enumerate(zip(column, present, strict=True)):
+        if isinstance(array, np.ndarray | np.generic) and (there or feature.has_default):
+            own = data[number] if there and data is not None else None
+            rows.append(Stored(array, own, feature.name, stored, content_of(array)))
+        else:
+            rows.append(None)
+    return StoredColumn(column, rows)
 
 
 def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:

@@ -15,14 +15,20 @@ from penstock.codec.encode_values import Float64, as_array, convert_array, shape
 from penstock.codec.row_fault import RowFault
 from penstock.codec.tensor_proto import serialize_tensor
 from penstock.columns import AnyColumn, BytesColumn, Column, Ragged
+from penstock.columns.stored import Stored
 from penstock.cpus import available_cpus
 from penstock.errors import SchemaError
 from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
-from penstock.schema.feature import fits_shape
+from penstock.schema.feature import IMAGES, fits_shape
 
 # How the bytes of an encoded image begin, where the encoding names one format.
 _SIGNATURES = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
+
+
+class Encoded(bytes):
+    """An image or a tensor as it is stored somewhere else: it is written as it is."""
+
 
 # Below this many images starting threads costs more than it saves.
 _WORTH_THREADS = 8
@@ -59,7 +65,24 @@ def _encode_all(flat: list[tuple[int, Any]], feature: Feature, float64: Float64 
         return list(pool.map(encode, flat))
 
 
+def as_stored(value: Stored, feature: Feature) -> Encoded | list[Encoded] | None:
+    """Return the bytes of a value, or of each of its steps, where a feature stores it just so; else None."""
+    stored, data = value.feature, value.data
+    if data is None or stored.dtype != feature.dtype:
+        return None
+    steps, arrays = (data, value.array) if isinstance(data, tuple) else ((data,), (value.array,))
+    if not all(fits_shape(array.shape, feature.shape) for array in arrays):
+        return None
+    if stored.encoding != feature.encoding:
+        start = _SIGNATURES.get(feature.encoding, b"")
+        if not {stored.encoding, feature.encoding} <= IMAGES or not all(step.startswith(start) for step in steps):
+            return None
+    return list(map(Encoded, steps)) if isinstance(data, tuple) else Encoded(data)
+
+
 def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
+    if isinstance(value, Encoded):
+        return bytes(value)
     if feature.encoding != "tensor" and isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
         if not data.startswith(_SIGNATURES.get(feature.encoding, b"")):

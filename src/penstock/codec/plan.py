@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.blobs import decode_blobs, is_blob
+from penstock.codec.blobs import decode_blobs, is_blob, trace
 from penstock.codec.nested import nest
 from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable
@@ -18,6 +19,7 @@ from penstock.columns.bytes_column import bytes_of_sound_views
 from penstock.columns.ragged import ragged_of_sound_parts
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
+from penstock.schema.stored import TracedFeature
 
 Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
 """What the views of a batch point into."""
@@ -144,6 +146,8 @@ def _flatten(value: Any) -> Iterable[Any]:
 
 def _is_plain(feature: Feature, sequence: bool) -> bool:
     """Whether the native decoder makes the very array that a user sees."""
+    if isinstance(feature, TracedFeature):
+        return False
     numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
     raw_bool = feature.dtype == "bool" and feature.encoding == "raw"
     return numbers and not raw_bool and feature.is_dense and not feature.optional and not sequence
@@ -170,9 +174,22 @@ def _builder(feature: Feature) -> Build:
                 built = ragged_of_sound_parts(ragged_of_sound_parts(items, step_offsets), offsets)
             else:
                 built = ragged_of_sound_parts(items, offsets)
+        if isinstance(feature, TracedFeature):
+            built = trace(feature, built, _stored_bytes(feature, column, buffers), valid)
         return Nullable(built, valid) if feature.optional and valid is not None else built
 
     return build
+
+
+def _stored_bytes(feature: Feature, column: Any, buffers: Buffers) -> list[Any] | None:
+    """Return the bytes of each row of an image or a tensor, of a sequence those of each step."""
+    if not is_blob(feature):
+        return None
+    views, offsets, _ = column if isinstance(column, tuple) else (column, None, None)
+    values = BytesColumn(views[:, 0], buffers).to_list()
+    if offsets is None:
+        return values
+    return [tuple(values[start:stop]) for start, stop in pairwise(offsets.tolist())]
 
 
 def _row_of(item: int, *levels: NDArray[np.int64] | None) -> int:

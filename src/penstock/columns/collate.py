@@ -18,6 +18,7 @@ from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.column import AnyColumn, Column
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
+from penstock.columns.stored import Stored, StoredColumn
 
 Collated: TypeAlias = "Batch | tuple[Collated, ...] | AnyColumn"
 
@@ -69,6 +70,9 @@ def _column(values: Sequence[Any]) -> AnyColumn:
     first = values[0]
     if isinstance(first, (str, bytes)):
         return _strings(values, type(first))
+    if isinstance(first, (np.ndarray, Stored)) and Stored in set(map(type, values)):
+        arrays = [value.array if isinstance(value, Stored) else value for value in values]
+        return StoredColumn(_column(arrays), [value if isinstance(value, Stored) else None for value in values])
     if isinstance(first, (list, tuple, Column)) or _holds_objects(first):
         return _of_lists(values)
     if isinstance(first, np.generic) and all(type(value) is type(first) for value in values):

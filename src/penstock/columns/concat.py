@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from penstock.columns.bytes_column import INLINE_BYTES, BytesColumn
 from penstock.columns.column import AnyColumn, describe
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged, offsets_of
+from penstock.columns.stored import StoredColumn, plain
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
@@ -33,11 +35,14 @@ def concat(batches: Sequence[Batch]) -> Batch:
 
 
 def concat_columns(columns: Sequence[AnyColumn]) -> AnyColumn:
-    """Join columns of one kind; where one of them is Nullable, all are."""
+    """Join columns of one kind; where one of them is Nullable, or has stored bytes beside its values, all are."""
     if any(isinstance(column, Nullable) for column in columns):
         values = [column.values if isinstance(column, Nullable) else column for column in columns]
         valid = [column.valid if isinstance(column, Nullable) else np.ones(len(column), bool) for column in columns]
         return Nullable(concat_columns(values), np.concatenate(valid))
+    if any(isinstance(column, StoredColumn) for column in columns):
+        rows = [column.rows if isinstance(column, StoredColumn) else [None] * len(column) for column in columns]
+        return StoredColumn(concat_columns(list(map(plain, columns))), list(chain.from_iterable(rows)))
     first = columns[0]
     for column in columns:
         if _kind(column) != _kind(first):

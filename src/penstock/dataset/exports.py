@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.columns import Batch, as_nested_lists, is_unequal
 from penstock.dataset.stored import as_stored
+from penstock.dataset.traced import traced
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.arrow_tables import record_schema
@@ -47,6 +48,13 @@ class Exports:
         """Answer the data set with images as bytes, and the schema to write it by; None where rows are made anew."""
         stored = as_stored(self._pipeline)
         return None if stored is None else (self._with(stored[0]), stored[1])
+
+    def _traced(self: Dataset) -> tuple[Dataset, Schema | None]:  # type: ignore[misc]
+        """Return the dataset with stored bytes beside its arrays, for one pass, and the schema of what it reads."""
+        pipeline, schema = traced(self._pipeline)
+        epoch = self._next_epoch
+        self._epoch_begun(epoch)
+        return type(self)._of(pipeline, epoch), schema
 
 
 def open_arrow(dataset: Dataset) -> Any:

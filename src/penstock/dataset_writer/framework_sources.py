@@ -29,36 +29,41 @@ def open_framework_source(data: Any) -> Iterator[Any] | None:
             case "torch", "DataLoader":
                 return _from_loader(data)
             case "torch", "IterableDataset":
-                return map(_row, data)
+                return map(row_of, data)
             case "torch", "Dataset":
-                return (_row(data[position]) for position in range(len(data)))
+                return (row_of(data[position]) for position in range(len(data)))
             case "datasets", "Dataset":
                 return _from_hugging_face(data)
             case "datasets", "IterableDataset":
-                return map(_row, data)
-            case "penstock", "Dataset":
-                return _from_penstock(data)
-    return None
+                return map(row_of, data)
+    return _from_penstock(data) if is_dataset(data) else None
 
 
-def stored_form(data: Any) -> tuple[Any, Schema] | None:
-    """Answer a data set of Penstock with images as they are stored, and its schema, where it holds rows of files."""
-    if not any(
-        (cls.__module__.partition(".")[0], cls.__name__) == ("penstock", "Dataset") for cls in type(data).__mro__
-    ):
-        return None
-    stored: tuple[Any, Schema] | None = data._as_stored()
-    return stored
+def is_dataset(data: Any) -> bool:
+    """Whether an object is a dataset of Penstock."""
+    return hasattr(data, "_as_stored") and hasattr(data, "_traced")
+
+
+def mapped_rows(data: Any, function: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return a dataset of Penstock with a function called for each row, of batches too."""
+    return (data.unbatch() if _is_batched(data) else data).map(function)
+
+
+def traced(data: Any) -> tuple[Any, Schema | None]:
+    """Return an iterator over a dataset of Penstock with what is stored of it, and the schema of what it reads."""
+    if data._as_stored() is not None and not _is_batched(data):
+        data = data.batch(_ROWS)
+    elements, schema = data._traced()
+    return iter(elements), schema
+
+
+def _is_batched(data: Any) -> bool:
+    return any(isinstance(first, Batch) for first in data.take(1))
 
 
 def _from_penstock(data: Any) -> Iterator[Any]:
-    for first in data.take(1):
-        if isinstance(first, Batch):
-            yield from data
-        elif data._as_stored() is not None:
-            yield from data.batch(_ROWS)
-        else:  # of a function's making: Python's values in columns would have types that nobody chose
-            yield from map(_row, data)
+    # Datasets with functions are traced: Python's values in columns would have types that nobody chose.
+    return iter(data if _is_batched(data) else data.batch(_ROWS))
 
 
 def _from_tensorflow(data: Any) -> Iterator[Batch]:
@@ -99,7 +104,7 @@ def _from_loader(loader: Any) -> Iterator[Any]:
     # Without a batch size, a loader hands on what its data set gives: rows.
     if loader.batch_sampler is None:
         yield from (
-            _row(tuple(item) if isinstance(item, list) else item) for item in loader
+            row_of(tuple(item) if isinstance(item, list) else item) for item in loader
         )  # it makes lists of tuples
         return
     for batch in loader:
@@ -122,7 +127,8 @@ def _from_hugging_face(data: Any) -> Iterator[Any]:
     return iter(data.with_format("arrow").iter(_ROWS))
 
 
-def _row(element: Any) -> dict[str, Any]:
+def row_of(element: Any) -> dict[str, Any]:
+    """Return an element as a row: what lies in one another is joined."""
     return dict(_named(element, _is_tuple))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import islice
 from typing import Any
 
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoding import Encoding
-from penstock.dataset_writer.framework_sources import stored_form
+from penstock.dataset_writer.framework_sources import is_dataset, mapped_rows, row_of, traced
 from penstock.dataset_writer.order import check_seed, permutation
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek, schema_of_table
 from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
+from penstock.dataset_writer.traced import write_traced
 from penstock.dataset_writer.writer import Writer, number_rows
 from penstock.files import StrPath
 from penstock.manifest import Manifest
@@ -55,7 +57,8 @@ def write(
             an iterator of mappings), an iterator of batches, such as an Arrow reader; or a data set: of Penstock, a
             ``tf.data.Dataset``, a torch ``Dataset`` or ``DataLoader``, one of Hugging Face.
         schema: What the records hold; None: what a data set, or an Arrow table made of one, tells, else it is inferred:
-            from the columns, or from the first rows.
+            from the columns, or from the first rows. Values that the functions of a dataset did not change are copied
+            as they are stored, and changed ones follow the stored features where they fit.
         shards: How many files.
         shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a data
             set.
@@ -80,7 +83,20 @@ def write(
         "replace": replace,
     }
     check_seed(shuffle)
-    if schema is None and map is None and (stored := stored_form(data)) is not None:
+    if is_dataset(data):
+        data = data if map is None else mapped_rows(data, map)
+        map = None
+        stored = data._as_stored()
+        if stored is None or schema not in (None, stored[1]):
+            elements, stored_schema = traced(data)
+            with (
+                closing(elements),
+                Writer(
+                    path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
+                ) as writer,
+            ):
+                write_traced(writer, elements, row_of, stored_schema, float64)
+            return writer.manifest
         data, schema = stored
     elif schema is None and map is None:
         schema = schema_of_table(data)

@@ -28,6 +28,8 @@ from penstock.schema import Schema
 
 FIRST_ROWS = 256
 """The most rows that a schema is inferred from."""
+FIRST_BYTES = 4 << 20
+"""Rows of this size are enough to infer a schema from."""
 
 # Rows of about this size are gathered before they are written; a shuffle gathers more.
 _BLOCK_BYTES, _BLOCK_ROWS = 4 << 20, 8192
@@ -318,6 +320,11 @@ class Writer:
 def number_rows(writer: Writer, numbers: Sequence[int] | None) -> None:
     """Say what errors call the rows, where a caller has put them in another order than their own."""
     writer._row_numbers = numbers
+
+
+def begin(writer: Writer, schema: Schema, inferred_from: str) -> None:
+    """Give a writer the schema that its first rows or batch were found to have."""
+    writer._start(schema, inferred_from)
 
 
 def weigh(value: Any) -> int:

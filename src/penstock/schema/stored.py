@@ -15,6 +15,33 @@ def keep_images_encoded(schema: Schema) -> Schema:
     return _map(schema, _encoded_image)
 
 
+class TracedFeature(Feature):
+    """A feature that is decoded with its bytes kept beside it, by a dataset that is being written."""
+
+    name: str
+    """What the feature is called in its schema."""
+
+    @classmethod
+    def of(cls, name: str, feature: Feature) -> TracedFeature:
+        """Trace a feature."""
+        traced = cls.__new__(cls)
+        vars(traced).update(vars(feature), name=name)
+        return traced
+
+    def plain(self) -> Feature:
+        """Return the feature as it is in its schema."""
+        return self.replace()
+
+
+def trace_encoded(schema: Schema) -> Schema:
+    """Return the schema with images, tensors and raw arrays traced."""
+    traced = {
+        name: feature if feature.encoding == "list" else TracedFeature.of(name, feature)
+        for name, feature in schema.items()
+    }
+    return schema | traced
+
+
 def keep_lists(schema: Schema) -> Schema:
     """Answer the schema with every feature as the list that is stored, of any length, or absent; raw arrays stay."""
     return _map(schema, _list)

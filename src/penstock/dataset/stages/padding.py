@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from penstock.columns import AnyColumn, Batch, Nullable, Ragged
 from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
+from penstock.columns.stored import plain
 
 
 class Pad(NamedTuple):
@@ -36,12 +37,13 @@ def padded(batch: Any, padding: Padding) -> Any:
         return batch
     if not isinstance(batch, Batch):
         raise TypeError(f"columns are padded by name, and the elements are no dicts: {type(batch).__name__}")
+    columns = {name: plain(column) for name, column in batch.items()}
     if padding is True:
-        padding = {name: Pad() for name, column in batch.items() if _is_ragged(column) or _holds_arrays(column)}
+        padding = {name: Pad() for name, column in columns.items() if _is_ragged(column) or _holds_arrays(column)}
     missing = [name for name in padding if name not in batch]
     if missing:
         raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch)}")
-    return batch | {name: _padded(batch[name], pad) for name, pad in padding.items()}
+    return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
 
 
 def describe_padding(padding: Padding) -> Any:
