@@ -10,7 +10,7 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
 # Behind the name of a data set: "train-00000-of-00008.tfrecord.gz" is of "train".
-_SHARD = re.compile(r"(-\d{5,}-of-\d{5,})?(\.tfrecords?|\.tfrec|\.record)?(-\d{5,}-of-\d{5,})?(\.gz|\.zlib|\.snappy)?$")
+_SHARD = re.compile(r"(-\d+-of-\d+)?(\.tfrecords?|\.tfrec|\.record)?(-\d+-of-\d+)?(\.(?:gz|zlib|zz|snappy))?$")
 
 _MAX_BYTES = 64 << 20
 
@@ -19,6 +19,12 @@ def data_set_of(file: str) -> str:
     """Answer what the data set is called that a file is a shard of, with its folder."""
     folder, name = split_path(file)
     return folder + _SHARD.sub("", name)
+
+
+def is_numbered(file: str) -> bool:
+    """Whether a file's name says which of how many shards it is: ``train-00000-of-00008.tfrecord``."""
+    found = _SHARD.search(split_path(file)[1])
+    return found is not None and bool(found[1] or found[3])
 
 
 def find_beside(file: str) -> str | None:
