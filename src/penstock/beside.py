@@ -21,10 +21,14 @@ def data_set_of(file: str) -> str:
     return folder + _SHARD.sub("", name)
 
 
-def is_numbered(file: str) -> bool:
-    """Whether a file's name says which of how many shards it is: ``train-00000-of-00008.tfrecord``."""
+def shard_number(file: str) -> tuple[int, int] | None:
+    """Return which of how many shards a file is by its name: (0, 8) for ``train-00000-of-00008.tfrecord``."""
     found = _SHARD.search(split_path(file)[1])
-    return found is not None and bool(found[1] or found[3])
+    number = found and (found[1] or found[3])
+    if not number:
+        return None
+    _, shard, _, shards = number.split("-")
+    return int(shard), int(shards)
 
 
 def find_beside(file: str) -> str | None:

@@ -47,6 +47,11 @@ def test_shards_without_their_manifest_are_found_by_their_name(written):
         assert ids(ps.Dataset(f"{written}/{name}")) == list(range(20))
     with pytest.raises(FileNotFoundError):
         ps.Dataset(written / "tra")
+    (written / "train-00001-of-00003.tfrecord").unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"no manifest train\.penstock\.json: copy .* a pattern, .*/train\[-\.\]\*"
+    ):
+        ps.Dataset(written / "train")
 
 
 def test_one_of_several_datasets_in_a_folder_must_be_named(written):
@@ -72,7 +77,7 @@ def fill(folder: str | Path, *names: str) -> None:
 FOREIGN = {
     "numbered": ("train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord", "val-00000-of-00001.tfrecord"),
     "packed": ("train-0-of-2.tfrecord.gz", "train-1-of-2.tfrecord.gz", "other-0-of-1.tfrecord.gz"),
-    "no extension": ("train-00000-of-01024", "train-00001-of-01024", "validation-00000-of-00128"),
+    "no extension": ("train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00128"),
     "number last": ("train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002", "more.tfrecord-00000-of-00001"),
     "TFDS": tuple(f"mnist-{name}.tfrecord-{n:05}-of-00002" for name, n in (("train", 0), ("train", 1), ("test", 0))),
     "a file beside": ("train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord", "old.tfrecord"),

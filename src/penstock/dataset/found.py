@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.beside import data_set_of, find_beside, is_file, is_numbered, load_schema
+from penstock.beside import data_set_of, find_beside, is_file, load_schema, shard_number
 from penstock.dataset.arguments import names_in
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
@@ -145,7 +146,13 @@ def _shards_by_name(store: FileStore, name: str) -> list[str]:
     except OSError:
         return []  # not every store can list
     named = [file for file in files if split_path(data_set_of(file))[1] == wanted]
-    return [file for file in named if is_numbered(file)] or named[: len(named) == 1]
+    shards = {file: number for file in named if (number := shard_number(file)) is not None}
+    # Without a manifest, only the names tell whether this is all of it.
+    if shards and sorted(shards.values()) != [(shard, len(shards)) for shard in range(len(shards))]:
+        advice = f"copy the whole dataset, or open what is there by a pattern, {name}[-.]*"
+        text = f"Shards are missing or there twice, and there is no manifest {wanted}{SUFFIX}: {advice}"
+        raise FileNotFoundError(errno.ENOENT, text, name)
+    return list(shards) or named[: len(named) == 1]
 
 
 def _manifest_of(path: str, split: str | None) -> str | None:

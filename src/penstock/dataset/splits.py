@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from penstock.beside import data_set_of, is_numbered
+from penstock.beside import data_set_of, shard_number
 from penstock.errors import ManifestError
 from penstock.files import path_parts
 
@@ -91,7 +91,7 @@ def _listed(names: Iterable[str]) -> str:
 
 def _look(file: str, folder: str) -> _Named:
     below = path_parts(file)[len(path_parts(folder)) :]
-    numbered = is_numbered(below[-1])
+    numbered = shard_number(below[-1]) is not None
     *folders, stem = [*below[:-1], data_set_of(below[-1])]
     spoken = [part for part in folders if _WORD.search(part)]
     words = tuple(word.lower() for part in (*folders, stem) for word in _WORD.findall(part))
