@@ -13,11 +13,12 @@ from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoding import Encoding
 from penstock.dataset_writer.framework_sources import stored_form
+from penstock.dataset_writer.hugging_face import encoded_pictures
 from penstock.dataset_writer.order import check_seed, permutation
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek, schema_of_table
 from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
-from penstock.dataset_writer.writer import Writer, number_rows
+from penstock.dataset_writer.writer import Writer, know_features, number_rows
 from penstock.files import StrPath
 from penstock.manifest import Manifest
 from penstock.progress_bar import ProgressBar
@@ -84,6 +85,8 @@ def write(
         data, schema = stored
     elif schema is None and map is None:
         schema = schema_of_table(data)
+    pictures = None if map is not None else encoded_pictures(data, schema)
+    data, known = pictures or (data, {})
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar("writing", source.num_rows, "rows", show=progress) as bar:
@@ -100,6 +103,7 @@ def write(
         path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
     ) as writer:
         number_rows(writer, order)
+        know_features(writer, known)
         _write_stream(writer, source, map, at_once=rows_in_memory)
     return writer.manifest
 

@@ -24,7 +24,7 @@ from penstock.errors import SchemaError
 from penstock.files import StrPath
 from penstock.manifest import Manifest
 from penstock.progress_bar import ProgressBar
-from penstock.schema import Schema
+from penstock.schema import Feature, Schema
 
 FIRST_ROWS = 256
 """The most rows that a schema is inferred from."""
@@ -84,6 +84,7 @@ class Writer:
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
+        self._known: Mapping[str, Feature] = {}
         self._float64 = float64
         self._shuffle = shuffle
         plain = shuffle is None
@@ -207,6 +208,14 @@ class Writer:
 
     def _start(self, schema: Schema, inferred_from: str = "") -> None:
         self._inferred_from = inferred_from
+        if inferred_from and self._known:
+            known = {name: self._known.get(name, feature) for name, feature in schema.items()}
+            schema = Schema(
+                {
+                    name: feature.replace(optional=feature.optional or schema[name].optional)
+                    for name, feature in known.items()
+                }
+            )
         self._encoding = Encoding(schema, self._float64)
         self._gatherer = self._encoding.gatherer()
         self._add = self._gatherer.add
@@ -318,6 +327,11 @@ class Writer:
 def number_rows(writer: Writer, numbers: Sequence[int] | None) -> None:
     """Say what errors call the rows, where a caller has put them in another order than their own."""
     writer._row_numbers = numbers
+
+
+def know_features(writer: Writer, features: Mapping[str, Feature]) -> None:
+    """Say what some columns hold, where the schema is inferred and their values do not tell."""
+    writer._known = features
 
 
 def weigh(value: Any) -> int:
