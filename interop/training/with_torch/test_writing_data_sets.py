@@ -157,6 +157,14 @@ def test_a_late_picture_of_another_kind(tmp_path: Path):
     assert stored(found) == files
 
 
+def test_pictures_are_shuffled_across_many(tmp_path: Path):
+    source = pictures([{"bytes": file, "path": None} for file in JPEG * 200])
+    ps.write(tmp_path / "data", source, shuffle=1)
+    labels = [int(label) for label in ps.Dataset(tmp_path / "data", columns=["label"]).batch(1000)[0]["label"]]
+    assert sorted(labels) == list(range(600))
+    assert max(labels[:100]) > 500 > 100 > min(labels[-100:])
+
+
 def test_lists_of_hugging_face_pictures_are_bytes(tmp_path: Path):
     lists = [[PNG[0], JPEG[1]], [], [PNG[2]]]
     pages = [[{"bytes": file, "path": None} for file in files] for files in lists]

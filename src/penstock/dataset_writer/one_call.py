@@ -95,6 +95,8 @@ def write(
                 source, encoding, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     order = None
+    # Tables are shuffled each in itself, and those of pictures are small.
+    by_row = pictures is not None and shuffle is not None
     rows_in_memory = isinstance(data, list | tuple) and len(data) > 0 and as_table(data[0]) is None
     if shuffle is not None and rows_in_memory:
         order = permutation(shuffle, 0, len(data)).tolist()
@@ -104,18 +106,23 @@ def write(
     ) as writer:
         number_rows(writer, order)
         know_features(writer, known)
-        _write_stream(writer, source, map, at_once=rows_in_memory)
+        _write_stream(writer, source, map, at_once=rows_in_memory, by_row=by_row)
     return writer.manifest
 
 
 def _write_stream(
-    writer: Writer, source: Table | Iterator[Any], function: Callable[[dict[str, Any]], Row] | None, *, at_once: bool
+    writer: Writer,
+    source: Table | Iterator[Any],
+    function: Callable[[dict[str, Any]], Row] | None,
+    *,
+    at_once: bool,
+    by_row: bool,
 ) -> None:
     if not isinstance(source, Iterator):
         source = _rows_of(source)
     first, items = peek(source)
     if as_table(first) is not None:
-        if function is None:
+        if function is None and not by_row:
             for columns in items:
                 writer.write_batch(columns)
             return
