@@ -10,7 +10,7 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 
 # Behind the name of a data set: "train-00000-of-00008.tfrecord.gz" is of "train".
-_SHARD = re.compile(r"(-\d{5,}-of-\d{5,})?(\.tfrecords?|\.tfrec|\.record)?(-\d{5,}-of-\d{5,})?(\.gz|\.zlib|\.snappy)?$")
+_SHARD = re.compile(r"(-\d+-of-\d+)?(\.tfrecords?|\.tfrec|\.record)?(-\d+-of-\d+)?(\.(?:gz|zlib|zz|snappy))?$")
 
 _MAX_BYTES = 64 << 20
 
@@ -19,6 +19,16 @@ def data_set_of(file: str) -> str:
     """Answer what the data set is called that a file is a shard of, with its folder."""
     folder, name = split_path(file)
     return folder + _SHARD.sub("", name)
+
+
+def shard_number(file: str) -> tuple[int, int] | None:
+    """Return which of how many shards a file is by its name: (0, 8) for ``train-00000-of-00008.tfrecord``."""
+    found = _SHARD.search(split_path(file)[1])
+    number = found and (found[1] or found[3])
+    if not number:
+        return None
+    _, shard, _, shards = number.split("-")
+    return int(shard), int(shards)
 
 
 def find_beside(file: str) -> str | None:

@@ -102,6 +102,60 @@ def test_a_schema_says_what_columns_of_a_table_become(penstock, folder: Path):
     assert ps.Dataset("data/t").schema == ps.Schema.load("t.schema.json")
 
 
+def test_csv_tells_absent_values_from_empty_text(penstock, folder: Path):
+    text = '"label","name"\n1,"a"\n,""\n3,\n4,"NA"\n'
+    (folder / "t.csv").write_text(text)
+    assert penstock("convert", "t.csv", "-o", "data/t").exit_code == 0
+    rows = list(ps.Dataset("data/t"))
+    assert [row["name"] for row in rows] == ["a", "", None, "NA"]
+    assert [row["label"] for row in rows] == [1, None, 3, 4]
+    assert penstock("convert", "data/t", "-o", "back.csv").exit_code == 0
+    assert (folder / "back.csv").read_text() == text
+
+
+def test_a_column_of_csv_is_absent_row_by_row(penstock, folder: Path):
+    text = '"name"\n"a"\n\n""\n'
+    (folder / "t.csv").write_text(text)
+    assert penstock("convert", "t.csv", "-o", "data/t").exit_code == 0
+    assert [row["name"] for row in ps.Dataset("data/t")] == ["a", None, ""]
+    assert penstock("convert", "data/t", "-o", "back.csv").exit_code == 0
+    assert (folder / "back.csv").read_text() == text
+
+
+def test_a_field_that_is_empty_far_behind_the_first_rows(penstock, folder: Path):
+    (folder / "t.csv").write_text("label,name\n" + "1,some text\n" * 200_000 + "2,\n")
+    assert penstock("convert", "t.csv", "-o", "data/t").exit_code == 0
+    assert ps.Dataset("data/t")[200_000]["name"] is None
+
+
+def test_a_column_without_values_has_no_type(penstock, folder: Path):
+    (folder / "t.csv").write_text("a,b\n1,\n2,\n")
+    assert (
+        "column 'b' has no value that shows its type: say it with --schema"
+        in penstock("convert", "t.csv", "-o", "t").stderr
+    )
+    ps.Schema({"a": int, "b": ps.Feature("str", optional=True)}).save("t.schema.json")
+    assert penstock("convert", "t.csv", "-o", "t", "--schema", "t.schema.json").exit_code == 0
+    assert [row["b"] for row in ps.Dataset("t")] == [None, None]
+
+
+def test_the_types_of_a_schema_reach_csv(penstock, folder: Path):
+    text = '"zip","weight","code","ok"\n"01234",1,7,true\n"00007",0.1,,false\n'
+    (folder / "t.csv").write_text(text.replace('"', ""))
+    schema = ps.Schema({"zip": str, "weight": float, "code": ps.Feature("int16", optional=True), "ok": bool})
+    schema.save("t.schema.json")
+    assert penstock("convert", "t.csv", "-o", "data/t", "--schema", "t.schema.json").exit_code == 0
+    rows = list(ps.Dataset("data/t"))
+    assert [row["zip"] for row in rows] == ["01234", "00007"]
+    assert [row["code"] for row in rows] == [7, None]
+    assert penstock("convert", "data/t", "-o", "back.csv").exit_code == 0
+    assert (folder / "back.csv").read_text() == text
+    ps.Schema({"zip": int, "weight": int, "code": int, "ok": bool}).save("t.schema.json")
+    refused = penstock("convert", "t.csv", "-o", "data/u", "--schema", "t.schema.json")
+    assert refused.exit_code != 0
+    assert "0.1" in refused.stderr
+
+
 def test_what_exists_is_replaced_when_asked_for(penstock, train):
     for output in ("x.parquet", "data/new"):
         assert penstock("convert", train, "-o", output).exit_code == 0

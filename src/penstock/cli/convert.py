@@ -15,7 +15,7 @@ from penstock.cli.described import OncePipe, SchemaChoice, open_readers, schema_
 from penstock.cli.options import COMPRESSIONS, Reading, feature_option, json_option, reading_options
 from penstock.cli.output import plural, printable, reporting, write_json
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.cli.tables import TABLES, open_tables, table_format, write_table
+from penstock.cli.tables import TABLES, open_tables, schema_of_csv, table_format, write_table
 from penstock.codec.encode_values import Float64
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.exports import open_arrow
@@ -95,7 +95,9 @@ def convert(
             raise click.UsageError("A table is written whole, without --feature, --skip and --limit.")
         with reporting(paths, problems), _told_in_a_line():
             schema = None if choice.file is None else load_schema(choice.file)
-            table = open_tables(paths)
+            if schema is None and table_format(paths[0]) == "csv":
+                schema = schema_of_csv(paths, float64)
+            table = open_tables(paths, schema)
             rows = _write_records(output, table, target, schema=schema, shuffle=shuffle, float64=float64)
     elif (readers := open_readers(paths, reading, problems)) and not problems:  # a part would look like the whole
         if any(isinstance(reader, OncePipe) for reader in readers):

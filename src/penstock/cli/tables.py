@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from penstock.cli.values import json_value
+from penstock.codec.encode_values import Float64
 from penstock.dataset.exports import without_views
 from penstock.errors import SchemaError, import_extra
 from penstock.files.local import unfinished_path
+from penstock.schema import Feature, Schema
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -32,10 +34,53 @@ def table_format(path: str) -> str | None:
     return _FORMATS.get(os.path.splitext(path)[1].lower())
 
 
-def open_tables(paths: Sequence[str]) -> Any:
-    """Answer a ``pyarrow.RecordBatchReader`` of tables of one format, one behind the other."""
+def open_tables(paths: Sequence[str], schema: Schema | None = None) -> Any:
+    """Answer a ``pyarrow.RecordBatchReader`` of tables of one format, one behind the other.
+
+    CSV has no types: those of the ``schema`` are taken, or what the first rows show.
+    """
     dataset = import_extra("pyarrow.dataset", "arrow", "reading tables")
-    return dataset.dataset(list(paths), format=table_format(paths[0])).scanner().to_reader()
+    form = table_format(paths[0])
+    if form != "csv":
+        return dataset.dataset(list(paths), format=form).scanner().to_reader()
+    tables = dataset.dataset(list(paths), format=_csv_format(schema))
+    if len(tables.schema.names) == 1:
+        tables = dataset.dataset(list(paths), format=_csv_format(schema, one_column=True))
+    return tables.scanner().to_reader()
+
+
+def schema_of_csv(paths: Sequence[str], float64: Float64 | None) -> Schema:
+    """Return what CSV files hold, by reading them whole: columns with an empty field anywhere are optional."""
+    reader = open_tables(paths)
+    for field in reader.schema:
+        if str(field.type) == "null":
+            raise SchemaError(f"column {field.name!r} has no value that shows its type: say it with --schema")
+    absent: set[str] = set()
+    for batch in reader:
+        absent |= {field.name for field, column in zip(batch.schema, batch.columns, strict=True) if column.null_count}
+    fields = [field.with_nullable(field.name in absent) for field in reader.schema]
+    return Schema.from_arrow(import_extra("pyarrow", "arrow", "reading tables").schema(fields), float64=float64)
+
+
+def _csv_format(schema: Schema | None, *, one_column: bool = False) -> Any:
+    """Return how CSV is read: an empty field is absent, and ``""`` an empty text; no other text stands for absence."""
+    from pyarrow import csv, dataset
+
+    types = {name: _csv_type(feature) for name, feature in (schema or {}).items() if not feature.shape}
+    convert = csv.ConvertOptions(
+        null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types
+    )
+    # An empty line is a row where there is one column, and else none.
+    parse = csv.ParseOptions(ignore_empty_lines=not one_column)
+    return dataset.CsvFileFormat(parse_options=parse, convert_options=convert)
+
+
+def _csv_type(feature: Feature) -> Any:
+    import pyarrow as pa
+
+    # The narrow ones have no CSV of their own; float32 holds their values.
+    names = {"str": "string", "bytes": "binary", "bfloat16": "float32", "float16": "float32"}
+    return pa.type_for_alias(names.get(feature.dtype, feature.dtype))
 
 
 def write_table(reader: Any, path: str) -> int:

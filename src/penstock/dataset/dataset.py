@@ -47,6 +47,8 @@ class Dataset(Ordering, Processing, Exports):
 
     Args:
         paths: A file, a pattern, a folder, a data set by the name it was written with, its manifest, a URL; or several.
+        split: The dataset to open of a folder that holds several, by its name, ``"mnist-train"``, or by a part that no
+            other name has, ``"train"``.
         schema: What the records hold; by default what the manifest says, else what lies beside the files, else what a
             sample of the records shows (:func:`penstock.infer_schema`).
         columns: The features to decode; the others are skipped. None: all.
@@ -67,6 +69,7 @@ class Dataset(Ordering, Processing, Exports):
         self,
         paths: StrPath | Iterable[StrPath],
         *,
+        split: str | None = None,
         schema: Schema | None = None,
         columns: Iterable[str] | None = None,
         compression: str | None = "auto",
@@ -88,7 +91,7 @@ class Dataset(Ordering, Processing, Exports):
             salvage=on_error != "raise",
             nested=nested,
         )
-        source = open_source(paths, schema, columns, on_error, reading)
+        source = open_source(paths, schema, columns, on_error, reading, split)
         self._pipeline = Pipeline(Reads(source, AllRows(source.shards)))
         self._access, self._first_epoch, self._next_epoch = Access(self._pipeline), 0, 0
 

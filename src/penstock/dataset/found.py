@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.beside import data_set_of, find_beside, is_file, load_schema
+from penstock.beside import data_set_of, find_beside, is_file, load_schema, shard_number
 from penstock.dataset.arguments import names_in
 from penstock.dataset.source.shards import Reading, Shards
 from penstock.dataset.source.source import OnError, Source
+from penstock.dataset.splits import files_of_split, match_split, several_datasets, single_dataset
 from penstock.errors import ManifestError, SchemaError
-from penstock.files import StrPath, find_files, locate, path_text, split_path
+from penstock.files import FileStore, StrPath, find_files, is_folder, is_pattern, locate, path_text, split_path
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema, check_schema
 
@@ -25,9 +26,10 @@ def open_source(
     columns: Iterable[str] | None,
     on_error: OnError,
     reading: Reading,
+    split: str | None = None,
 ) -> Source:
     """Open the rows of what ``paths`` name; files are read when rows are."""
-    found = find_data(paths)
+    found = find_data(paths, split)
     shards = Shards(found.files, reading, found.known_counts)
     whole = found.describe(on_error) if schema is None else check_schema(schema)
     source = Source(shards, whole, None, on_error, strict=schema is None and not found.is_described)
@@ -88,8 +90,13 @@ def _difference(one: Schema, other: Schema) -> str:
     return "not the same features are of the sequence"
 
 
-def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
-    """Find what ``paths`` name: files, patterns, URLs, or data sets by their folder, their name or their manifest."""
+def find_data(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Found:
+    """Find what ``paths`` name: files, patterns, URLs, or data sets by their folder, their name or their manifest.
+
+    Args:
+        paths: What the user named.
+        split: The dataset to take of each folder.
+    """
     given: Any = paths
     is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
     names: list[StrPath] = [given] if is_one or not isinstance(given, Iterable) else list(given)
@@ -100,9 +107,11 @@ def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
     counts: dict[str, int | None] = {}
     for name in names:
         path = path_text(name)
-        manifest = _manifest_of(path)
+        if split is not None and not is_folder(*locate(path)):
+            raise ValueError(f"split={split!r} chooses a dataset of a folder, and {path} is not a folder: leave it out")
+        manifest = _manifest_of(path, split)
         if manifest is None:
-            files += _find_files(path)
+            files += _find_files(path, split)
         else:
             manifests[manifest] = Manifest.load(manifest)
             told = _check_shards(manifest, manifests[manifest])
@@ -119,19 +128,40 @@ def find_data(paths: StrPath | Iterable[StrPath]) -> Found:
     return Found(tuple(files), tuple(counts.get(file) for file in files), manifests, schemas)
 
 
-def _find_files(path: str) -> list[str]:
+def _find_files(path: str, split: str | None) -> list[str]:
+    store, name = locate(path)
     try:
-        return find_files([path])
-    except FileNotFoundError as error:
-        if "://" in path or not glob.glob(f"{glob.escape(path)}-*-of-*"):
-            raise
-        manifest = split_path(path)[1] + SUFFIX
-        text = f"There are shards, and no manifest {manifest}: copy it, or open them by a pattern, {path}-*"
-        raise FileNotFoundError(errno.ENOENT, text, path) from error
+        files = find_files([path])
+    except FileNotFoundError:
+        if split is None and (shards := _shards_by_name(store, name)):
+            return shards
+        raise
+    if files == [name] or is_pattern(store, name):
+        return files
+    return single_dataset(name, files) if split is None else files_of_split(name, files, split)
 
 
-def _manifest_of(path: str) -> str | None:
-    """Answer the manifest that a path names: itself, that of a data set by this name, or the only one in a folder."""
+def _shards_by_name(store: FileStore, name: str) -> list[str]:
+    """Return the files of a dataset without a manifest that is opened by its name, ``folder/train``."""
+    wanted = split_path(name)[1]
+    if not wanted:
+        return []
+    try:
+        files = store.list(f"{glob.escape(name)}*")
+    except OSError:
+        return []  # not every store can list
+    named = [file for file in files if split_path(data_set_of(file))[1] == wanted]
+    shards = {file: number for file in named if (number := shard_number(file)) is not None}
+    # Without a manifest, only the names tell whether this is all of it.
+    if shards and sorted(shards.values()) != [(shard, len(shards)) for shard in range(len(shards))]:
+        advice = f"copy the whole dataset, or open what is there by a pattern, {name}[-.]*"
+        text = f"Shards are missing or there twice, and there is no manifest {wanted}{SUFFIX}: {advice}"
+        raise FileNotFoundError(errno.ENOENT, text, name)
+    return list(shards) or named[: len(named) == 1]
+
+
+def _manifest_of(path: str, split: str | None) -> str | None:
+    """Answer the manifest that a path names: itself, that of a data set by this name, or one in a folder."""
     if path.endswith(SUFFIX):
         return path
     if path != "-" and not path.endswith(("/", os.sep)) and is_file(path + SUFFIX):
@@ -148,9 +178,12 @@ def _manifest_of(path: str) -> str | None:
         if "://" not in name:
             return None  # a pattern, or what find_files will miss
     found = store.list(f"{glob.escape(name.rstrip('/'))}/*{SUFFIX}")
+    names = {split_path(file)[1].removesuffix(SUFFIX): file for file in found}
+    if split is not None:
+        chosen = match_split(path, names, split)
+        return None if chosen is None else names[chosen]
     if len(found) > 1:
-        names = ", ".join(split_path(file)[1].removesuffix(SUFFIX) for file in found)
-        raise ManifestError(f"{path} holds several data sets: name one of them ({names}), as in {found[0]}")
+        raise several_datasets(path, names)
     return found[0] if found else None
 
 

@@ -121,7 +121,7 @@ def _loaded_column(value: Any) -> Any:
 
 
 def _from_hugging_face(data: Any) -> Iterator[Any]:
-    # Arrow has the types of all columns but for what is decoded when it is asked for, such as pictures.
+    # Arrow has the types of all columns but for what is decoded when it is asked for, such as sound.
     if any(hasattr(feature, "decode_example") for feature in data.features.values()):
         return iter(data.with_format("numpy"))
     return iter(data.with_format("arrow").iter(_ROWS))

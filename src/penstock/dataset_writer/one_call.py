@@ -14,12 +14,13 @@ from penstock.codec.encode_infer import infer_from_columns
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoding import Encoding
 from penstock.dataset_writer.framework_sources import is_dataset, mapped_rows, row_of, traced
+from penstock.dataset_writer.hugging_face import encoded_pictures
 from penstock.dataset_writer.order import check_seed, permutation
 from penstock.dataset_writer.sources import Table, as_table, open_source, peek, schema_of_table
 from penstock.dataset_writer.table import write_table
 from penstock.dataset_writer.target import Target
 from penstock.dataset_writer.traced import write_traced
-from penstock.dataset_writer.writer import Writer, number_rows
+from penstock.dataset_writer.writer import Writer, know_features, number_rows
 from penstock.files import StrPath
 from penstock.manifest import Manifest
 from penstock.progress_bar import ProgressBar
@@ -100,6 +101,8 @@ def write(
         data, schema = stored
     elif schema is None and map is None:
         schema = schema_of_table(data)
+    pictures = None if map is not None else encoded_pictures(data, schema)
+    data, known = pictures or (data, {})
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar("writing", source.num_rows, "rows", show=progress) as bar:
@@ -108,6 +111,8 @@ def write(
                 source, encoding, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     order = None
+    # Tables are shuffled each in itself, and those of pictures are small.
+    by_row = pictures is not None and shuffle is not None
     rows_in_memory = isinstance(data, list | tuple) and len(data) > 0 and as_table(data[0]) is None
     if shuffle is not None and rows_in_memory:
         order = permutation(shuffle, 0, len(data)).tolist()
@@ -116,18 +121,24 @@ def write(
         path, schema=schema, shuffle=shuffle, float64=float64, progress=progress, sync=sync, **options
     ) as writer:
         number_rows(writer, order)
-        _write_stream(writer, source, map, at_once=rows_in_memory)
+        know_features(writer, known)
+        _write_stream(writer, source, map, at_once=rows_in_memory, by_row=by_row)
     return writer.manifest
 
 
 def _write_stream(
-    writer: Writer, source: Table | Iterator[Any], function: Callable[[dict[str, Any]], Row] | None, *, at_once: bool
+    writer: Writer,
+    source: Table | Iterator[Any],
+    function: Callable[[dict[str, Any]], Row] | None,
+    *,
+    at_once: bool,
+    by_row: bool,
 ) -> None:
     if not isinstance(source, Iterator):
         source = _rows_of(source)
     first, items = peek(source)
     if as_table(first) is not None:
-        if function is None:
+        if function is None and not by_row:
             for columns in items:
                 writer.write_batch(columns)
             return

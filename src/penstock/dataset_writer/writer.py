@@ -24,7 +24,7 @@ from penstock.errors import SchemaError
 from penstock.files import StrPath
 from penstock.manifest import Manifest
 from penstock.progress_bar import ProgressBar
-from penstock.schema import Schema
+from penstock.schema import Feature, Schema
 
 FIRST_ROWS = 256
 """The most rows that a schema is inferred from."""
@@ -86,6 +86,7 @@ class Writer:
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
+        self._known: Mapping[str, Feature] = {}
         self._float64 = float64
         self._shuffle = shuffle
         plain = shuffle is None
@@ -209,6 +210,14 @@ class Writer:
 
     def _start(self, schema: Schema, inferred_from: str = "") -> None:
         self._inferred_from = inferred_from
+        if inferred_from and self._known:
+            known = {name: self._known.get(name, feature) for name, feature in schema.items()}
+            schema = Schema(
+                {
+                    name: feature.replace(optional=feature.optional or schema[name].optional)
+                    for name, feature in known.items()
+                }
+            )
         self._encoding = Encoding(schema, self._float64)
         self._gatherer = self._encoding.gatherer()
         self._add = self._gatherer.add
@@ -325,6 +334,11 @@ def number_rows(writer: Writer, numbers: Sequence[int] | None) -> None:
 def begin(writer: Writer, schema: Schema, inferred_from: str) -> None:
     """Give a writer the schema that its first rows or batch were found to have."""
     writer._start(schema, inferred_from)
+
+
+def know_features(writer: Writer, features: Mapping[str, Feature]) -> None:
+    """Say what some columns hold, where the schema is inferred and their values do not tell."""
+    writer._known = features
 
 
 def weigh(value: Any) -> int:

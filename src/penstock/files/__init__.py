@@ -7,7 +7,7 @@ for a path, and :func:`find_files` turns what a user typed (files, globs, direct
 from __future__ import annotations
 
 from penstock.files.locate import StrPath, locate, path_text, split_path
-from penstock.files.patterns import files_below, find_files, is_folder
+from penstock.files.patterns import files_below, find_files, is_folder, is_pattern, path_parts
 from penstock.files.protocol import FileInfo, FileStore, Upload
 from penstock.files.whole import make_folder_of, read_whole, write_whole
 
@@ -19,8 +19,10 @@ __all__ = [
     "files_below",
     "find_files",
     "is_folder",
+    "is_pattern",
     "locate",
     "make_folder_of",
+    "path_parts",
     "path_text",
     "read_whole",
     "split_path",

@@ -27,14 +27,16 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
     files: list[str] = []
     for path in paths:
         store, name = locate(path)
-        if _GLOB.search(name) and not _exists(store, name):
-            found = [entry for entry in store.list(name) if not _is_hidden(_parts(entry)[-1:])]
+        if is_pattern(store, name):
+            found = [entry for entry in store.list(name) if not _is_hidden(path_parts(entry)[-1:])]
             if not found:
                 raise FileNotFoundError(2, "No file matches the pattern", name)
             files += found
         elif is_folder(store, name):
-            above = len(_parts(name))
-            shown = (entry for entry in files_below(store, name, unreadable) if not _is_hidden(_parts(entry)[above:]))
+            above = len(path_parts(name))
+            shown = (
+                entry for entry in files_below(store, name, unreadable) if not _is_hidden(path_parts(entry)[above:])
+            )
             found = [entry for entry in shown if _is_records(store, entry, unreadable)]
             if not found:
                 raise FileNotFoundError(2, "No TFRecord file in the directory", name)
@@ -49,6 +51,11 @@ def files_below(store: FileStore, folder: str, unreadable: Callable[[OSError], N
     """List all files below a directory; what of it cannot be read goes to ``unreadable``, or raises without it."""
     # Other stores answer for the whole at once.
     return store.list(folder, unreadable) if isinstance(store, LocalFiles) else store.list(folder)
+
+
+def is_pattern(store: FileStore, name: str) -> bool:
+    """Whether a name stands for the files that match it; one with a bracket may also be that of a file."""
+    return bool(_GLOB.search(name)) and not _exists(store, name)
 
 
 def _exists(store: FileStore, name: str) -> bool:
@@ -69,12 +76,15 @@ def is_folder(store: FileStore, name: str) -> bool:
         return True
     except FileNotFoundError:
         # Object stores have no directories, only names that begin alike.
-        return "://" in name and bool(store.list(name))
+        return "://" in name and not _GLOB.search(name) and bool(store.list(name))
     return False
 
 
-def _parts(path: str) -> list[str]:
-    # A store may spell the way to a folder in its own manner; the number of its parts is the same.
+def path_parts(path: str) -> list[str]:
+    """Return the names that a path is made of.
+
+    A store may spell the way to a folder in its own manner; the number of its parts is the same.
+    """
     return [part for part in re.split(r"[/\\]", path) if part]
 
 
