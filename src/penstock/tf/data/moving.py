@@ -26,6 +26,8 @@ class Taken(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
+        if not self._count:
+            return iter(())  # without beginning the step before, which may draw seeds
         rows = self.before.rows()
         if self._count < 0:
             return rows

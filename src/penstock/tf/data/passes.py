@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, Self
 
@@ -52,7 +53,7 @@ class Passes:
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Go through elements as arrays, and scalars of NumPy."""
-        return map(lambda element: map_structure(_as_numpy, element), self)
+        return map(partial(map_structure, _as_numpy), self)  # which goes on after an error
 
     def get_single_element(self, name: str | None = None) -> Any:
         """Answer the one element that there is."""

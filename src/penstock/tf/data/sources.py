@@ -161,9 +161,7 @@ def _as_said(value: Any, signature: Any) -> Any:
         return as_element(value)
     tensor = as_tensor(value, signature.dtype) if not hasattr(value, "dtype") else _of_dtype(value, signature)
     if not signature.shape.is_compatible_with(tensor.shape):
-        raise TypeError(
-            f"`generator` yielded an element of shape {tensor.shape} where {signature.shape} was expected"
-        )
+        raise TypeError(f"`generator` yielded an element of shape {tensor.shape} where {signature.shape} was expected")
     return tensor
 
 

@@ -14,7 +14,6 @@ from penstock.tf.errors import InvalidArgumentError, error_of_python
 from penstock.tf.operation import operation
 from penstock.tf.tensor import Tensor
 
-
 in_dataset: ContextVar[bool] = ContextVar("in_dataset", default=False)
 """Whether a function of a dataset runs, which is a graph in TensorFlow."""
 
