@@ -60,6 +60,8 @@ def test_a_data_set_of_no_weight_is_not_waited_for(stop: bool):
 def test_weights_are_one_for_each_data_set():
     with pytest.raises(ValueError, match="weights"):
         Dataset.sample_from_datasets([Dataset.range(1), Dataset.range(2)], [[0.5, 0.5]])
+    with pytest.raises(ValueError, match="should not be empty"):
+        Dataset.sample_from_datasets([])
 
 
 def test_a_pass_ends_where_a_condition_does_not_hold():

@@ -131,14 +131,15 @@ class Dataset(Orders, Batching):
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
         """Take elements of data sets at random; the draws are not TensorFlow's."""
-        parts = list(datasets)
+        parts: list[Dataset] = list(datasets)
         if isinstance(weights, Dataset):
             raise NotImplementedError("weights that are a data set are not part of penstock.tf: give a list of numbers")
         given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
         if given.shape != (len(parts),):
-            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {len(given)}.")
+            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {given.shape}.")
         # One that is never drawn would be waited for after all others have ended.
-        if not (drawn := given > 0).any():
+        drawn = given > 0
+        if parts and not drawn.any():
             return parts[0].take(0)
         parts, given = [part for part, one in zip(parts, drawn, strict=True) if one], given[drawn]
         if len(parts) == 1:
@@ -260,14 +261,15 @@ class Dataset(Orders, Batching):
         if before.spec() is None:
             return False
         # What the function draws, reads or calls is for the elements themselves, and not for this.
-        token = recorder.set(Recording(()))
+        probe = Recording(())
+        token = recorder.set(probe)
         try:
             made = _inner(function, before.sample())
         except (StopIteration, Untraceable):
             return False
         finally:
             recorder.reset(token)
-        return made._node.origin is RECORDS and not made._traces
+        return probe.refused is None and made._node.origin is RECORDS and not made._traces
 
 
 # Data sets that are open at a time where it is ours to choose, so that orders are the same on all machines.
