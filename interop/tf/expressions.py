@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,34 @@ def evaluate(tf: Any, source: str, names: dict[str, Any]) -> Any:
     """Evaluate source text; arrays among the names become tensors. Answer plain values, or that it was refused."""
     values = {name: tf.constant(value) if isinstance(value, np.ndarray) else value for name, value in names.items()}
     try:
-        return plain(tf, eval(source, {"tf": tf, "np": np, **values}))
+        helpers = {"outcomes": partial(outcomes, tf), "raising": raising}
+        return plain(tf, eval(source, {"tf": tf, "np": np, **helpers, **values}))
     except (tf.errors.OpError, TypeError, ValueError, AttributeError, UnicodeDecodeError):
         return REFUSED
+
+
+def outcomes(tf: Any, dataset: Any, most: int = 24) -> list[Any]:
+    """Return the elements of a dataset in order, with the name of an error in the place of each that it raises."""
+    elements, found = iter(dataset), list[Any]()
+    while len(found) < most:
+        try:
+            found.append(next(elements))
+        except StopIteration:
+            return [*found, "end"]
+        except tf.errors.OpError as error:
+            found.append(type(error).__name__)
+    return found
+
+
+def raising(error: type[Exception], bad: int) -> Callable[[Any], Any]:
+    """Return a Python function of numbers that raises an error for one of them."""
+
+    def function(number: Any) -> Any:
+        if int(number) == bad:
+            raise error("bad")
+        return np.int64(number)
+
+    return function
 
 
 def plain(tf: Any, value: Any) -> Any:

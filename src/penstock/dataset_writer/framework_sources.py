@@ -25,7 +25,7 @@ def open_framework_source(data: Any) -> Iterator[Any] | None:
     for cls in type(data).__mro__:
         match cls.__module__.partition(".")[0], cls.__name__:
             case "tensorflow", "DatasetV2":
-                return _from_tensorflow(data)
+                return _from_tensorflow(data, sys.modules["tensorflow"])
             case "torch", "DataLoader":
                 return _from_loader(data)
             case "torch", "IterableDataset":
@@ -36,6 +36,8 @@ def open_framework_source(data: Any) -> Iterator[Any] | None:
                 return _from_hugging_face(data)
             case "datasets", "IterableDataset":
                 return map(row_of, data)
+            case "penstock", "Dataset" if cls.__module__.startswith("penstock.tf."):
+                return _from_tensorflow(data, sys.modules["penstock.tf"])
     return _from_penstock(data) if is_dataset(data) else None
 
 
@@ -66,18 +68,29 @@ def _from_penstock(data: Any) -> Iterator[Any]:
     return iter(data if _is_batched(data) else data.batch(_ROWS))
 
 
-def _from_tensorflow(data: Any) -> Iterator[Batch]:
-    tf = sys.modules["tensorflow"]
+def _from_tensorflow(data: Any, tf: Any) -> Iterator[Any]:
+    """Return batches of a dataset of TensorFlow's, or of ``penstock.tf``; rows where shapes are not known before."""
 
-    def densely(*element: Any) -> Any:
-        dense = tf.nest.map_structure(
-            lambda value: tf.sparse.to_dense(value) if isinstance(value, tf.SparseTensor) else value, element
-        )
-        return dense if len(dense) > 1 else dense[0]
+    def densely(*element: Any) -> dict[str, Any]:
+        named = _named(element if len(element) > 1 else element[0], _is_tuple)
+        return {name: tf.sparse.to_dense(value) if name in sparse else value for name, value in named}
 
-    # What varies in shape becomes ragged by its spec, not by what the first rows happen to be.
-    for batch in data.map(densely).ragged_batch(_ROWS):
-        yield Batch({name: _tensorflow_column(value) for name, value in _named(batch, _is_tuple)})
+    specs = _named(data.element_spec, _is_tuple)
+    sparse = {name for name, spec in specs if isinstance(spec, tf.SparseTensorSpec)}
+    dense = data.map(densely)
+    try:
+        # What varies in shape becomes ragged by its spec, not by what the first rows happen to be.
+        batches = dense.ragged_batch(_ROWS)
+    except tf.errors.UnimplementedError:
+        for element in dense:
+            yield {name: _tensorflow_row(value) for name, value in element.items()}
+        return
+    for batch in batches:
+        yield Batch({name: _tensorflow_column(value) for name, value in batch.items()})
+
+
+def _tensorflow_row(value: Any) -> Any:
+    return value.to_list() if hasattr(value, "nested_row_splits") else value.numpy()
 
 
 def _tensorflow_column(value: Any) -> Any:

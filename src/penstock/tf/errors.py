@@ -164,6 +164,21 @@ def as_tensorflow_error(error: Exception) -> Exception:
     return error
 
 
+_BY_PYTHON: tuple[tuple[tuple[type[Exception], ...], type[OpError]], ...] = (
+    ((OpError,), UnknownError),  # some of which are ValueErrors here, and not in TensorFlow
+    ((ValueError, TypeError), InvalidArgumentError),
+    ((StopIteration,), OutOfRangeError),
+    ((MemoryError,), ResourceExhaustedError),
+    ((NotImplementedError,), UnimplementedError),
+)
+
+
+def error_of_python(error: Exception) -> OpError:
+    """Return the error that TensorFlow raises where a Python function in a graph has raised one."""
+    kind = next((found for bases, found in _BY_PYTHON if isinstance(error, bases)), UnknownError)
+    return kind(f"{type(error).__name__}: {error}")
+
+
 @contextmanager
 def tensorflow_errors() -> Iterator[None]:
     """Raise TensorFlow's errors in place of Penstock's and the operating system's."""

@@ -60,6 +60,12 @@ def _of_python(func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> An
     return [None] * len(Tout) if isinstance(Tout, list | tuple) else None
 
 
+def _next_element(iterator: Any) -> Any:
+    if iterator.structure is None:
+        raise UnknownStructureError("the iterator of a dataset whose elements are not known before they are made")
+    return iterator.structure
+
+
 _PAIR: Any = (None, None)
 
 _SEVERAL: dict[str, Callable[..., Any]] = {
@@ -70,5 +76,6 @@ _SEVERAL: dict[str, Callable[..., Any]] = {
     "unstack": _unstacked,
     "split": _split,
     **dict.fromkeys(("py_function", "numpy_function"), _of_python),
+    "data.next_element": _next_element,
     "unique": lambda *args, **options: Unique(*_PAIR),
 }

@@ -224,7 +224,7 @@ class Recording:
             raise self.refused
         effect = has_effects(name)
         if effect and not self._effects:
-            raise self.refuse(f"{'a Python function' if name in PYTHON else 'random values'} (tf.{name})")
+            raise self.refuse(f"{_EFFECTS.get(name, 'random values')} (tf.{name})")
         given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         symbolic = frozenset(place for place, arg in given if any(isinstance(leaf, Symbol) for leaf in leaves(arg)))
         if not symbolic and not effect:
@@ -266,9 +266,12 @@ PYTHON = ("py_function", "numpy_function")
 """Operations that call a function of Python's."""
 
 
+_EFFECTS = {**dict.fromkeys(PYTHON, "a Python function"), "data.next_element": "the iterator of a dataset"}
+
+
 def has_effects(name: str) -> bool:
     """Whether an operation does not answer the same each time, or does more than answer."""
-    return name in PYTHON or "random" in name
+    return name in _EFFECTS or "random" in name
 
 
 def _copied(structure: Any) -> Any:

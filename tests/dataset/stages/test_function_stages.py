@@ -34,6 +34,12 @@ def fail_at(bad: int, element: dict[str, Any]) -> int:
     return int(element["n"])
 
 
+def stop_at(bad: int, element: dict[str, Any]) -> int:
+    if element["n"] == bad:
+        raise StopIteration
+    return int(element["n"])
+
+
 workers = st.integers(0, 3)
 
 
@@ -174,3 +180,11 @@ def test_stages_pickle_and_say_what_they_do():
     assert pickle.loads(pickle.dumps(stage)) == stage
     assert stage.describe() == Map(number, seed=3).describe() == ["map", f"{__name__}.number", 3]
     assert Map(partial(fail_at, 3)).describe()[1].endswith("fail_at")
+
+
+@pytest.mark.parametrize("stage", [Map, Filter])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stop_iteration_of_a_function_is_an_error_that_names_the_row(stage: Any, workers: int):
+    with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
+        elements_of(stage(partial(stop_at, 3), workers=workers), Source([4, 4]))
+    assert "stop_at for row 3 in epoch 0" in raised.value.__notes__[0]

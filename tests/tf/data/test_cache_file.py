@@ -47,6 +47,35 @@ def test_the_first_whole_pass_writes_what_later_data_sets_read(tmp_path: Path):
     assert calls == [0, 0, 1, 2]
 
 
+def test_a_cache_in_memory_is_complete_with_its_last_element_and_one_in_a_file_with_the_end(tmp_path: Path):
+    def orders(ds: Any, count: int) -> int:
+        return len({tuple(numbers(ds.take(count))) for _ in range(9)})
+
+    shuffled = Dataset.range(20).shuffle(20)
+    assert orders(shuffled.cache(), 20) == 1
+    assert orders(shuffled.cache().batch(20).unbatch(), 20) == 1
+    assert orders(shuffled.cache(), 19) > 1
+    assert orders(shuffled.filter(lambda x: x >= 0).cache(), 20) > 1  # how many there are is not known
+    assert orders(shuffled.cache(tmp_path / "taken"), 20) > 1
+    assert orders(shuffled.cache(tmp_path / "whole"), 21) == 1
+
+
+def test_the_first_complete_iteration_fills_a_cache():
+    ds = Dataset.range(20).shuffle(20).cache()
+    one, other = ds.as_numpy_iterator(), ds.as_numpy_iterator()
+    next(other)
+    first = [int(element) for element in one]
+    assert len(list(other)) == 19
+    assert numbers(ds) == first
+
+
+def test_caches_of_equal_length_side_by_side_are_both_complete(tmp_path: Path):
+    shuffled = Dataset.range(20).shuffle(20)
+    for cached in (shuffled.filter(lambda x: x >= 0).cache(), shuffled.cache(tmp_path / "cache")):
+        ds = Dataset.zip(Dataset.range(20), cached).map(lambda place, x: x)
+        assert numbers(ds) == numbers(ds)
+
+
 def test_every_kind_of_element_comes_back(tmp_path: Path):
     ragged = tf.ragged.constant([[[1], []], [[2, 3]]])
     sparse = tf.SparseTensor([[0, 1]], [b"x"], [2, 3])

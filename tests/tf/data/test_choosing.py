@@ -45,6 +45,25 @@ def test_all_elements_of_all_data_sets_are_sampled_unless_it_stops_on_an_empty_o
     assert len(numbers(Dataset.sample_from_datasets(parts, seed=1, stop_on_empty_dataset=True))) < 35
 
 
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_data_set_of_no_weight_is_not_waited_for(stop: bool):
+    def sampled(parts: list[Any], weights: Any) -> list[int]:
+        return numbers(Dataset.sample_from_datasets(parts, weights, stop_on_empty_dataset=stop))
+
+    infinite = Dataset.from_tensors(np.int64(7)).repeat()
+    assert sampled([infinite, Dataset.range(3)], [0.0, 1.0]) == [0, 1, 2]
+    assert sampled([Dataset.range(0), infinite], tf.constant([1.0, 0.0])) == []
+    assert sampled([infinite, infinite], [0.0, 0.0]) == []
+    assert sampled([Dataset.range(3), infinite, Dataset.range(0)], np.array([0.5, 0.0, 0.0])) == [0, 1, 2]
+
+
+def test_weights_are_one_for_each_data_set():
+    with pytest.raises(ValueError, match="weights"):
+        Dataset.sample_from_datasets([Dataset.range(1), Dataset.range(2)], [[0.5, 0.5]])
+    with pytest.raises(ValueError, match="should not be empty"):
+        Dataset.sample_from_datasets([])
+
+
 def test_a_pass_ends_where_a_condition_does_not_hold():
     assert numbers(Dataset.range(9).take_while(lambda x: x < 3)) == [0, 1, 2]
 

@@ -46,7 +46,11 @@ class Call:
             try:
                 result = self.fn(element) if random is None else self.fn(element, random.of(epoch, row))
                 results.append(bool(result) if self.test else result)
-            except Exception as error:
+            except Exception as raised:
+                error = raised
+                if isinstance(raised, StopIteration):  # or generators would turn it into an error that names no row
+                    error = RuntimeError("the function raised StopIteration, which does not end a dataset")
+                    error.__cause__ = raised
                 error.add_note(f"raised by {name_of(self.fn)} for row {row} in epoch {epoch}")
                 return Outcome(results, error)
         return Outcome(results, None)

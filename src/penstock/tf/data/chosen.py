@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.tf.convert import as_array
-from penstock.tf.data.elements import as_answer
+from penstock.tf.data.elements import as_answer, call_function
 from penstock.tf.data.joined import truth_of
 from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import Moving, Node
@@ -119,7 +119,7 @@ class Scanned(Node):
         def answers() -> Iterator[Any]:
             nonlocal state
             for element in elements:
-                answer = self._function(state, element)
+                answer = call_function(self._function, state, element)
                 if not isinstance(answer, list | tuple) or len(answer) != 2:
                     raise TypeError(
                         "The scan function must return a pair comprising the new state and the output value."

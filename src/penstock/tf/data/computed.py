@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.tf.batch_values import for_all
 from penstock.tf.batched import run_batch
-from penstock.tf.data.elements import arguments_of, as_answer
+from penstock.tf.data.elements import arguments_of, as_answer, call_function
 from penstock.tf.data.node import Node
 from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.origins import ELEMENTS, Origin
@@ -88,7 +88,7 @@ def trace_of(function: Callable[..., Any], structure: Any, known: Callable[[], A
         return None if specs is None else spec_in(recording, specs, symbol)
 
     def answer(*arguments: Any) -> Any:
-        return as_answer(function(*arguments))
+        return as_answer(call_function(function, *arguments))
 
     try:
         return Trace(answer, arguments_of(structure), effects=effects, infer=infer)

@@ -11,7 +11,7 @@ from penstock.tf.convert import as_array
 from penstock.tf.data import chosen, creation, joined, saved
 from penstock.tf.data.batches import Batching
 from penstock.tf.data.computed import how_traced, inputs_like
-from penstock.tf.data.elements import arguments_of, as_element
+from penstock.tf.data.elements import arguments_of, as_element, call_function
 from penstock.tf.data.lasting import WithoutErrors
 from penstock.tf.data.node import AUTOTUNE, INFINITE, Node
 from penstock.tf.data.options import Options
@@ -19,11 +19,12 @@ from penstock.tf.data.orders import Orders
 from penstock.tf.data.origins import RECORDS
 from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
-from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.errors import InternalError, InvalidArgumentError
+from penstock.tf.operation import recorder
 from penstock.tf.specs import TensorSpec, spec_of
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.trace import Trace
-from penstock.tf.tracing import INPUT, Untraceable
+from penstock.tf.tracing import INPUT, Recording, Untraceable
 
 
 class Dataset(Orders, Batching):
@@ -130,12 +131,19 @@ class Dataset(Orders, Batching):
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
         """Take elements of data sets at random; the draws are not TensorFlow's."""
-        parts = list(datasets)
+        parts: list[Dataset] = list(datasets)
         if isinstance(weights, Dataset):
             raise NotImplementedError("weights that are a data set are not part of penstock.tf: give a list of numbers")
         given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
-        if len(given) != len(parts):
-            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {len(given)}.")
+        if given.shape != (len(parts),):
+            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {given.shape}.")
+        # One that is never drawn would be waited for after all others have ended.
+        drawn = given > 0
+        if parts and not drawn.any():
+            return parts[0].take(0)
+        parts, given = [part for part, one in zip(parts, drawn, strict=True) if one], given[drawn]
+        if len(parts) == 1:
+            return parts[0]
         chances = given / given.sum()
         draws = chosen.Draws(
             lambda generator: generator.choice(len(parts), 256, p=chances), seed, again=bool(rerandomize_each_iteration)
@@ -252,11 +260,16 @@ class Dataset(Orders, Batching):
         """Whether the data sets that a function makes are of records as they are stored."""
         if before.spec() is None:
             return False
+        # What the function draws, reads or calls is for the elements themselves, and not for this.
+        probe = Recording(())
+        token = recorder.set(probe)
         try:
             made = _inner(function, before.sample())
-        except StopIteration:
+        except (StopIteration, Untraceable):
             return False
-        return made._node.origin is RECORDS and not made._traces
+        finally:
+            recorder.reset(token)
+        return probe.refused is None and made._node.origin is RECORDS and not made._traces
 
 
 # Data sets that are open at a time where it is ours to choose, so that orders are the same on all machines.
@@ -264,7 +277,7 @@ _CYCLE = 16
 
 
 def _inner(function: Callable[..., Any], element: Any) -> Dataset:
-    made = function(*arguments_of(element))
+    made = call_function(function, *arguments_of(element), ended=InternalError)
     if not isinstance(made, Dataset):
         raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(made)}.")
     return made

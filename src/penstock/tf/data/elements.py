@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.tf.convert import as_tensor
+from penstock.tf.errors import InvalidArgumentError, OpError, OutOfRangeError
 from penstock.tf.operation import invoke
+from penstock.tf.ops.functions import in_dataset
 from penstock.tf.ragged_tensor import RaggedTensor
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import leaves
@@ -40,3 +42,18 @@ def as_answer(value: Any) -> Any:
 def arguments_of(element: Any) -> tuple[Any, ...]:
     """Answer the arguments of a function of an element: tuples are spread."""
     return element if type(element) is tuple else (element,)
+
+
+def call_function(function: Callable[..., Any], *arguments: Any, ended: type[OpError] = InvalidArgumentError) -> Any:
+    """Call a function that a user gave.
+
+    A StopIteration of its own would end the iteration as if there were no more elements. It is raised as ``ended``,
+    and so is an OutOfRangeError: TensorFlow names it by the step that the function belongs to.
+    """
+    token = in_dataset.set(True)
+    try:
+        return function(*arguments)
+    except (StopIteration, OutOfRangeError) as error:
+        raise ended(f"a function of the dataset raised {type(error).__name__}: {error}") from error
+    finally:
+        in_dataset.reset(token)

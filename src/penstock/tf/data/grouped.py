@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock.tf.convert import as_array
-from penstock.tf.data.elements import arguments_of
+from penstock.tf.data.elements import arguments_of, call_function
 from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import Node
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.data.padding import sizes_of
-from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.errors import InternalError, InvalidArgumentError
 from penstock.tf.specs import TensorSpec
 from penstock.tf.structure import map_structure
 from penstock.tf.tensor import Tensor
@@ -51,7 +51,7 @@ class Grouped(Node):
             nonlocal ready
             yield from ready
             for element in elements:
-                key = as_array(self._key_of(*arguments_of(element)))
+                key = self._key(element)
                 number = int(key)
                 if number not in sizes:
                     sizes[number] = self._size(key)
@@ -77,10 +77,13 @@ class Grouped(Node):
             element = self._before.sample()
         except StopIteration:
             return None
-        return self._reduce(Tensor(as_array(self._key_of(*arguments_of(element)))), [element])
+        return self._reduce(Tensor(self._key(element)), [element])
+
+    def _key(self, element: Any) -> Any:
+        return as_array(call_function(self._key_of, *arguments_of(element), ended=InternalError))
 
     def _size(self, key: Any) -> int:
-        size = int(as_array(self._size_of(Tensor(key))))
+        size = int(as_array(call_function(self._size_of, Tensor(key), ended=InternalError)))
         if size < 1:
             raise InvalidArgumentError(f"Window size must be greater than zero, but got {size}.")
         return size
@@ -146,7 +149,7 @@ def windows_of(make: Callable[[list[Any]], Dataset], reduce: Callable[..., Any])
     """Answer what makes a step of a window: the data set that a function makes of a key and the window's own."""
 
     def reduced(key: Tensor, elements: list[Any]) -> Node:
-        made = reduce(key, make(elements))
+        made = call_function(reduce, key, make(elements), ended=InternalError)
         if not hasattr(made, "_elements"):
             raise TypeError(f"`reduce_func` must return a `Dataset` object. Got {type(made)}.")
         node: Node = made._elements()

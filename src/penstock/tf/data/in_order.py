@@ -16,7 +16,7 @@ import numpy as np
 from penstock.tf.batch_values import Batched, Rows, end_to_end, stack_rows
 from penstock.tf.batched import finish_batch, run_calls
 from penstock.tf.data.computed import Computation, trace_of
-from penstock.tf.data.elements import as_answer
+from penstock.tf.data.elements import as_answer, call_function
 from penstock.tf.data.node import Node
 from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.phases import InTurn, Phases, phases_of
@@ -174,7 +174,7 @@ class InOrder(Node):
         """Make the calls in order."""
         steps: InTurn | None = self._phases.in_order
         while steps is not None:
-            _make(steps.calls, known)
+            call_function(_make, steps.calls, known)
             steps = steps.following(known)
         return Drawn(block, place, {number: known[number] for number in self._phases.made if number in known})
 

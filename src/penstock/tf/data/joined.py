@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.tf.convert import as_array
 from penstock.tf.data.computed import spec_behind
-from penstock.tf.data.elements import arguments_of, as_answer
+from penstock.tf.data.elements import arguments_of, as_answer, call_function
 from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import INFINITE, UNKNOWN, Moving, Node, ragged_rows_in
 from penstock.tf.data.origins import ELEMENTS, Origin
+from penstock.tf.errors import InternalError
 from penstock.tf.specs import without_first
 from penstock.tf.structure import filled, leaves, map_structure
 from penstock.tf.tensor import Tensor
@@ -46,7 +48,7 @@ class Mapped(Node):
         return spec_behind(self._function, self._before.spec())
 
     def _call(self, element: Any) -> Any:
-        return as_answer(self._function(*arguments_of(element)))
+        return as_answer(call_function(self._function, *arguments_of(element)))
 
 
 class Filtered(Moving):
@@ -63,7 +65,7 @@ class Filtered(Moving):
 
 def truth_of(predicate: Callable[..., Any], element: Any) -> bool:
     """Ask a predicate, which has to answer one bool."""
-    answer = as_array(predicate(*arguments_of(element)))
+    answer = as_array(call_function(predicate, *arguments_of(element), ended=InternalError))
     if answer.dtype != bool or answer.ndim:
         raise ValueError(
             f"`predicate` must return a scalar boolean, found a tensor of {answer.dtype} and shape {answer.shape}"
@@ -93,10 +95,13 @@ class Zipped(Node):
             while True:
                 values: list[Any] = []
                 failure: Exception | None = None
-                for rows in passes:
+                for place, rows in enumerate(passes):
                     try:
                         values.append(next(rows))
                     except StopIteration:
+                        for other in passes[place + 1 :]:  # as in TensorFlow: caches in them are complete by this
+                            with suppress(Exception):
+                                next(other, None)
                         return
                     except Exception as error:  # the others move on, too, to stay beside it
                         failure = failure or error

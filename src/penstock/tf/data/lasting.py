@@ -8,12 +8,11 @@ from itertools import chain
 from typing import Any
 
 from penstock.tf.data.node import Moving, Node
-from penstock.tf.errors import OpError
 
 _LOG = logging.getLogger("penstock.tf")
 
-# What functions and operations raise because of an element.
-_OF_ELEMENTS = (OpError, ValueError, TypeError, ArithmeticError, LookupError)
+# What the code of a function raises whatever the element is: to leave out every one of them would hide it.
+_OF_CODE = (AttributeError, NameError, ImportError, MemoryError)
 
 
 def lasting(generate: Callable[[], Iterator[Any]]) -> Iterator[Any]:
@@ -50,7 +49,9 @@ class WithoutErrors(Moving):
                 yield next(rows)
             except StopIteration:
                 return
-            except _OF_ELEMENTS as error:
+            except _OF_CODE:
+                raise
+            except Exception as error:
                 if self._log:
                     _LOG.warning("ignore_errors: left an element out: %s", error)
 
@@ -58,5 +59,7 @@ class WithoutErrors(Moving):
         """Answer some element that can be had."""
         try:
             return self.before.sample()
-        except _OF_ELEMENTS:
+        except (StopIteration, *_OF_CODE):
+            raise
+        except Exception:
             return next(self.rows())

@@ -26,6 +26,8 @@ class Taken(Moving):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
+        if not self._count:
+            return iter(())  # without beginning the step before, which may draw seeds
         rows = self.before.rows()
         if self._count < 0:
             return rows
@@ -157,7 +159,14 @@ class Cached(Moving):
         def first_pass() -> Iterator[Any]:
             for row in rows:
                 kept.append(row)
+                if len(kept) == self.cardinality:  # all there are: nobody has to ask for another one
+                    self._keep(kept)
                 yield row
-            self._kept = kept
+            self._keep(kept)
 
         return lasting(first_pass)
+
+    def _keep(self, rows: list[Any]) -> None:
+        """Keep the rows of the first pass that is complete; another may have been begun beside it."""
+        if self._kept is None:
+            self._kept = rows

@@ -70,7 +70,7 @@ def _padded(leaf: Stacked | Rows, shape: Any, value: Any) -> Tensor:
     joined = np.empty((len(arrays), *sizes), dtype)
     joined[...] = _filling(value, dtype)
     for row, array in enumerate(arrays):
-        place: Any = (row, *map(slice, array.shape))
+        place: Any = (row, *map(slice, array.shape), ...)  # a string alone would else be set as an array
         joined[place] = array
     return Tensor(joined)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, Self
 
@@ -12,16 +13,18 @@ import numpy as np
 
 from penstock.tf.data.computed import Computation, Elements, spec_of_elements
 from penstock.tf.data.creation import path_of
-from penstock.tf.data.elements import as_answer, as_element
+from penstock.tf.data.elements import as_answer, as_element, call_function
 from penstock.tf.data.node import INFINITE, Node
 from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.data.saved import write_elements
-from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from penstock.tf.operation import operation, recorder
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import map_structure
 from penstock.tf.tensor import Tensor
 from penstock.tf.trace import Trace
+from penstock.tf.tracing import Recording
 
 
 class Passes:
@@ -46,11 +49,11 @@ class Passes:
             importlib.import_module("penstock.tf.data.keras_feed").accept_datasets()
 
     def __iter__(self) -> ElementIterator:
-        return ElementIterator(self._elements().rows())
+        return ElementIterator(self._elements().rows(), self)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """Go through elements as arrays, and scalars of NumPy."""
-        return (map_structure(_as_numpy, element) for element in self)
+        return map(partial(map_structure, _as_numpy), self)  # which goes on after an error
 
     def get_single_element(self, name: str | None = None) -> Any:
         """Answer the one element that there is."""
@@ -63,7 +66,7 @@ class Passes:
         """Combine all elements."""
         state = as_element(initial_state)
         for element in self:
-            state = as_answer(reduce_func(state, element))
+            state = as_answer(call_function(reduce_func, state, element, ended=OutOfRangeError))
         return state
 
     def save(
@@ -115,20 +118,51 @@ class Passes:
 
 
 class ElementIterator(Iterator[Any]):
-    """A pass over a data set."""
+    """A pass over a data set. In a function that is traced, each element that the function is called for takes one."""
 
-    def __init__(self, elements: Iterator[Any]) -> None:
+    def __init__(self, elements: Iterator[Any], dataset: Passes) -> None:
         self._elements = elements
+        self._dataset = dataset
 
     def __iter__(self) -> Self:
+        listening = recorder.get()
+        if isinstance(listening, Recording):
+            raise listening.refuse("a loop over the iterator of a dataset")
         return self
 
     def __next__(self) -> Any:
-        return next(self._elements)
+        listening = recorder.get()
+        if listening is None:
+            return next(self._elements)
+        if isinstance(listening, Recording):
+            return _next_element(self)
+        token = recorder.set(None)  # what the elements are made of is no part of the function
+        try:
+            return next(self._elements)
+        finally:
+            recorder.reset(token)
 
     def get_next(self) -> Any:
-        """Answer the next element."""
-        return next(self)
+        """Return the next element; OutOfRangeError after the last."""
+        return _next_element(self)
+
+    @property
+    def structure(self) -> Any:
+        """The structure of elements; None where it is not known before they are made."""
+        return self._dataset._structure
+
+    @property
+    def element_spec(self) -> Any:
+        """What elements are like."""
+        return self._dataset.element_spec
+
+
+@operation("data.next_element")
+def _next_element(iterator: ElementIterator) -> Any:
+    try:
+        return next(iterator)
+    except StopIteration:
+        raise OutOfRangeError("End of sequence") from None
 
 
 def _as_numpy(value: Any) -> Any:

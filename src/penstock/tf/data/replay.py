@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock.tf.batched import run_calls
 from penstock.tf.data.computed import Computation, elements_of, spec_behind
-from penstock.tf.data.elements import arguments_of, as_answer
+from penstock.tf.data.elements import arguments_of, as_answer, call_function
 from penstock.tf.data.node import Node
 from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.origins import ELEMENTS
@@ -155,7 +155,7 @@ class Replayed(Node):
         element, results = prepared
         token = recorder.set(Replay(self._beginning, element, results))
         try:
-            answer = self._function(*arguments_of(element))
+            answer = call_function(self._function, *arguments_of(element))
         finally:
             recorder.reset(token)
         return as_answer(answer)
@@ -164,7 +164,7 @@ class Replayed(Node):
         return self._call(self._computation.row(row))
 
     def _call(self, element: Any) -> Any:
-        return as_answer(self._function(*arguments_of(element)))
+        return as_answer(call_function(self._function, *arguments_of(element)))
 
 
 class _Alone(NamedTuple):

@@ -11,10 +11,11 @@ import numpy as np
 from penstock.reader import RecordReader
 from penstock.tf.convert import as_tensor
 from penstock.tf.data.elements import as_element
+from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import UNKNOWN, Node, ragged_rows_in
 from penstock.tf.data.origins import ELEMENTS, RECORDS, OfNumbers, OfSlices, Origin
 from penstock.tf.dtypes import string
-from penstock.tf.errors import InvalidArgumentError, tensorflow_errors
+from penstock.tf.errors import error_of_python, tensorflow_errors
 from penstock.tf.ragged_tensor import RaggedTensor
 from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from penstock.tf.structure import leaves, map_structure
@@ -124,7 +125,21 @@ class Generated(Node):
 
     def rows(self) -> Iterator[Any]:
         """Start a pass."""
-        return (_as_said(value, self._signature) for value in self._generator(*self._arguments))
+        try:
+            values = iter(self._generator(*self._arguments))
+        except Exception as error:
+            raise error_of_python(error) from error
+
+        def given() -> Iterator[Any]:
+            while True:
+                try:
+                    yield _as_said(next(values), self._signature)
+                except StopIteration:
+                    return
+                except Exception as error:
+                    raise error_of_python(error) from error
+
+        return lasting(given)
 
     def spec(self) -> Any:
         """Answer what was said of the elements."""
@@ -146,9 +161,7 @@ def _as_said(value: Any, signature: Any) -> Any:
         return as_element(value)
     tensor = as_tensor(value, signature.dtype) if not hasattr(value, "dtype") else _of_dtype(value, signature)
     if not signature.shape.is_compatible_with(tensor.shape):
-        raise InvalidArgumentError(
-            f"`generator` yielded an element of shape {tensor.shape} where {signature.shape} was expected"
-        )
+        raise TypeError(f"`generator` yielded an element of shape {tensor.shape} where {signature.shape} was expected")
     return tensor
 
 

@@ -139,6 +139,7 @@ RULES: dict[str, Callable[..., Any]] = {
     "image.rot90": _turned,
     "image.resize": _resized,
     **dict.fromkeys(("py_function", "numpy_function"), _of_python),
+    "data.next_element": lambda iterator: iterator.element_spec,
     **dict.fromkeys(("random.uniform", "random.normal"), _drawn),
     **dict.fromkeys(("random.shuffle", "image.random_brightness", "image.random_contrast"), _alike),
     **dict.fromkeys(("image.random_flip_left_right", "image.random_flip_up_down"), _alike),
