@@ -18,6 +18,7 @@ from penstock.tf.data.options import Options
 from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.data.saved import write_elements
 from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.random_state import Iteration, next_in, with_random_state
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import map_structure
 from penstock.tf.tensor import Tensor
@@ -61,7 +62,7 @@ class Passes:
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
         """Combine all elements."""
-        state = as_element(initial_state)
+        state, reduce_func = as_element(initial_state), with_random_state(reduce_func)
         for element in self:
             state = as_answer(reduce_func(state, element))
         return state
@@ -119,12 +120,13 @@ class ElementIterator(Iterator[Any]):
 
     def __init__(self, elements: Iterator[Any]) -> None:
         self._elements = elements
+        self._random: Iteration = {}
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Any:
-        return next(self._elements)
+        return next_in(self._random, self._elements)
 
     def get_next(self) -> Any:
         """Answer the next element."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import chain
 from typing import Any
 
@@ -30,7 +31,9 @@ class Prefetched(Moving):
         rows = self.before.rows()
         thread = ThreadPoolExecutor(1, "penstock-prefetch")
         try:
-            waiting: deque[Future[Any]] = deque(thread.submit(next, rows, _END) for _ in range(self._ahead))
+            waiting: deque[Future[Any]] = deque(
+                thread.submit(copy_context().run, next, rows, _END) for _ in range(self._ahead)
+            )
             while waiting:
                 yield _stretch(rows, waiting, thread)
         finally:
@@ -43,11 +46,11 @@ def _stretch(rows: Iterator[Any], waiting: deque[Future[Any]], thread: ThreadPoo
         try:
             row = waiting.popleft().result()
         except Exception:
-            waiting.append(thread.submit(next, rows, _END))
+            waiting.append(thread.submit(copy_context().run, next, rows, _END))
             raise
         if row is _END:
             waiting.clear()
             return
-        waiting.append(thread.submit(next, rows, _END))
+        waiting.append(thread.submit(copy_context().run, next, rows, _END))
         yield row
         del row  # or its memory could not be used again while the next one is awaited

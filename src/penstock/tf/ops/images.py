@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from penstock import image as pixels
 from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array
-from penstock.tf.dtypes import as_dtype, float32, of_numpy
+from penstock.tf.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.operation import operation
 from penstock.tf.ops.casting import saturate_cast
-from penstock.tf.ops.random import generator
+from penstock.tf.ops.random import draw_uniform
 from penstock.tf.ops.resampling import METHODS, resample
 from penstock.tf.tensor import Tensor
 
@@ -134,20 +134,28 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
 
 
 def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
-    flips = generator(seed).random((*array.shape[:-3], 1, 1, 1)) < 0.5
+    if array.ndim > 4:
+        raise ValueError(f"'image' (shape {array.shape}) must have either 3 or 4 dimensions.")
+    drawn = draw_uniform(array.shape[:-3], 0, 1, float32, seed)
+    # TensorFlow flips one image below a half, and those of a batch above.
+    flips = (drawn > 0.5 if drawn.ndim else drawn < 0.5)[..., None, None, None]
     return Tensor(np.where(flips, np.flip(array, axis), array))
 
 
 @operation("image.random_brightness")
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """Make lighter or darker."""
-    return adjust_brightness(image, generator(seed).uniform(-max_delta, max_delta))
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return adjust_brightness(image, draw_uniform((), -max_delta, max_delta, float32, seed))
 
 
 @operation("image.random_contrast")
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Change the contrast."""
-    return adjust_contrast(image, generator(seed).uniform(lower, upper))
+    if not 0 <= lower < upper:
+        raise ValueError(f"lower and upper must be 0 <= lower < upper, got {lower} and {upper}")
+    return adjust_contrast(image, draw_uniform((), lower, upper, float32, seed))
 
 
 @operation("image.random_crop")
@@ -157,7 +165,9 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     room = np.array(array.shape) - np.array(wanted)
     if len(wanted) != array.ndim or (room < 0).any():
         raise InvalidArgumentError(f"Need value.shape >= size, got {array.shape} and {wanted}")
-    starts = generator(seed).integers(0, room + 1)
+    # Of the dtype of the size, for int64 draws other values than int32.
+    kind = size.dtype if isinstance(size, Tensor) else int32
+    starts = draw_uniform((array.ndim,), 0, kind.max, kind, seed) % (room + 1)
     return Tensor(array[tuple(slice(start, start + length) for start, length in zip(starts, wanted, strict=True))])
 
 
