@@ -13,10 +13,10 @@ from penstock.tf.convert import as_array, as_tensor, object_array
 from penstock.tf.dtypes import DType, int64, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.shape import ShapeLike, TensorShape
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensor import Kind, Tensor
 
 
-class RaggedTensor:
+class RaggedTensor(metaclass=Kind):
     """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``; values may be ragged in turn. Always validated."""
 
     __slots__ = ("_splits", "_uniform", "_values")

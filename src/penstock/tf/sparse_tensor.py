@@ -13,10 +13,10 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.operation import operation
 from penstock.tf.shape import TensorShape
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensor import Kind, Tensor
 
 
-class SparseTensor:
+class SparseTensor(metaclass=Kind):
     """``values[i]`` stands at ``indices[i]`` of a tensor of ``dense_shape``."""
 
     __slots__ = ("_dense_shape", "_indices", "_values")
