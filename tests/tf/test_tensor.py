@@ -159,3 +159,38 @@ def test_ragged_rows_are_padded_and_cut():
     assert ragged.to_tensor().numpy().tolist() == [[9, 8, 7], [0, 0, 0], [6, 5, 0], [4, 0, 0]]
     assert ragged.to_tensor(default_value=-1, shape=[None, 2]).numpy().tolist() == [[9, 8], [-1, -1], [6, 5], [4, -1]]
     assert ragged.to_tensor(shape=[5, 1]).numpy().tolist() == [[9], [0], [6], [4], [0]]
+
+
+def test_strings_of_any_rank_are_split_into_bytes():
+    assert tf.strings.bytes_split("ab").numpy().tolist() == [b"a", b"b"]
+    split = tf.strings.bytes_split([["ab", ""], ["c", "d"]])
+    assert split.to_list() == [[[b"a", b"b"], []], [[b"c"], [b"d"]]]
+    assert split.shape.as_list() == [2, 2, None]
+
+
+def test_lengths_of_rows_are_those_of_the_dimension_that_is_asked_for():
+    ragged = tf.ragged.constant([[[1], [2, 3]], [], [[4]]])
+    assert int(ragged.row_lengths(axis=0)) == 3
+    assert ragged.row_lengths().numpy().tolist() == [2, 0, 1]
+    assert ragged.row_lengths(axis=-1).to_list() == [[1, 2], [], [1]]
+    with pytest.raises(ValueError, match="out of bounds"):
+        ragged.row_lengths(axis=3)
+
+
+def test_operations_of_tensorflow_1_mean_what_they_meant():
+    v1 = tf.compat.v1
+    x, y = tf.constant([[1, 2], [3, 4]]), tf.constant([[5, 6], [7, 8]])
+    assert v1.where([True, False], x, y).numpy().tolist() == [[1, 2], [7, 8]]
+    assert tf.where([True, False], x, y).numpy().tolist() == [[1, 6], [3, 8]]
+    assert v1.reduce_sum(x, reduction_indices=1, keep_dims=True).numpy().tolist() == [[3], [7]]
+    assert v1.argmax(x, dimension=1).numpy().tolist() == [1, 1]
+    assert v1.squeeze(v1.expand_dims(x, dim=0), squeeze_dims=[0]).shape == [2, 2]
+    split = v1.strings.split(["a b", "c"])
+    assert isinstance(split, tf.SparseTensor)
+    assert split.dense_shape.numpy().tolist() == [2, 2]
+    assert v1.string_split(["a,b;c"], ",;").values.numpy().tolist() == [b"a", b"b", b"c"]
+    image = tf.constant([[[0.0], [4.0]]])
+    assert v1.image.resize_images(image, [1, 4]).numpy().ravel().tolist() == [0.0, 2.0, 4.0, 4.0]
+    assert v1.image.resize_images(image, [1, 3], align_corners=True).numpy().ravel().tolist() == [0.0, 2.0, 4.0]
+    with pytest.raises(ValueError, match="both"):
+        v1.reduce_sum(x, axis=1, reduction_indices=1)

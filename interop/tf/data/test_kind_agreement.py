@@ -63,7 +63,7 @@ def test_functions_are_told_the_kind(
     source = source_of(list(described), list(treatments), apart=apart)
     names: dict[str, Any] = {"records": [record(row) for row in rows]}
     (theirs,) = oracle.evaluate((source, names))
-    assert theirs is not REFUSED
+    assert theirs != REFUSED
     untraced = source.replace("(records)", "(records).with_options(untraced)")
     for ours in (evaluate(tf, source, names), evaluate(tf, untraced, {**names, "untraced": UNTRACED})):
         assert same(ours, theirs), f"{source}\n{ours}\n{theirs}"

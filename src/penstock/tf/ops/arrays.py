@@ -170,6 +170,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """Pick from ``x`` where the condition holds, else from ``y``; without them, answer where it holds."""
     mask = as_array(condition)
     if x is None and y is None:
+        if not mask.ndim:
+            raise InvalidArgumentError("tf.where without x and y takes a condition of one dimension or more")
         return Tensor(np.argwhere(mask.astype(np.bool_)).astype(np.int64))
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")

@@ -41,14 +41,14 @@ def resize(
     name: str | None = None,
 ) -> Tensor:
     """Resize, to float32; to the nearest pixel, in the dtype of the image."""
-    array = _image(images)
+    array = image_of(images)
     if array.ndim > 4:
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = as_shape(size)
-    if min(height, width) < 1 or 0 in array.shape[-3:-1]:
-        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
+    check_size(array, height, width)
     if preserve_aspect_ratio:
-        height, width = _fitted(array.shape[-3:-1], height, width)
+        height, width = fitted(array.shape[-3:-1], height, width)
+        check_size(array, height, width)
     if method == ResizeMethod.NEAREST_NEIGHBOR:
         rows, columns = _nearest(array.shape[-3], height), _nearest(array.shape[-2], width)
         return Tensor(array.take(rows, -3).take(columns, -2))
@@ -59,7 +59,14 @@ def resize(
     return Tensor(resample(array, height, width, method, antialias=antialias))
 
 
-def _fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+def check_size(array: NDArray[Any], height: int, width: int) -> None:
+    """Raise unless images can be resized to this size."""
+    if min(height, width) < 1 or 0 in array.shape[-3:-1]:
+        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
+
+
+def fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+    """Return the largest size of the same proportions that fits."""
     scale = min(np.float32(height) / np.float32(old[0]), np.float32(width) / np.float32(old[1]))
     return int(np.round(scale * np.float32(old[0]))), int(np.round(scale * np.float32(old[1])))
 
@@ -96,7 +103,7 @@ def _as(array: NDArray[Any], dtype: Any, saturate: bool) -> Tensor:
 @operation("image.per_image_standardization")
 def per_image_standardization(image: Any) -> Tensor:
     """Scale each image to mean 0 and variance 1."""
-    array = _image(image).astype(np.float32)
+    array = image_of(image).astype(np.float32)
     mean = array.mean((-3, -2, -1), keepdims=True, dtype=np.float32)
     deviation = array.std((-3, -2, -1), keepdims=True, dtype=np.float32)
     least = np.float32(1 / np.sqrt(np.prod(array.shape[-3:])))
@@ -106,31 +113,31 @@ def per_image_standardization(image: Any) -> Tensor:
 @operation("image.flip_left_right")
 def flip_left_right(image: Any) -> Tensor:
     """Mirror at the vertical axis."""
-    return Tensor(_image(image)[..., ::-1, :])
+    return Tensor(image_of(image)[..., ::-1, :])
 
 
 @operation("image.flip_up_down")
 def flip_up_down(image: Any) -> Tensor:
     """Mirror at the horizontal axis."""
-    return Tensor(_image(image)[..., ::-1, :, :])
+    return Tensor(image_of(image)[..., ::-1, :, :])
 
 
 @operation("image.rot90")
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
     """Turn counter-clockwise by quarters."""
-    return Tensor(np.rot90(_image(image), k, (-3, -2)))
+    return Tensor(np.rot90(image_of(image), k, (-3, -2)))
 
 
 @operation("image.random_flip_left_right")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """Mirror at the vertical axis, or not; each image of a batch on its own."""
-    return _flipped(_image(image), -2, seed)
+    return _flipped(image_of(image), -2, seed)
 
 
 @operation("image.random_flip_up_down")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """Mirror at the horizontal axis, or not; each image of a batch on its own."""
-    return _flipped(_image(image), -3, seed)
+    return _flipped(image_of(image), -3, seed)
 
 
 def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
@@ -218,7 +225,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 @operation("image.central_crop")
 def central_crop(image: Any, central_fraction: float) -> Tensor:
     """Keep the middle part."""
-    array = _image(image)
+    array = image_of(image)
     if not 0 < central_fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
     height, width = array.shape[-3:-1]
@@ -232,7 +239,7 @@ def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
     """Cut out a rectangle."""
-    array = _image(image)
+    array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     if min(top, left) < 0 or min(height, width) < 1 or top + height > array.shape[-3] or left + width > array.shape[-2]:
         raise ValueError(f"a rectangle {height} x {width} at ({top}, {left}) is not inside {array.shape}")
@@ -244,7 +251,7 @@ def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
     """Put an image into a larger one of zeros."""
-    array = _image(image)
+    array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     rows, columns = array.shape[-3:-1]
     if min(top, left) < 0 or top + rows > height or left + columns > width:
@@ -257,7 +264,7 @@ def pad_to_bounding_box(
 @operation("image.resize_with_crop_or_pad")
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
     """Cut or pad around the middle."""
-    array = _image(image)
+    array = image_of(image)
     height, width = int(target_height), int(target_width)
     if min(height, width) < 1:
         raise ValueError("target_height and target_width must be > 0.")
@@ -267,7 +274,8 @@ def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -
     return pad_to_bounding_box(Tensor(cropped), max(more_rows // 2, 0), max(more_columns // 2, 0), height, width)
 
 
-def _image(value: Any) -> NDArray[Any]:
+def image_of(value: Any) -> NDArray[Any]:
+    """Return an image, or a batch of them, as an array."""
     array = as_array(value)
     if array.ndim < 3 or not of_numpy(array.dtype).is_numeric:
         raise ValueError(
