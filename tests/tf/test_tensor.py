@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,3 +196,67 @@ def test_operations_of_tensorflow_1_mean_what_they_meant():
     assert v1.image.resize_images(image, [1, 3], align_corners=True).numpy().ravel().tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(ValueError, match="both"):
         v1.reduce_sum(x, axis=1, reduction_indices=1)
+
+
+HUGE = 1 << 46
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.image.resize(tf.ones([1, 2, 2, 3]), [1610637938] * 2),
+        lambda: tf.image.resize(tf.ones([2, 2, 3]), [1610637938] * 2, "nearest"),
+        lambda: tf.image.resize(tf.ones([2, 2, 3]), [1610637938] * 2, preserve_aspect_ratio=True),
+        lambda: tf.compat.v1.image.resize(tf.ones([2, 2, 3]), [1610637938] * 2),
+        lambda: tf.image.resize_with_crop_or_pad(tf.ones([2, 2, 3]), 1 << 30, 1 << 30),
+        lambda: tf.fill([HUGE], 1.0),
+        lambda: tf.zeros([HUGE]),
+        lambda: tf.zeros([HUGE], tf.string),
+        lambda: tf.ones([HUGE]),
+        lambda: tf.constant(1, shape=[HUGE]),
+        lambda: tf.tile([1], [HUGE]),
+        lambda: tf.repeat([1, 2], HUGE),
+        lambda: tf.repeat([1, 2], [HUGE, HUGE]),
+        lambda: tf.range(HUGE),
+        lambda: tf.range(0.0, float(HUGE)),
+        lambda: tf.pad([1], [[HUGE, 0]]),
+        lambda: tf.one_hot([1, 2], HUGE),
+        lambda: tf.broadcast_to(1, [HUGE]),
+        lambda: tf.sequence_mask([1], HUGE),
+        lambda: tf.random.uniform([HUGE]),
+        lambda: tf.sparse.to_dense(tf.SparseTensor([[0]], [1], [HUGE])),
+        lambda: tf.ragged.constant([[1]]).to_tensor(shape=[1, HUGE]),
+    ],
+)
+def test_what_no_memory_holds_is_refused_before_it_is_taken(make: Any):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="OOM"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.fill([HUGE, HUGE], 1.0),
+        lambda: tf.tile([[1, 2]], [HUGE, HUGE]),
+        lambda: tf.pad([1], [[2**62, 2**62]]),
+        lambda: tf.random.uniform([HUGE, HUGE]),
+        lambda: tf.zeros([-1]),
+        lambda: tf.one_hot([1], -1),
+    ],
+)
+def test_sizes_that_nothing_has_are_refused(make: Any):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        make()
+
+
+def test_an_operation_that_runs_out_of_memory_says_so_as_tensorflow_does():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    tensor = tf.ones([1 << 24])
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 24), before[1]))
+    try:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"tf\.concat"):
+            tf.concat([tensor] * 8, 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

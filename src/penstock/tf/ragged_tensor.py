@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_tensor, object_array
+from penstock.tf.convert import as_array, as_tensor, new_shape, object_array
 from penstock.tf.dtypes import DType, as_dtype, int64, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.shape import ShapeLike, TensorShape
@@ -315,7 +315,7 @@ def _padded(ragged: RaggedTensor, default: Any, shape: list[int | None]) -> NDAr
     lengths = np.diff(ragged._splits)
     width = int(lengths.max(initial=0)) if width_wanted is None else width_wanted
     rows = ragged.nrows_count if rows_wanted is None else rows_wanted
-    padded = np.empty((rows, width, *inner.shape[1:]), inner.dtype)
+    padded = np.empty(new_shape((rows, width, *inner.shape[1:]), inner.dtype), inner.dtype)
     padded[...] = filling
     for row, start in enumerate(ragged._splits[:-1][:rows].tolist()):
         kept = min(int(lengths[row]), width)

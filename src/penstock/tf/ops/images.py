@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import image as pixels
-from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array
+from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array, new_shape
 from penstock.tf.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.operation import operation
@@ -63,6 +63,8 @@ def check_size(array: NDArray[Any], height: int, width: int) -> None:
     """Raise unless images can be resized to this size."""
     if min(height, width) < 1 or 0 in array.shape[-3:-1]:
         raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
+    # Of twice the size of the floats: sides are resized one after the other.
+    new_shape((*array.shape[:-3], height, width, array.shape[-1]), np.dtype(np.float64))
 
 
 def fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
@@ -256,7 +258,7 @@ def pad_to_bounding_box(
     rows, columns = array.shape[-3:-1]
     if min(top, left) < 0 or top + rows > height or left + columns > width:
         raise ValueError(f"an image of shape {array.shape} at ({top}, {left}) is not inside {height} x {width}")
-    padded = np.zeros((*array.shape[:-3], height, width, array.shape[-1]), array.dtype)
+    padded = np.zeros(new_shape((*array.shape[:-3], height, width, array.shape[-1]), array.dtype), array.dtype)
     padded[..., top : top + rows, left : left + columns, :] = array
     return Tensor(padded)
 

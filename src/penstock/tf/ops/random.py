@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_shape
+from penstock.tf.convert import as_array, as_shape, new_shape
 from penstock.tf.dtypes import DType, as_dtype, float32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.fallback import attribute_of_tensorflow
@@ -104,9 +104,7 @@ def _words(
     kernel: str, shape: tuple[int, ...], dtype: DType, seed: int | None, *, group: int = 1
 ) -> NDArray[np.uint64]:
     """Draw a word for each value, of 64 bits where the dtype is that large; up to a multiple of ``group``."""
-    if any(size < 0 for size in shape):
-        raise InvalidArgumentError(f"a shape has no negative sizes: {list(shape)}")
-    count = math.prod(shape)
+    count = math.prod(new_shape(shape, np.dtype(np.uint64)))
     stream = stream_of(f"{kernel} {dtype.name}", seed)
     if not count:
         return np.empty(0, np.uint64)
