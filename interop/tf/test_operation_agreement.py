@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from oracle import Oracle
 from tf.expressions import REFUSED, evaluate, same
 
@@ -53,3 +55,45 @@ def test_the_same_but_for_rounding(theirs: dict[str, Any], source: str) -> None:
     ours = evaluate(penstock.tf, source, NAMES)
     assert theirs[source] is not REFUSED
     assert same(ours, theirs[source], tolerance=1e-5), f"{ours}\n{theirs[source]}"
+
+
+# Operations on which a size decides that is an argument, with a size of more than 2**48 bytes in place of N.
+LARGE = [
+    "tf.fill([N], 1.0)",
+    "tf.zeros([N])",
+    "tf.ones([2, N])",
+    "tf.tile([1], [N])",
+    "tf.range(N)",
+    "tf.range(0, -N, -1)",
+    "tf.range(0.0, float(N))",
+    "tf.pad([1], [[0, N]])",
+    "tf.broadcast_to([1], [3, N])",
+    "tf.sequence_mask([1], N)",
+    "tf.sequence_mask([N])",
+    "tf.random.uniform([N])",
+    "tf.random.normal([N, 2])",
+    "tf.sparse.to_dense(tf.SparseTensor([[0]], [1], [N]))",
+    "tf.ragged.constant([[1]]).to_tensor(shape=[1, N])",
+]
+
+# Sizes of images are int32.
+LARGE_IMAGES = [
+    *(f"tf.image.resize(img, [N, N], {method!r})" for method in ("bilinear", "nearest", "area", "bicubic", "lanczos3")),
+    *(f"tf.compat.v1.image.resize_images(img, [N, N], {method})" for method in range(4)),
+    "tf.image.pad_to_bounding_box(img, 0, 0, N, N)",
+    "tf.image.resize_with_crop_or_pad(img, N, N)",
+]
+
+
+@given(
+    st.one_of(
+        st.tuples(st.sampled_from(LARGE), st.integers(2**46, 2**61)),
+        st.tuples(st.sampled_from(LARGE_IMAGES), st.integers(2**24, 2**30)),
+    ),
+)
+def test_what_no_memory_holds_is_refused(oracle: Oracle, case: tuple[str, int]) -> None:
+    source, size = case
+    source = source.replace("N", str(size))
+    (theirs,) = oracle.evaluate((source, NAMES))
+    assert theirs == REFUSED
+    assert evaluate(penstock.tf, source, NAMES) == REFUSED

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +121,10 @@ def test_random_values_follow_the_seed():
     assert tf.random.uniform([3]).numpy().tolist() == first
     drawn = tf.random.uniform([1000], 2, 5, tf.int32).numpy()
     assert set(drawn.tolist()) == {2, 3, 4}
-    assert tf.random.uniform([2], seed=1).numpy().tolist() == tf.random.uniform([2], seed=1).numpy().tolist()
+    first, second = (tf.random.uniform([2], seed=1).numpy().tolist() for _ in range(2))
+    assert first != second
+    tf.random.set_seed(5)
+    assert tf.random.uniform([2], seed=1).numpy().tolist() == first
 
 
 def test_a_random_flip_flips_each_image_or_not():
@@ -156,3 +161,102 @@ def test_ragged_rows_are_padded_and_cut():
     assert ragged.to_tensor().numpy().tolist() == [[9, 8, 7], [0, 0, 0], [6, 5, 0], [4, 0, 0]]
     assert ragged.to_tensor(default_value=-1, shape=[None, 2]).numpy().tolist() == [[9, 8], [-1, -1], [6, 5], [4, -1]]
     assert ragged.to_tensor(shape=[5, 1]).numpy().tolist() == [[9], [0], [6], [4], [0]]
+
+
+def test_strings_of_any_rank_are_split_into_bytes():
+    assert tf.strings.bytes_split("ab").numpy().tolist() == [b"a", b"b"]
+    split = tf.strings.bytes_split([["ab", ""], ["c", "d"]])
+    assert split.to_list() == [[[b"a", b"b"], []], [[b"c"], [b"d"]]]
+    assert split.shape.as_list() == [2, 2, None]
+
+
+def test_lengths_of_rows_are_those_of_the_dimension_that_is_asked_for():
+    ragged = tf.ragged.constant([[[1], [2, 3]], [], [[4]]])
+    assert int(ragged.row_lengths(axis=0)) == 3
+    assert ragged.row_lengths().numpy().tolist() == [2, 0, 1]
+    assert ragged.row_lengths(axis=-1).to_list() == [[1, 2], [], [1]]
+    with pytest.raises(ValueError, match="out of bounds"):
+        ragged.row_lengths(axis=3)
+
+
+def test_operations_of_tensorflow_1_mean_what_they_meant():
+    v1 = tf.compat.v1
+    x, y = tf.constant([[1, 2], [3, 4]]), tf.constant([[5, 6], [7, 8]])
+    assert v1.where([True, False], x, y).numpy().tolist() == [[1, 2], [7, 8]]
+    assert tf.where([True, False], x, y).numpy().tolist() == [[1, 6], [3, 8]]
+    assert v1.reduce_sum(x, reduction_indices=1, keep_dims=True).numpy().tolist() == [[3], [7]]
+    assert v1.argmax(x, dimension=1).numpy().tolist() == [1, 1]
+    assert v1.squeeze(v1.expand_dims(x, dim=0), squeeze_dims=[0]).shape == [2, 2]
+    split = v1.strings.split(["a b", "c"])
+    assert isinstance(split, tf.SparseTensor)
+    assert split.dense_shape.numpy().tolist() == [2, 2]
+    assert v1.string_split(["a,b;c"], ",;").values.numpy().tolist() == [b"a", b"b", b"c"]
+    image = tf.constant([[[0.0], [4.0]]])
+    assert v1.image.resize_images(image, [1, 4]).numpy().ravel().tolist() == [0.0, 2.0, 4.0, 4.0]
+    assert v1.image.resize_images(image, [1, 3], align_corners=True).numpy().ravel().tolist() == [0.0, 2.0, 4.0]
+    with pytest.raises(ValueError, match="both"):
+        v1.reduce_sum(x, axis=1, reduction_indices=1)
+
+
+HUGE = 1 << 46
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.image.resize(tf.ones([1, 2, 2, 3]), [1610637938] * 2),
+        lambda: tf.image.resize(tf.ones([2, 2, 3]), [1610637938] * 2, "nearest"),
+        lambda: tf.image.resize(tf.ones([2, 2, 3]), [1610637938] * 2, preserve_aspect_ratio=True),
+        lambda: tf.compat.v1.image.resize(tf.ones([2, 2, 3]), [1610637938] * 2),
+        lambda: tf.image.resize_with_crop_or_pad(tf.ones([2, 2, 3]), 1 << 30, 1 << 30),
+        lambda: tf.fill([HUGE], 1.0),
+        lambda: tf.zeros([HUGE]),
+        lambda: tf.zeros([HUGE], tf.string),
+        lambda: tf.ones([HUGE]),
+        lambda: tf.constant(1, shape=[HUGE]),
+        lambda: tf.tile([1], [HUGE]),
+        lambda: tf.repeat([1, 2], HUGE),
+        lambda: tf.repeat([1, 2], [HUGE, HUGE]),
+        lambda: tf.range(HUGE),
+        lambda: tf.range(0.0, float(HUGE)),
+        lambda: tf.pad([1], [[HUGE, 0]]),
+        lambda: tf.one_hot([1, 2], HUGE),
+        lambda: tf.broadcast_to(1, [HUGE]),
+        lambda: tf.sequence_mask([1], HUGE),
+        lambda: tf.random.uniform([HUGE]),
+        lambda: tf.sparse.to_dense(tf.SparseTensor([[0]], [1], [HUGE])),
+        lambda: tf.ragged.constant([[1]]).to_tensor(shape=[1, HUGE]),
+    ],
+)
+def test_what_no_memory_holds_is_refused_before_it_is_taken(make: Any):
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="OOM"):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.fill([HUGE, HUGE], 1.0),
+        lambda: tf.tile([[1, 2]], [HUGE, HUGE]),
+        lambda: tf.pad([1], [[2**62, 2**62]]),
+        lambda: tf.random.uniform([HUGE, HUGE]),
+        lambda: tf.zeros([-1]),
+        lambda: tf.one_hot([1], -1),
+    ],
+)
+def test_sizes_that_nothing_has_are_refused(make: Any):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        make()
+
+
+def test_an_operation_that_runs_out_of_memory_says_so_as_tensorflow_does():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    tensor = tf.ones([1 << 24])
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 24), before[1]))
+    try:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"tf\.concat"):
+            tf.concat([tensor] * 8, 0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

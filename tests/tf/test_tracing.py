@@ -249,3 +249,33 @@ def test_several_inputs_in_a_structure():
     trace = Trace(lambda pair, scale: pair["a"] * scale + pair["b"], ({"a": INPUT, "b": INPUT}, 2))
     outputs = run_batch(trace, 3, Stacked(np.arange(3.0)), Stacked(np.ones((3, 2))))
     assert outputs.array.tolist() == [[1.0, 1.0], [3.0, 3.0], [5.0, 5.0]]
+
+
+def decoded(record: Any) -> Any:
+    parsed = parse(record)
+    return {key: tf.sparse.to_dense(v) if isinstance(v, tf.SparseTensor) else v for key, v in parsed.items()}
+
+
+def kinds(record: Any) -> Any:
+    parsed = parse(record)
+    kinds = (tf.Tensor, tf.SparseTensor, tf.RaggedTensor)
+    return {key: tf.constant([*(isinstance(v, kind) for kind in kinds), tf.is_tensor(v)]) for key, v in parsed.items()}
+
+
+@pytest.mark.parametrize("function", [decoded, kinds])
+def test_symbols_are_of_the_kind_that_they_stand_for(function: Callable[..., Any]):
+    made = records()
+    ds = tf.data.Dataset.from_tensor_slices(made).map(function)
+    assert "traced" in ds.explain()
+    for record, found in zip(made, ds, strict=True):
+        assert_same(found, function(tf.constant(record)))
+
+
+def test_a_kind_that_is_not_known_beforehand_is_asked_of_each_element():
+    def plain(x: Any) -> Any:
+        return tf.sparse.to_dense(x) if isinstance(x, tf.SparseTensor) else x
+
+    with pytest.raises(Untraceable, match="SparseTensor"):
+        Trace(plain, (INPUT,))
+    ds = tf.data.Dataset.range(3).map(lambda x: tf.sparse.from_dense(tf.stack([x, int(x)]))).map(plain)
+    assert [x.numpy().tolist() for x in ds] == [[0, 0], [1, 1], [2, 2]]

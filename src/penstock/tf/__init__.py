@@ -33,6 +33,7 @@ from penstock.tf.dtypes import (
     uint64,
 )
 from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.operators import Operators
 from penstock.tf.ops.arrays import (
     boolean_mask,
     broadcast_to,
@@ -267,7 +268,8 @@ def executing_eagerly() -> bool:  # type: ignore[valid-type]
 
 def is_tensor(x: Any) -> bool:  # type: ignore[valid-type]
     """Answer whether a value is a tensor: dense, ragged or sparse, ours or TensorFlow's."""
-    return isinstance(x, Tensor | RaggedTensor | SparseTensor) or is_theirs(x)
+    # Symbols, of any kind, have the operators of tensors.
+    return isinstance(x, Operators | RaggedTensor | SparseTensor) or is_theirs(x)
 
 
 def __getattr__(name: str) -> Any:

@@ -131,7 +131,7 @@ def _clip(operation: Any, *args: Any, **options: Any) -> Any:
 
 
 @_rule(
-    *("image.resize", "image.flip_left_right", "image.flip_up_down"),
+    *("image.resize", "compat.v1.image.resize", "image.flip_left_right", "image.flip_up_down"),
     *("image.central_crop", "image.crop_to_bounding_box", "image.pad_to_bounding_box", "image.rot90"),
     *("image.resize_with_crop_or_pad", "image.adjust_brightness", "image.grayscale_to_rgb"),
 )

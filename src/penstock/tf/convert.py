@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.dtypes import DType, as_dtype, float32, int32, int64, of_numpy, string
+from penstock.tf.errors import InvalidArgumentError, ResourceExhaustedError
 from penstock.tf.shape import ShapeLike
 from penstock.tf.tensor import Tensor
 
 _INT32 = 1 << 31
+# Bytes that a tensor may take without a look at the memory that is left.
+_SMALL = 1 << 28
 
 
 def as_array(value: Any, dtype: Any = None) -> NDArray[Any]:
@@ -65,6 +72,38 @@ def as_shape(shape: ShapeLike | Tensor | NDArray[Any]) -> tuple[int, ...]:
     if any(size is None for size in shape):
         raise ValueError(f"all dimensions must be known, found {shape}")
     return tuple(int(size) for size in shape if size is not None)
+
+
+def new_shape(sizes: Iterable[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Return the shape of a tensor that is about to be made; raise where there is no memory for it.
+
+    Sizes are arguments, which may come out of a damaged record: what they ask for is refused before it is taken.
+    """
+    shape = tuple(sizes)
+    if any(size < 0 for size in shape):
+        raise InvalidArgumentError(f"Dimension {min(shape)} must be >= 0")
+    count = math.prod(shape)
+    if count >= 1 << 63:
+        raise InvalidArgumentError(f"Shape {list(shape)} would have more than 2**63 - 1 elements")
+    needed = count * dtype.itemsize
+    if needed > _SMALL and needed > (left := _memory_left()):
+        raise ResourceExhaustedError(
+            f"OOM when allocating a tensor of shape {list(shape)} and {dtype}: it takes {needed >> 20} MiB, and "
+            f"{left >> 20} MiB are free"
+        )
+    return shape
+
+
+def _memory_left() -> int:
+    """Return the bytes of memory that can be taken: of the machine, or less in a container."""
+    left = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        left = next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
+    with suppress(OSError, ValueError):  # there is no limit, or it is "max"
+        limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
+        left = min(left, limit - used)
+    return left
 
 
 def as_bytes(value: Any) -> bytes:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+from penstock.tf.errors import ResourceExhaustedError
 from penstock.tf.theirs import call_theirs
 
 _P = ParamSpec("_P")
@@ -36,12 +37,20 @@ def operation(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
 
     def register(function: Callable[_P, _R]) -> Callable[_P, _R]:
         assert name not in OPERATIONS, name
-        OPERATIONS[name] = function
+
+        @functools.wraps(function)
+        def make(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            try:
+                return function(*args, **kwargs)
+            except MemoryError as error:
+                raise ResourceExhaustedError(f"OOM in tf.{name}: {error}") from error
+
+        OPERATIONS[name] = make
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             if recorder.get() is None and "tensorflow" not in sys.modules:  # by far the most calls
-                return function(*args, **kwargs)
+                return make(*args, **kwargs)
             found: _R = invoke(name, *args, **kwargs)
             return found
 

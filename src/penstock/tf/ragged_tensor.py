@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_tensor, object_array
-from penstock.tf.dtypes import DType, int64, of_numpy
+from penstock.tf.convert import as_array, as_tensor, new_shape, object_array
+from penstock.tf.dtypes import DType, as_dtype, int64, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.shape import ShapeLike, TensorShape
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensor import Kind, Tensor
 
 
-class RaggedTensor:
+class RaggedTensor(metaclass=Kind):
     """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``; values may be ragged in turn. Always validated."""
 
     __slots__ = ("_splits", "_uniform", "_values")
@@ -174,13 +174,22 @@ class RaggedTensor:
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """Answer the number of rows."""
-        return Tensor(np.array(self.nrows_count, self._splits.dtype))
+        return Tensor(np.array(self.nrows_count, self._splits.dtype if out_type is None else as_dtype(out_type).numpy))
 
     def row_lengths(self, axis: int = 1, name: str | None = None) -> Any:
-        """Answer the length of each row."""
-        if axis > 1 and isinstance(self._values, RaggedTensor):
-            return RaggedTensor(self._values.row_lengths(axis - 1), self._splits)
-        return Tensor(np.diff(self._splits))
+        """Answer the length of each row; with another axis, the sizes of that dimension."""
+        rank = len(self.shape)
+        if not -rank <= axis < rank:
+            raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+        place = axis % rank
+        if place == 0:
+            return self.nrows()
+        if place == 1:
+            return Tensor(np.diff(self._splits))
+        if isinstance(self._values, RaggedTensor):
+            return self.with_values(self._values.row_lengths(place - 1))
+        sizes = self._values._array.shape
+        return self.with_values(Tensor(np.full(sizes[: place - 1], sizes[place - 1], self._splits.dtype)))
 
     def nested_row_lengths(self, name: str | None = None) -> tuple[Tensor, ...]:
         """Answer the lengths of the rows of each ragged dimension."""
@@ -306,7 +315,7 @@ def _padded(ragged: RaggedTensor, default: Any, shape: list[int | None]) -> NDAr
     lengths = np.diff(ragged._splits)
     width = int(lengths.max(initial=0)) if width_wanted is None else width_wanted
     rows = ragged.nrows_count if rows_wanted is None else rows_wanted
-    padded = np.empty((rows, width, *inner.shape[1:]), inner.dtype)
+    padded = np.empty(new_shape((rows, width, *inner.shape[1:]), inner.dtype), inner.dtype)
     padded[...] = filling
     for row, start in enumerate(ragged._splits[:-1][:rows].tolist()):
         kept = min(int(lengths[row]), width)

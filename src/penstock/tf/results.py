@@ -51,7 +51,7 @@ def _unstacked(value: Any, num: int | None = None, *place: Any, **options: Any) 
 def _split(value: Any, num_or_size_splits: Any, *place: Any, **options: Any) -> Any:
     if isinstance(num_or_size_splits, int):
         return [None] * num_or_size_splits
-    if isinstance(num_or_size_splits, list | tuple | Tensor):
+    if isinstance(num_or_size_splits, list | tuple) or type(num_or_size_splits) is Tensor:
         return [None] * len(num_or_size_splits)
     raise UnknownStructureError("tf.split in a number of parts that is a tensor")
 

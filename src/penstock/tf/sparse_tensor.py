@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_tensor
+from penstock.tf.convert import as_array, as_tensor, new_shape
 from penstock.tf.dtypes import DType, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.operation import operation
 from penstock.tf.shape import TensorShape
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensor import Kind, Tensor
 
 
-class SparseTensor:
+class SparseTensor(metaclass=Kind):
     """``values[i]`` stands at ``indices[i]`` of a tensor of ``dense_shape``."""
 
     __slots__ = ("_dense_shape", "_indices", "_values")
@@ -84,7 +84,7 @@ def to_dense(
         _check_order(indices)
     nothing: Any = b"" if values.dtype == object else np.zeros((), values.dtype)[()]
     filling = as_array(nothing if default_value is None else default_value, of_numpy(values.dtype))
-    dense = np.full(tuple(shape), filling[()], values.dtype)
+    dense = np.full(new_shape(shape.tolist(), values.dtype), filling[()], values.dtype)
     dense[tuple(indices.T)] = values
     return Tensor(dense)
 

@@ -14,7 +14,17 @@ from penstock.tf.operators import Operators
 from penstock.tf.shape import ShapeLike, TensorShape
 
 
-class Tensor(Operators):
+class Kind(type):
+    """The class of a kind of tensors: a symbol that stands for one while a function is traced counts as one, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        stands_for = getattr(type(instance), "stands_for", None)
+        return stands_for is not None and bool(stands_for(instance, cls))
+
+
+class Tensor(Operators, metaclass=Kind):
     """A value of one dtype and shape; strings are an object array of bytes.
 
     It wraps an array and is none by type: NumPy's own functions would trip over a ``dtype`` that is not NumPy's.

@@ -74,6 +74,13 @@ class Symbol(Operators):
         self._recording = recording
         self.number = number
 
+    def stands_for(self, kind: type) -> bool:
+        """Return whether the value is of a kind of tensors, where that is known before there are values."""
+        spec = self._recording.spec(self)
+        if spec is None:
+            self._refuse(f"isinstance(tensor, tf.{kind.__name__})")
+        return getattr(spec, "value_type", None) is kind
+
     def _refuse(self, what: str) -> NoReturn:
         raise self._recording.refuse(what)
 

@@ -105,6 +105,42 @@ def test_the_same_values_are_drawn_whether_traced_or_called(function: Any, pipel
     assert drawn(ds) == drawn(as_called(ds))
 
 
+# What TensorFlow 2.21 draws; interop compares many more.
+DRAWN = [0.08955085277557373, 0.2652236223220825, 0.6327180862426758, 0.28387653827667236, 0.06718099117279053]
+
+
+@pytest.mark.parametrize("prepared", [lambda ds: ds, as_called])
+def test_a_seed_of_an_operation_gives_each_element_other_values(prepared: Callable[[Any], Any]):
+    ds = prepared(Dataset.range(3)).map(lambda x: tf.random.uniform([], seed=11))
+    assert [float(x) for x in ds] == DRAWN[:3]
+    assert [float(x) for x in ds] == DRAWN[:3]
+    assert [float(x) for x in ds.repeat(2).take(5)] == DRAWN
+    assert [batch.numpy().tolist() for batch in ds.batch(2).prefetch(1)] == [DRAWN[:2], DRAWN[2:3]]
+
+
+@pytest.mark.parametrize("prepared", [lambda ds: ds, as_called])
+def test_one_seed_changes_an_image_and_its_mask_alike(prepared: Callable[[Any], Any]):
+    def augmented(x: Any) -> Any:
+        image, mask = tf.constant([[[0], [1]]]), tf.constant([[[2], [3]]])
+        return tuple(tf.image.random_flip_left_right(one, seed=42) for one in (image, mask))
+
+    pairs = [(int(image[0, 0, 0]), int(mask[0, 0, 0])) for image, mask in prepared(Dataset.range(20)).map(augmented)]
+    assert set(pairs) == {(0, 2), (1, 3)}
+
+
+def test_functions_made_for_each_element_go_on_where_the_last_one_stopped():
+    ds = Dataset.range(2).flat_map(lambda x: Dataset.range(2).map(lambda y: tf.random.uniform([], seed=11)))
+    assert [float(x) for x in ds] == DRAWN[:4]
+    assert [float(x) for x in ds] == DRAWN[:4]
+
+
+def test_the_global_seed_is_the_one_at_the_time_the_function_is_given():
+    tf.random.set_seed(5)
+    ds = Dataset.range(3).map(lambda x: tf.random.uniform([]))
+    tf.random.set_seed(6)
+    assert [float(x) for x in ds] == [0.18286478519439697, 0.6730766296386719, 0.9363871812820435]
+
+
 def test_sizes_that_differ_go_through_a_shuffle():
     ds = Dataset.range(70).map(lambda x: (tf.range(x % 3), tf.py_function(lambda y: int(y) % 2, [x], tf.int64)))
     rows = [(row.numpy().tolist(), int(odd)) for row, odd in ds.shuffle(70, seed=4)]

@@ -15,6 +15,7 @@ from penstock.tf.data.ragged_rows import ragged
 from penstock.tf.data.sources import Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.random_state import with_random_state
 from penstock.tf.specs import UNKNOWN
 from penstock.tf.structure import leaves
 
@@ -92,8 +93,8 @@ class Batching(Planned):
         before = self._elements()
         known = before.spec()
         spec = None if join is None or known is None else join.spec(known, None)
-        make = windows_of(lambda elements: self._listed(elements, known), reduce)
-        node = Grouped(before, key_of, make, size_of, None if UNKNOWN in leaves(spec) else spec)
+        make = windows_of(lambda elements: self._listed(elements, known), with_random_state(reduce))
+        node = Grouped(before, with_random_state(key_of), make, size_of, None if UNKNOWN in leaves(spec) else spec)
         return self._computed(node, "group_by_window: elements", structure=None)
 
     def bucket_by_sequence_length(

@@ -21,6 +21,7 @@ from penstock.tf.data.sources import Generated, Listed
 from penstock.tf.dtypes import int64
 from penstock.tf.errors import InternalError, InvalidArgumentError
 from penstock.tf.operation import recorder
+from penstock.tf.random_state import with_random_state
 from penstock.tf.specs import TensorSpec, spec_of
 from penstock.tf.structure import leaves, map_structure
 from penstock.tf.trace import Trace
@@ -164,6 +165,7 @@ class Dataset(Orders, Batching):
         """Make another element of each."""
         named = getattr(map_func, "func", map_func)  # of a functools.partial
         called = f"map({getattr(named, '__name__', 'function')})"
+        map_func = with_random_state(map_func)
         try:
             trace = self._trace(map_func)
         except Untraceable as reason:
@@ -173,11 +175,13 @@ class Dataset(Orders, Batching):
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements for which a function answers True."""
-        return self._computed(joined.Filtered(self._elements(), predicate), "filter: for each element")
+        return self._computed(
+            joined.Filtered(self._elements(), with_random_state(predicate)), "filter: for each element"
+        )
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """Make another element of each and of a state, which a function makes anew each time."""
-        node = chosen.Scanned(self._elements(), as_element(initial_state), scan_func)
+        node = chosen.Scanned(self._elements(), as_element(initial_state), with_random_state(scan_func))
         return self._computed(node, "scan: for each element", structure=None)
 
     def apply(self, transformation_func: Callable[[Dataset], Any], name: str | None = None) -> Any:
@@ -212,6 +216,7 @@ class Dataset(Orders, Batching):
             raise InvalidArgumentError(f"`{'cycle_length' if cycle < 1 else 'block_length'}` must be > 0")
         before = self._elements()
         called = f"interleave({getattr(map_func, '__name__', 'function')})"
+        map_func = with_random_state(map_func)
         if self._gives_records(before, map_func):
             node = joined.Interleaved(before, lambda one: _inner(map_func, one)._node, cycle, block, origin=RECORDS)
             return self._computed(node, f"{called}: moves records, not yet parsed", structure=INPUT)

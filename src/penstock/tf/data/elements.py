@@ -27,7 +27,7 @@ def as_element(value: Any) -> Any:
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, list) and any(isinstance(leaf, Symbol) for leaf in leaves(value)):
         return invoke("stack", [as_element(item) for item in value])
-    if isinstance(value, RaggedTensor | SparseTensor | Symbol) or hasattr(value, "element_spec"):
+    if isinstance(value, Symbol | RaggedTensor | SparseTensor) or hasattr(value, "element_spec"):
         return value
     if value is None:
         raise TypeError("an element is made of tensors, and a function answered None")

@@ -1,8 +1,8 @@
 """Functions that are traced, but for calls with effects: these are made for each element, in order.
 
-A Python function may count its calls, and random values come out of one generator. Such calls are made when an element
-is drawn, and what lies between them. What they need, parsing above all, is computed before, for a block of rows. All
-else waits until elements are wanted, as in any traced function.
+A Python function may count its calls, and random values go on from element to element. Such calls are made when an
+element is drawn, and what lies between them. What they need, parsing above all, is computed before, for a block of
+rows. All else waits until elements are wanted, as in any traced function.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from penstock.tf.data.one_by_one import OneByOne
 from penstock.tf.data.phases import InTurn, Phases, phases_of
 from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.operation import OPERATIONS
+from penstock.tf.random_state import FunctionState
 from penstock.tf.structure import leaves
 from penstock.tf.trace import Trace
 from penstock.tf.tracing import Call, Untraceable
@@ -120,6 +121,7 @@ class InOrder(Node):
         self._trace = trace
         self._phases = phases
         self._inputs = [symbol.number for symbol in trace.inputs]
+        self._random = FunctionState()
         self.origin = OfDrawn(trace, phases)
         self.cardinality = before.cardinality
         self.varying_first = before.varying_first
@@ -173,9 +175,10 @@ class InOrder(Node):
     def _drawn(self, known: dict[int, Any], block: Block, place: int) -> Drawn:
         """Make the calls in order."""
         steps: InTurn | None = self._phases.in_order
-        while steps is not None:
-            call_function(_make, steps.calls, known)
-            steps = steps.following(known)
+        with self._random.call():
+            while steps is not None:
+                call_function(_make, steps.calls, known)
+                steps = steps.following(known)
         return Drawn(block, place, {number: known[number] for number in self._phases.made if number in known})
 
 

@@ -12,6 +12,7 @@ from penstock.tf.data.planned import Planned
 from penstock.tf.data.prefetched import Prefetched
 from penstock.tf.data.shuffled import Shuffled
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.random_state import with_random_state
 from penstock.tf.specs import UNKNOWN as UNKNOWN_SPEC
 from penstock.tf.structure import leaves, map_structure
 
@@ -50,7 +51,9 @@ class Orders(Planned):
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """Keep the elements up to the first for which a function answers False."""
-        return self._computed(chosen.TakenWhile(self._elements(), predicate), "take_while: for each element")
+        return self._computed(
+            chosen.TakenWhile(self._elements(), with_random_state(predicate)), "take_while: for each element"
+        )
 
     def unique(self, name: str | None = None) -> Dataset:
         """Keep the elements that have not come before."""

@@ -20,6 +20,7 @@ from penstock.tf.data.origins import ELEMENTS
 from penstock.tf.data.saved import write_elements
 from penstock.tf.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
 from penstock.tf.operation import operation, recorder
+from penstock.tf.random_state import Iteration, next_in, with_random_state
 from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.structure import map_structure
 from penstock.tf.tensor import Tensor
@@ -64,7 +65,7 @@ class Passes:
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
         """Combine all elements."""
-        state = as_element(initial_state)
+        state, reduce_func = as_element(initial_state), with_random_state(reduce_func)
         for element in self:
             state = as_answer(call_function(reduce_func, state, element, ended=OutOfRangeError))
         return state
@@ -123,6 +124,7 @@ class ElementIterator(Iterator[Any]):
     def __init__(self, elements: Iterator[Any], dataset: Passes) -> None:
         self._elements = elements
         self._dataset = dataset
+        self._random: Iteration = {}
 
     def __iter__(self) -> Self:
         listening = recorder.get()
@@ -133,12 +135,12 @@ class ElementIterator(Iterator[Any]):
     def __next__(self) -> Any:
         listening = recorder.get()
         if listening is None:
-            return next(self._elements)
+            return next_in(self._random, self._elements)
         if isinstance(listening, Recording):
             return _next_element(self)
         token = recorder.set(None)  # what the elements are made of is no part of the function
         try:
-            return next(self._elements)
+            return next_in(self._random, self._elements)
         finally:
             recorder.reset(token)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import chain
 from typing import Any
 
@@ -30,7 +31,7 @@ class Prefetched(Moving):
         rows = self.before.rows()
         thread = ThreadPoolExecutor(1, "penstock-prefetch")
         try:
-            waiting: deque[Future[Any]] = deque(thread.submit(next, rows, _END) for _ in range(self._ahead))
+            waiting: deque[Future[Any]] = deque(_ask(thread, rows) for _ in range(self._ahead))
             while waiting:
                 yield _stretch(rows, waiting, thread)
         finally:
@@ -43,11 +44,16 @@ def _stretch(rows: Iterator[Any], waiting: deque[Future[Any]], thread: ThreadPoo
         try:
             row = waiting.popleft().result()
         except Exception:
-            waiting.append(thread.submit(next, rows, _END))
+            waiting.append(_ask(thread, rows))
             raise
         if row is _END:
             waiting.clear()
             return
-        waiting.append(thread.submit(next, rows, _END))
+        waiting.append(_ask(thread, rows))
         yield row
         del row  # or its memory could not be used again while the next one is awaited
+
+
+def _ask(thread: ThreadPoolExecutor, rows: Iterator[Any]) -> Future[Any]:
+    """Let the thread make the next row, in the context of the consumer: it says which iteration this is."""
+    return thread.submit(copy_context().run, lambda: next(rows, _END))

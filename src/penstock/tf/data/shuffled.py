@@ -10,26 +10,15 @@ from typing import Any
 
 from penstock.tf.data.lasting import lasting
 from penstock.tf.data.node import Moving, Node
-from penstock.tf.data.philox import words
-from penstock.tf.ops.random import global_seed, next_operation_seed
-
-# Of graphs without a seed of their own, in TensorFlow.
-_DEFAULT_SEED = 87654321
-_LARGEST = 2**31 - 1
+from penstock.tf.philox import words
+from penstock.tf.random_state import operation_seeds
 
 _END = object()
 
 
 def seeds_of(seed: int | None) -> tuple[int, int]:
     """Answer the two seeds of a shuffle, as TensorFlow makes them of the global seed and its own."""
-    overall = global_seed()
-    if seed is None:
-        if overall is None:
-            return secrets.randbits(64), secrets.randbits(64)
-        pair = overall % _LARGEST, next_operation_seed() % _LARGEST
-    else:
-        pair = _DEFAULT_SEED if overall is None else overall % _LARGEST, int(seed) % _LARGEST
-    return (0, _LARGEST) if pair == (0, 0) else pair
+    return operation_seeds(seed) or (secrets.randbits(64), secrets.randbits(64))
 
 
 class Shuffled(Moving):

@@ -47,6 +47,12 @@ def _resized(images: Any, size: Any, *args: Any, **options: Any) -> Any:
     return TensorSpec([*found.shape[:-3], *sizes, *found.shape[-1:]], found.dtype)
 
 
+def _resized_by_corners(images: Any, size: Any, method: Any, align: bool, fit: bool) -> Any:
+    sizes = [None, None] if fit else given_sizes(size) or [None, None]
+    dtype = images.dtype if method in (1, "nearest") else float32
+    return TensorSpec([*images.shape[:-3], *sizes, *images.shape[-1:]], dtype)
+
+
 def _joined_strings(inputs: Any, *rest: Any, **options: Any) -> Any:
     return TensorSpec(broadcast([spec_given(one).shape for one in inputs]), string)
 
@@ -143,6 +149,8 @@ RULES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("random.uniform", "random.normal"), _drawn),
     **dict.fromkeys(("random.shuffle", "image.random_brightness", "image.random_contrast"), _alike),
     **dict.fromkeys(("image.random_flip_left_right", "image.random_flip_up_down"), _alike),
+    "compat.v1.where": arrays.RULES["where"],
+    "compat.v1.image.resize": _resized_by_corners,
     "image.random_crop": lambda value, size, *rest, **options: TensorSpec(given_sizes(size), value.dtype),
     "strings.join": _joined_strings,
     "strings.split": _split_strings,

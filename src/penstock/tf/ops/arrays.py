@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_arrays_of_one_dtype, as_shape
+from penstock.tf.convert import as_array, as_arrays_of_one_dtype, as_shape, new_shape
 from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.dtypes import of_numpy
 from penstock.tf.errors import InvalidArgumentError
@@ -126,13 +126,20 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     array, times = as_array(input), as_shape(multiples)
     if len(times) != array.ndim:
         raise InvalidArgumentError(f"expected {array.ndim} multiples, found {len(times)}")
+    new_shape((size * count for size, count in zip(array.shape, times, strict=True)), array.dtype)
     return Tensor(np.tile(array, times))
 
 
 @operation("repeat")
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """Repeat elements."""
-    return Tensor(np.repeat(as_array(input), np.asarray(repeats), axis))
+    array, counts = as_array(input), np.asarray(repeats)
+    if (counts < 0).any():
+        raise InvalidArgumentError("tf.repeat takes counts that are not negative")
+    length = array.size if axis is None else array.shape[axis]
+    total = sum(counts.ravel().tolist()) * (length if counts.size == 1 else 1)
+    new_shape([total, array.size // max(length, 1)], array.dtype)
+    return Tensor(np.repeat(array, counts, axis))
 
 
 _PAD_MODES = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmetric"}
@@ -158,9 +165,8 @@ def pad(
         if isinstance(constant_values, int) and constant_values == 0
         else as_array(constant_values, of_numpy(array.dtype))
     )
-    padded = np.full(
-        [size + int(width.sum()) for size, width in zip(array.shape, widths, strict=True)], value[()], array.dtype
-    )
+    sizes = [size + sum(width) for size, width in zip(array.shape, widths.tolist(), strict=True)]
+    padded = np.full(new_shape(sizes, array.dtype), value[()], array.dtype)
     padded[tuple(slice(before, before + size) for (before, _), size in zip(widths, array.shape, strict=True))] = array
     return Tensor(padded)
 
@@ -170,6 +176,8 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """Pick from ``x`` where the condition holds, else from ``y``; without them, answer where it holds."""
     mask = as_array(condition)
     if x is None and y is None:
+        if not mask.ndim:
+            raise InvalidArgumentError("tf.where without x and y takes a condition of one dimension or more")
         return Tensor(np.argwhere(mask.astype(np.bool_)).astype(np.int64))
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
@@ -243,7 +251,8 @@ def _index(part: Any) -> Any:
 @operation("broadcast_to")
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Repeat a tensor along dimensions of size 1, up to a shape."""
+    array = as_array(input)
     try:
-        return Tensor(np.broadcast_to(as_array(input), as_shape(shape)).copy())
+        return Tensor(np.broadcast_to(array, new_shape(as_shape(shape), array.dtype)).copy())
     except ValueError as error:
         raise InvalidArgumentError(str(error)) from error

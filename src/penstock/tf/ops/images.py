@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import image as pixels
-from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array
-from penstock.tf.dtypes import as_dtype, float32, of_numpy
+from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array, new_shape
+from penstock.tf.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.operation import operation
 from penstock.tf.ops.casting import saturate_cast
-from penstock.tf.ops.random import generator
+from penstock.tf.ops.random import draw_uniform
 from penstock.tf.ops.resampling import METHODS, resample
 from penstock.tf.tensor import Tensor
 
@@ -41,14 +41,14 @@ def resize(
     name: str | None = None,
 ) -> Tensor:
     """Resize, to float32; to the nearest pixel, in the dtype of the image."""
-    array = _image(images)
+    array = image_of(images)
     if array.ndim > 4:
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = as_shape(size)
-    if min(height, width) < 1 or 0 in array.shape[-3:-1]:
-        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
+    check_size(array, height, width)
     if preserve_aspect_ratio:
-        height, width = _fitted(array.shape[-3:-1], height, width)
+        height, width = fitted(array.shape[-3:-1], height, width)
+        check_size(array, height, width)
     if method == ResizeMethod.NEAREST_NEIGHBOR:
         rows, columns = _nearest(array.shape[-3], height), _nearest(array.shape[-2], width)
         return Tensor(array.take(rows, -3).take(columns, -2))
@@ -59,7 +59,16 @@ def resize(
     return Tensor(resample(array, height, width, method, antialias=antialias))
 
 
-def _fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+def check_size(array: NDArray[Any], height: int, width: int) -> None:
+    """Raise unless images can be resized to this size."""
+    if min(height, width) < 1 or 0 in array.shape[-3:-1]:
+        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
+    # Of twice the size of the floats: sides are resized one after the other.
+    new_shape((*array.shape[:-3], height, width, array.shape[-1]), np.dtype(np.float64))
+
+
+def fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+    """Return the largest size of the same proportions that fits."""
     scale = min(np.float32(height) / np.float32(old[0]), np.float32(width) / np.float32(old[1]))
     return int(np.round(scale * np.float32(old[0]))), int(np.round(scale * np.float32(old[1])))
 
@@ -96,7 +105,7 @@ def _as(array: NDArray[Any], dtype: Any, saturate: bool) -> Tensor:
 @operation("image.per_image_standardization")
 def per_image_standardization(image: Any) -> Tensor:
     """Scale each image to mean 0 and variance 1."""
-    array = _image(image).astype(np.float32)
+    array = image_of(image).astype(np.float32)
     mean = array.mean((-3, -2, -1), keepdims=True, dtype=np.float32)
     deviation = array.std((-3, -2, -1), keepdims=True, dtype=np.float32)
     least = np.float32(1 / np.sqrt(np.prod(array.shape[-3:])))
@@ -106,48 +115,56 @@ def per_image_standardization(image: Any) -> Tensor:
 @operation("image.flip_left_right")
 def flip_left_right(image: Any) -> Tensor:
     """Mirror at the vertical axis."""
-    return Tensor(_image(image)[..., ::-1, :])
+    return Tensor(image_of(image)[..., ::-1, :])
 
 
 @operation("image.flip_up_down")
 def flip_up_down(image: Any) -> Tensor:
     """Mirror at the horizontal axis."""
-    return Tensor(_image(image)[..., ::-1, :, :])
+    return Tensor(image_of(image)[..., ::-1, :, :])
 
 
 @operation("image.rot90")
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
     """Turn counter-clockwise by quarters."""
-    return Tensor(np.rot90(_image(image), k, (-3, -2)))
+    return Tensor(np.rot90(image_of(image), k, (-3, -2)))
 
 
 @operation("image.random_flip_left_right")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """Mirror at the vertical axis, or not; each image of a batch on its own."""
-    return _flipped(_image(image), -2, seed)
+    return _flipped(image_of(image), -2, seed)
 
 
 @operation("image.random_flip_up_down")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """Mirror at the horizontal axis, or not; each image of a batch on its own."""
-    return _flipped(_image(image), -3, seed)
+    return _flipped(image_of(image), -3, seed)
 
 
 def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
-    flips = generator(seed).random((*array.shape[:-3], 1, 1, 1)) < 0.5
+    if array.ndim > 4:
+        raise ValueError(f"'image' (shape {array.shape}) must have either 3 or 4 dimensions.")
+    drawn = draw_uniform(array.shape[:-3], 0, 1, float32, seed)
+    # TensorFlow flips one image below a half, and those of a batch above.
+    flips = (drawn > 0.5 if drawn.ndim else drawn < 0.5)[..., None, None, None]
     return Tensor(np.where(flips, np.flip(array, axis), array))
 
 
 @operation("image.random_brightness")
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """Make lighter or darker."""
-    return adjust_brightness(image, generator(seed).uniform(-max_delta, max_delta))
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return adjust_brightness(image, draw_uniform((), -max_delta, max_delta, float32, seed))
 
 
 @operation("image.random_contrast")
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Change the contrast."""
-    return adjust_contrast(image, generator(seed).uniform(lower, upper))
+    if not 0 <= lower < upper:
+        raise ValueError(f"lower and upper must be 0 <= lower < upper, got {lower} and {upper}")
+    return adjust_contrast(image, draw_uniform((), lower, upper, float32, seed))
 
 
 @operation("image.random_crop")
@@ -157,7 +174,9 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     room = np.array(array.shape) - np.array(wanted)
     if len(wanted) != array.ndim or (room < 0).any():
         raise InvalidArgumentError(f"Need value.shape >= size, got {array.shape} and {wanted}")
-    starts = generator(seed).integers(0, room + 1)
+    # Of the dtype of the size, for int64 draws other values than int32.
+    kind = size.dtype if isinstance(size, Tensor) else int32
+    starts = draw_uniform((array.ndim,), 0, kind.max, kind, seed) % (room + 1)
     return Tensor(array[tuple(slice(start, start + length) for start, length in zip(starts, wanted, strict=True))])
 
 
@@ -208,7 +227,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 @operation("image.central_crop")
 def central_crop(image: Any, central_fraction: float) -> Tensor:
     """Keep the middle part."""
-    array = _image(image)
+    array = image_of(image)
     if not 0 < central_fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
     height, width = array.shape[-3:-1]
@@ -222,7 +241,7 @@ def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
     """Cut out a rectangle."""
-    array = _image(image)
+    array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     if min(top, left) < 0 or min(height, width) < 1 or top + height > array.shape[-3] or left + width > array.shape[-2]:
         raise ValueError(f"a rectangle {height} x {width} at ({top}, {left}) is not inside {array.shape}")
@@ -234,12 +253,12 @@ def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
     """Put an image into a larger one of zeros."""
-    array = _image(image)
+    array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     rows, columns = array.shape[-3:-1]
     if min(top, left) < 0 or top + rows > height or left + columns > width:
         raise ValueError(f"an image of shape {array.shape} at ({top}, {left}) is not inside {height} x {width}")
-    padded = np.zeros((*array.shape[:-3], height, width, array.shape[-1]), array.dtype)
+    padded = np.zeros(new_shape((*array.shape[:-3], height, width, array.shape[-1]), array.dtype), array.dtype)
     padded[..., top : top + rows, left : left + columns, :] = array
     return Tensor(padded)
 
@@ -247,7 +266,7 @@ def pad_to_bounding_box(
 @operation("image.resize_with_crop_or_pad")
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
     """Cut or pad around the middle."""
-    array = _image(image)
+    array = image_of(image)
     height, width = int(target_height), int(target_width)
     if min(height, width) < 1:
         raise ValueError("target_height and target_width must be > 0.")
@@ -257,7 +276,8 @@ def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -
     return pad_to_bounding_box(Tensor(cropped), max(more_rows // 2, 0), max(more_columns // 2, 0), height, width)
 
 
-def _image(value: Any) -> NDArray[Any]:
+def image_of(value: Any) -> NDArray[Any]:
+    """Return an image, or a batch of them, as an array."""
     array = as_array(value)
     if array.ndim < 3 or not of_numpy(array.dtype).is_numeric:
         raise ValueError(

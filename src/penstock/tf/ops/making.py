@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_shape, as_tensor
+from penstock.tf.convert import as_array, as_shape, as_tensor, new_shape
 from penstock.tf.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.operation import operation
@@ -31,8 +32,8 @@ def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str =
     """Make a tensor; a single value fills ``shape``."""
     array = as_array(value, dtype)
     if shape is not None:
-        wanted = as_shape(shape)
-        size = int(np.prod(wanted, dtype=np.int64))
+        wanted = new_shape(as_shape(shape), array.dtype)
+        size = math.prod(wanted)
         if array.size == 1:
             array = np.full(wanted, array.reshape(())[()], array.dtype)
         elif array.size != size:
@@ -50,7 +51,8 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 @operation("ones")
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """Make a tensor of ones."""
-    return Tensor(np.ones(as_shape(shape), as_dtype(dtype).numpy))
+    wanted = as_dtype(dtype).numpy
+    return Tensor(np.ones(new_shape(as_shape(shape), wanted), wanted))
 
 
 @operation("zeros_like")
@@ -71,7 +73,7 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """Make a tensor of one value."""
     one = as_array(value)
-    return Tensor(np.full(as_shape(dims), one[()], one.dtype))
+    return Tensor(np.full(new_shape(as_shape(dims), one.dtype), one[()], one.dtype))
 
 
 def zero_of(dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -82,19 +84,27 @@ def zero_of(dtype: np.dtype[Any]) -> NDArray[Any]:
     return zero
 
 
+# Of these the widest is the dtype of a range.
+_WIDTHS = [np.dtype(kind) for kind in (np.int32, np.int64, np.float16, np.float32, np.float64)]
+
+
 @operation("range")
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """Count from ``start`` up to, and without, ``limit``."""
     if limit is None:
         start, limit = 0, start
     parts = [as_array(part, dtype) if not isinstance(part, Tensor) else part._array for part in (start, limit, delta)]
-    found = parts[0].dtype if dtype is not None else np.result_type(*parts)
+    found = parts[0].dtype if dtype is not None else max((part.dtype for part in parts), key=_WIDTHS.index)
     bounds: list[Any] = [part.astype(found)[()] for part in parts]
     first, last, step = bounds
     if step == 0:
         raise InvalidArgumentError("Requires delta != 0")
     if (step > 0 and first > last) or (step < 0 and first < last):
         raise InvalidArgumentError(f"Requires start <= limit when delta > 0, and >= when delta < 0: {first}, {last}")
+    length = (last.item() - first.item()) / step.item()
+    if not math.isfinite(length):
+        raise InvalidArgumentError(f"tf.range has no end: {first}, {last}, {step}")
+    new_shape([math.ceil(length)], found)
     return Tensor(np.arange(first, last, step, dtype=found))
 
 
@@ -163,5 +173,9 @@ def one_hot(
         as_array(1 if on_value is None else on_value, wanted),
         as_array(0 if off_value is None else off_value, wanted),
     )
-    marked = as_array(indices)[..., None] == np.arange(int(depth))
-    return Tensor(np.moveaxis(np.where(marked, on, off), -1, -1 if axis is None else axis))
+    places = as_array(indices)
+    marked = np.full(new_shape((*places.shape, int(depth)), wanted.numpy), off[()], wanted.numpy)
+    flat = places.ravel()
+    inside = np.flatnonzero((flat >= 0) & (flat < int(depth)))
+    marked.reshape(flat.size, int(depth))[inside, flat[inside]] = on
+    return Tensor(np.moveaxis(marked, -1, -1 if axis is None else axis))

@@ -1,44 +1,27 @@
-"""``tf.random``: random values with TensorFlow's distributions; they are not TensorFlow's values."""
+"""``tf.random``: random values, with a seed the same as TensorFlow's."""
 
 from __future__ import annotations
 
-import random
+import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_shape
-from penstock.tf.dtypes import as_dtype, float32
+from penstock.tf.convert import as_array, as_shape, new_shape
+from penstock.tf.dtypes import DType, as_dtype, float32, of_numpy
+from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.operation import operation
+from penstock.tf.random_state import set_seed as set_seed
+from penstock.tf.random_state import stream_of
 from penstock.tf.tensor import Tensor
 
-_shared = np.random.default_rng()
-_global_seed: int | None = None
-_operation_seeds = random.Random()
-
-
-def set_seed(seed: int | None) -> None:
-    """Start all random values anew; None: as if no seed had been set."""
-    global _shared, _global_seed
-    _global_seed = seed
-    _shared = np.random.default_rng(seed)
-    _operation_seeds.seed(seed)
-
-
-def global_seed() -> int | None:
-    """Answer what was given to :func:`set_seed`."""
-    return _global_seed
-
-
-def next_operation_seed() -> int:
-    """Answer the seed that TensorFlow gives the next operation without one, behind :func:`set_seed`."""
-    return _operation_seeds.randint(0, 2**31 - 1)
-
-
-def generator(seed: int | None) -> np.random.Generator:
-    """Answer the generator of a call: the one that all share, or one of its own, which a seed starts anew."""
-    return _shared if seed is None else np.random.default_rng((_global_seed or 0, seed))
+# The mantissa of each floating dtype is random, between 1 and 2.
+_MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23}
+# By which an operation moves on for each value, whatever it needs: TensorFlow's choice.
+_BLOCKS_PER_VALUE = 256
+_SMALLEST = 1e-7
 
 
 @operation("random.uniform")
@@ -51,35 +34,96 @@ def uniform(
     name: str | None = None,
 ) -> Tensor:
     """Draw values between ``minval`` and, without it, ``maxval``."""
-    wanted = as_dtype(dtype)
-    low = as_array(minval)
-    if wanted.is_integer:
-        if maxval is None:
-            raise ValueError("maxval must be given for integers")
-        return Tensor(np.asarray(generator(seed).integers(low, as_array(maxval), as_shape(shape), wanted.numpy)))
-    width = as_array(1 if maxval is None else maxval) - low
-    drawn = generator(seed).random(as_shape(shape), np.float32 if wanted == float32 else np.float64)
-    return Tensor(np.asarray(drawn * width + low).astype(wanted.numpy))
+    return Tensor(draw_uniform(as_shape(shape), minval, maxval, as_dtype(dtype), seed))
+
+
+def draw_uniform(shape: tuple[int, ...], minval: Any, maxval: Any, dtype: DType, seed: int | None) -> NDArray[Any]:
+    """Draw values between two bounds; 1 is the upper one of floats where there is none."""
+    if dtype.name not in (*_MANTISSAS, "float64", "int32", "int64"):
+        raise ValueError(f"tf.random.uniform draws floats, int32 and int64, not {dtype.name}")
+    if maxval is None and dtype.is_integer:
+        raise ValueError(f"Must specify maxval for integer dtype {dtype.name}")
+    low, high = as_array(minval, dtype), as_array(1 if maxval is None else maxval, dtype)
+    if not dtype.is_integer:
+        words = _words("RandomUniform", shape, dtype, seed)
+        return np.asarray(_as_floats(words, dtype).reshape(shape) * (high - low) + low)
+    if low.ndim or high.ndim:
+        raise InvalidArgumentError(f"minval and maxval must be 0-D, got shapes {low.shape} and {high.shape}")
+    words = _words("RandomUniformInt", shape, dtype, seed)
+    if not words.size:
+        return np.zeros(shape, dtype.numpy)
+    if low >= high:
+        raise InvalidArgumentError(f"Need minval < maxval, got {low} >= {high}")
+    drawn = words % np.uint64(int(high) - int(low))
+    # In unsigned integers, which wrap around to the right place.
+    return (drawn + np.uint64(int(low) % (1 << 64))).astype(dtype.numpy).reshape(shape)
 
 
 @operation("random.normal")
 def normal(
     shape: Any,
-    mean: float = 0.0,
-    stddev: float = 1.0,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
     dtype: Any = float32,
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Draw values of a normal distribution."""
-    drawn = generator(seed).normal(float(mean), float(stddev), as_shape(shape))
-    return Tensor(np.asarray(drawn).astype(as_dtype(dtype).numpy))
+    sizes, wanted = as_shape(shape), as_dtype(dtype)
+    if wanted.name not in (*_MANTISSAS, "float64"):
+        raise ValueError(f"tf.random.normal draws floats, not {wanted.name}")
+    center, width = as_array(mean, wanted), as_array(stddev, wanted)
+    # Values come in pairs, out of as many words; narrow dtypes are computed in float32.
+    computed = wanted if wanted.name == "float64" else float32
+    count = math.prod(sizes)
+    drawn = _as_floats(_words("RandomStandardNormal", sizes, wanted, seed, group=2), computed)
+    kind = computed.numpy.type
+    first, second = np.maximum(drawn[::2], kind(_SMALLEST)), kind(2 * math.pi) * drawn[1::2]
+    radius = np.sqrt(kind(-2) * np.log(first))
+    pairs = np.stack([np.sin(second) * radius, np.cos(second) * radius], 1).ravel()[:count]
+    return Tensor(np.asarray(pairs.astype(wanted.numpy).reshape(sizes) * width + center))
 
 
 @operation("random.shuffle")
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Shuffle along the first dimension."""
-    return Tensor(generator(seed).permutation(as_array(value), axis=0))
+    array = as_array(value)
+    if array.size <= 1 or len(array) <= 1:
+        return Tensor(array)
+    count = len(array)
+    needed = (count - 1 + 3) // 4
+    words = stream_of(f"RandomShuffle {of_numpy(array.dtype).name}", seed).blocks(needed, needed).ravel().tolist()
+    order = list(range(count))
+    for place, word in zip(range(count - 1), words, strict=False):
+        other = place + word % (count - place)
+        order[place], order[other] = order[other], order[place]
+    return Tensor(array[order])
+
+
+def _words(
+    kernel: str, shape: tuple[int, ...], dtype: DType, seed: int | None, *, group: int = 1
+) -> NDArray[np.uint64]:
+    """Draw a word for each value, of 64 bits where the dtype is that large; up to a multiple of ``group``."""
+    count = math.prod(new_shape(shape, np.dtype(np.uint64)))
+    stream = stream_of(f"{kernel} {dtype.name}", seed)
+    if not count:
+        return np.empty(0, np.uint64)
+    large = dtype.numpy.itemsize == 8
+    needed = (count + 1) // 2 if large else (count + 3) // 4
+    words = stream.blocks(needed, count * _BLOCKS_PER_VALUE)
+    if large:
+        words = words[:, ::2] | words[:, 1::2] << np.uint64(32)
+    return words.ravel()[: -(-count // group) * group]
+
+
+def _as_floats(words: NDArray[np.uint64], dtype: DType) -> NDArray[Any]:
+    """Make floats from 0 up to, and without, 1 of random bits."""
+    if dtype.name == "float64":  # its upper half is the first word
+        bits = (words & np.uint64(0xFFFFF)) << np.uint64(32) | words >> np.uint64(32) | np.uint64(1023 << 52)
+        return bits.view(np.float64) - 1.0
+    mantissa = _MANTISSAS[dtype.name]
+    scale = np.float32(2.0**-mantissa)
+    return ((words & np.uint64((1 << mantissa) - 1)).astype(np.float32) * scale).astype(dtype.numpy)
 
 
 def __getattr__(name: str) -> Any:

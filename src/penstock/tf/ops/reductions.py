@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array
+from penstock.tf.convert import as_array, new_shape
 from penstock.tf.dtypes import as_dtype, int32, int64, of_numpy
 from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.errors import InvalidArgumentError
@@ -177,4 +177,5 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = tf_bool, name: 
     """Mark the first elements of each row, as many as its length."""
     array = as_array(lengths)
     width = int(array.max(initial=0)) if maxlen is None else int(maxlen)
+    new_shape((*array.shape, width), np.dtype(np.int64))
     return Tensor((np.arange(width) < array[..., None]).astype(as_dtype(dtype).numpy))

@@ -15,6 +15,7 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.operation import operation
 from penstock.tf.ragged_tensor import RaggedTensor
+from penstock.tf.sparse_tensor import SparseTensor
 from penstock.tf.tensor import Tensor
 
 _SPACE = b" \t\n\v\f\r"
@@ -103,21 +104,54 @@ def reduce_join(
 @operation("strings.split")
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """Cut each string at a separator, or at white space."""
-    array = strings_of(input)
+    return cut_rows(input, cut_at(sep, maxsplit))
+
+
+def cut_at(sep: Any, maxsplit: int) -> Callable[[bytes], list[bytes]]:
+    """Return what cuts a string at a separator, or at white space."""
     between = b"" if sep is None else (sep.encode() if isinstance(sep, str) else bytes(sep))
 
     def cut(text: bytes) -> list[bytes]:
-        return (text.split(between, maxsplit) if text else [b""]) if between else text.split(None, maxsplit)
+        if maxsplit == 0:
+            return [text]
+        if between:
+            return text.split(between, maxsplit)
+        # What is left behind the last cut is a part, and may be empty.
+        parts = text.split(None, maxsplit)
+        return [*parts, b""] if len(parts) == maxsplit else parts
 
-    if not array.ndim:
-        parts = cut(array.item())
-        return Tensor(object_array(parts, (len(parts),)))
+    return cut
+
+
+def cut_rows(value: Any, cut: Callable[[bytes], list[bytes]]) -> Any:
+    """Cut each string: one to a vector, many to a RaggedTensor with the parts of a string as its last dimension."""
+    if isinstance(value, RaggedTensor):
+        return value.with_flat_values(cut_rows(value.flat_values, cut))
+    array = strings_of(value)
     if array.ndim > 1:
-        raise InvalidArgumentError("strings of more than one dimension are split one row after another")
-    rows = [cut(text) for text in array]
-    flat = [part for row in rows for part in row]
-    return RaggedTensor.from_row_lengths(
-        Tensor(object_array(flat, (len(flat),))), Tensor(np.array([len(row) for row in rows], np.int64))
+        rows, length, *inner = array.shape
+        flat = Tensor(array.reshape(rows * length, *inner))
+        return RaggedTensor.from_uniform_row_length(cut_rows(flat, cut), length, nrows=rows)
+    found = [cut(text) for text in array.flat]
+    parts = [part for row in found for part in row]
+    values = Tensor(object_array(parts, (len(parts),)))
+    lengths = Tensor(np.array([len(row) for row in found], np.int64))
+    return RaggedTensor.from_row_lengths(values, lengths) if array.ndim else values
+
+
+def rows_as_sparse(value: Any, cut: Callable[[bytes], list[bytes]]) -> SparseTensor:
+    """Cut each string; the parts of a string are the last dimension of a SparseTensor."""
+    array = strings_of(value)
+    found = [cut(text) for text in array.flat]
+    places = [
+        (*place, part) for place, row in zip(np.ndindex(array.shape), found, strict=True) for part in range(len(row))
+    ]
+    parts = [part for row in found for part in row]
+    shape = (*array.shape, max(map(len, found), default=0))
+    return SparseTensor(
+        np.array(places, np.int64).reshape(-1, len(shape)),
+        object_array(parts, (len(parts),)),
+        np.array(shape, np.int64),
     )
 
 
@@ -213,10 +247,9 @@ def as_string(
 
 
 @operation("strings.bytes_split")
-def bytes_split(input: Any, name: str | None = None) -> Tensor:
-    """Take a string apart into its bytes."""
-    text = strings_of(input)[()]
-    return Tensor(object_array([text[place : place + 1] for place in range(len(text))], (len(text),)))
+def bytes_split(input: Any, name: str | None = None) -> Any:
+    """Take each string apart into its bytes."""
+    return cut_rows(input, lambda text: [text[place : place + 1] for place in range(len(text))])
 
 
 def __getattr__(name: str) -> Any:

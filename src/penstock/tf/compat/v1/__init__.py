@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from penstock.tf.compat.v1 import io as io
+from penstock.tf.compat.v1.operations import CHANGED, Part, find
 from penstock.tf.fallback import attribute_of_tensorflow
 
 # What stood at the top in TensorFlow 1.
@@ -23,13 +24,18 @@ _MOVED = {
     "read_file": "io",
     "serialize_tensor": "io",
 }
-_THE_SAME = frozenset(("errors", "image", "math", "python_io", "random", "sparse", "strings", "train"))
+_THE_SAME = frozenset(("errors", "python_io", "random", "sparse", "train"))
+_PARTS = {name: Part(name) for name in ("image", "math", "strings")}
 
 
 def __getattr__(name: str) -> Any:
     tf = importlib.import_module("penstock.tf")
+    if name in _PARTS:
+        return _PARTS[name]
     if name in _MOVED:
-        return getattr(getattr(tf, _MOVED[name]), name)
-    if name in _THE_SAME or name in tf.__all__:
+        return find(_MOVED[name], name)
+    if name in CHANGED or name in tf.__all__:
+        return find("", name)
+    if name in _THE_SAME:
         return getattr(tf, name)
     return attribute_of_tensorflow("compat.v1", name)

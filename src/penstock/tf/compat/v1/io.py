@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.tf import io
+from penstock.tf.compat.v1.operations import find
 from penstock.tf.io.records import TFRecordCompressionType as TFRecordCompressionType
 from penstock.tf.io.records import tf_record_iterator as tf_record_iterator
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(io, name)
+    return find("io", name)
