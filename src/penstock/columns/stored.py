@@ -7,14 +7,14 @@ compared by content with what it was given.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.columns.arrow_nodes import ArrowNode
-from penstock.columns.column import AnyColumn, Column, arrow_node, fill, pad, padding_of, to_list
+from penstock.columns.column import AnyColumn, Column, Comparison, arrow_node, fill, pad, padding_of, to_list
 from penstock.columns.nullable import Nullable
 
 Content: TypeAlias = tuple[str, tuple[int, ...], bytes]
@@ -87,6 +87,13 @@ class StoredColumn(Column):
         # The row of the column, because a function that changed the column changed this one.
         array = self.values[index]
         return array if row is None else row.with_array(array)
+
+    def _compared(self, other: object, compare: Comparison) -> NDArray[np.bool_]:
+        result: NDArray[np.bool_] = compare(self.values, other)
+        return result
+
+    def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
+        return self.values.isin(values) if isinstance(self.values, Column) else np.isin(self.values, list(values))
 
     def _slice(self, start: int, stop: int) -> Self:
         return type(self)(self.values[start:stop], self.rows[start:stop])
