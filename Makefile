@@ -112,7 +112,7 @@ engines: .venvs/engines/.penstock
 
 # The small form takes about two minutes; LONG=1 has forty times as many trials.
 reliability: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed build/sanitize/mutate
-	PYTHONPATH=tests:tests/integrity:interop LONG=$(LONG) $(BIN)/python -m reliability
+	PYTHONPATH=tests/support:interop LONG=$(LONG) $(BIN)/python -m reliability
 
 bench: $(VENV)/.native $(VENV)/.with-demo $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl grain,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py

@@ -125,7 +125,7 @@ class Bench:
         return self._ask(Entry("", contestant, task, arguments, None, 0), 0)
 
     def _check(self, entry: Entry) -> int:
-        """Compare the answer with what is expected; answer how many rounds make a turn long enough."""
+        """Compare the answer with what is expected; return how many rounds make a turn long enough."""
         found = self._ask(entry, 0)
         if found != entry.expected:
             raise AssertionError(f"{entry.name}: expected {entry.expected}, found {found}")

@@ -28,7 +28,7 @@ _floor = _native()
 
 
 def read_and_check(path: str, threads: int) -> int:
-    """Read a file and compute a CRC32C over all of it; answer its size."""
+    """Read a file and compute a CRC32C over all of it; return its size."""
     return int(_floor.read_and_check(path.encode(), threads, False, False))
 
 

@@ -157,7 +157,7 @@ def cropping_feed(batches: ps.Dataset, pictures_of: Callable[[Any], Any]) -> Fee
 
 
 def crop_grids(count: int) -> Any:
-    """Answer where the pixels of random crops, flipped or not, lie in their pictures, as RandomResizedCrop draws."""
+    """Return where the pixels of random crops, flipped or not, lie in their pictures, as RandomResizedCrop draws."""
     area = torch.empty(count).uniform_(0.08, 1)
     ratio = torch.exp(torch.empty(count).uniform_(np.log(3 / 4), np.log(4 / 3)))
     width = torch.sqrt(area * HEIGHT * WIDTH * ratio).clamp(max=WIDTH) / WIDTH
@@ -171,7 +171,7 @@ def crop_grids(count: int) -> Any:
 
 
 def jpegs(column: ps.BytesColumn) -> list[Any]:
-    """Answer each file as a tensor on the memory that it was read to."""
+    """Return each file as a tensor on the memory that it was read to."""
     files = []
     for length, _, buffer, offset in column.views.tolist():
         files.append(torch.from_numpy(column.buffers[buffer][offset : offset + length]))

@@ -17,7 +17,7 @@ _BUFFER = 1000
 
 
 def labels(tf: Any, path: str, workload: str, label: str) -> Iterator[Any]:
-    """Go through the data set once, for its labels."""
+    """Go through the dataset once, for its labels."""
     for batch in _pipeline(tf, path, workload, label):
         yield batch["label"].numpy()
 

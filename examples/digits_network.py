@@ -23,7 +23,7 @@ class Network:
         self._momenta = [np.zeros_like(weight) for weight in self._weights]
 
     def learn(self, images: Floats, labels: NDArray[np.int64]) -> float:
-        """Take one step; answer the mean loss before it."""
+        """Take one step; return the mean loss before it."""
         pixels, hidden, scores = self._forward(images)
         chances = np.exp(scores - scores.max(1, keepdims=True))
         chances /= chances.sum(1, keepdims=True)
@@ -40,7 +40,7 @@ class Network:
         return float(loss)
 
     def predict(self, images: Floats) -> NDArray[np.int64]:
-        """Answer the likeliest class of each image."""
+        """Return the likeliest class of each image."""
         return self._forward(images)[2].argmax(1)
 
     def _forward(self, images: Floats) -> tuple[Floats, Floats, Floats]:

@@ -43,7 +43,7 @@ class Oracle:
         return str(self._ask("version"))
 
     def write(self, *cases: tuple[list[bytes], str]) -> list[bytes]:
-        """Let TensorFlow write lists of records, each with a compression; answer the files."""
+        """Let TensorFlow write lists of records, each with a compression; return the files."""
         files: list[bytes] = self._ask("write", list(cases))
         return files
 

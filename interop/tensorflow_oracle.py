@@ -1,4 +1,4 @@
-"""Answers questions about files, Examples, tensors and images with real TensorFlow: a server on pipes.
+"""Return questions about files, Examples, tensors and images with real TensorFlow: a server on pipes.
 
 TensorFlow's environment runs it. Standard input brings pickled ``(name, arguments)``, standard output takes the pickled
 answers. A question is about many files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are
@@ -41,7 +41,7 @@ def version() -> str:
 
 
 def write(path: Path, cases: list[tuple[list[bytes], str]]) -> list[bytes]:
-    """Write each list of records with a compression; answer the files."""
+    """Write each list of records with a compression; return the files."""
     return [_written(str(path), records, compression) for records, compression in cases]
 
 
@@ -57,7 +57,7 @@ def _written(path: str, records: list[bytes], compression: str) -> bytes:
 
 
 def read(path: Path, cases: list[tuple[bytes, str]], reader: str) -> list[tuple[list[bytes], str | None]]:
-    """Read each file; answer its records and the name of the error that ended it, if one did."""
+    """Read each file; return its records and the name of the error that ended it, if one did."""
     answer = []
     for data, compression in cases:
         path.write_bytes(data)
@@ -87,12 +87,12 @@ def serialize_tensors(arrays: list[Any]) -> list[bytes]:
 
 
 def parse_tensors(cases: list[tuple[bytes, str]]) -> list[Any]:
-    """Parse each message as a tensor of a dtype; answer None where TensorFlow refuses."""
+    """Parse each message as a tensor of a dtype; return None where TensorFlow refuses."""
     return [_or_none(lambda: tf.io.parse_tensor(data, dtype).numpy()) for data, dtype in cases]  # noqa: B023
 
 
 def decode_images(cases: list[tuple[bytes, int, str]]) -> list[Any]:
-    """Decode each image to a number of channels (0: as stored) and a dtype; answer None where TensorFlow refuses."""
+    """Decode each image to a number of channels (0: as stored) and a dtype; return None where TensorFlow refuses."""
     return [
         _or_none(lambda: tf.io.decode_image(data, channels, dtype, expand_animations=False).numpy())  # noqa: B023
         for data, channels, dtype in cases

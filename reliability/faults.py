@@ -44,10 +44,10 @@ WORKS = {
     "append": (),
     "append_gzip": (),
     "append_synced": (),
-    "append_to_data_set": (),
-    "write_data_set": (),
-    "write_data_set_gzip": (),
-    "write_data_set_synced": (),
+    "append_to_dataset": (),
+    "write_dataset": (),
+    "write_dataset_gzip": (),
+    "write_dataset_synced": (),
     "save_schema": (),
     "save_manifest": (),
     "read": ("write",),
@@ -58,8 +58,8 @@ WORKS = {
     "repair_gzip": ("write_gzip", "break_gzip"),
     "load_schema": ("save_schema",),
     "load_manifest": ("save_manifest",),
-    "verify_manifest": ("write_data_set",),
-    "verify": ("write_data_set",),
+    "verify_manifest": ("write_dataset",),
+    "verify": ("write_dataset",),
 }
 """What is done, and what has to be done before."""
 
@@ -148,10 +148,10 @@ def _judge_files(work: str, surfaced: bool, found: dict[str, bytes], clean: Clea
         return [] if found == clean.after else ["the files are not those of a clean run"]
     problems = []
     if work in DATA_SETS:
-        # Old files that could not be deleted may lie beside a new data set.
+        # Old files that could not be deleted may lie beside a new dataset.
         visible = {name: content for name, content in found.items() if not _REPLACED.fullmatch(name)}
         if visible != clean.after and found != clean.before:
-            problems.append("neither the old data set nor the new one is whole")
+            problems.append("neither the old dataset nor the new one is whole")
         found = visible
     for name, content in found.items():
         if name.endswith(".torn"):

@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import framing
 import numpy as np
 
-import framing
 import penstock as ps
 import penstock.cli
-import penstock.infer
+import penstock.discovery.infer
 from penstock.codec.tensor_proto import parse_tensor, serialize_tensor
 from penstock.index import file_format
-from penstock.index.identity import Identity
+from penstock.index.file_identity import Identity
 from penstock.index.open import open_index
 from reliability.mutation import mutate_bytes, mutate_json
 

@@ -22,9 +22,9 @@ WRITERS = (
     "write_in_place_gzip",
     "append",
     "append_gzip",
-    "append_to_data_set",
-    "write_data_set",
-    "write_data_set_gzip",
+    "append_to_dataset",
+    "write_dataset",
+    "write_dataset_gzip",
     "save_schema",
     "save_manifest",
 )

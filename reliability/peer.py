@@ -20,7 +20,7 @@ def read(oracle: Oracle, files: list[bytes], compression: str) -> list[Outcome]:
 
 
 def kill_writers(oracle: Oracle, trials: int, seed: int = 1) -> tuple[int, int, int]:
-    """Kill TensorFlow's writer, plain and gzip; answer the kills, and how many flushed records were and are there."""
+    """Kill TensorFlow's writer, plain and gzip; return the kills, and how many flushed records were and are there."""
     kills = safe = found = 0
     with Sandbox(PYTHON, "reliability.tensorflow_work", watched=False) as sandbox:
         for work, compression in (("write", ""), ("write_gzip", "GZIP")):

@@ -23,8 +23,8 @@ WRITERS = (
     "write_synced_in_place",
     "append_synced",
     "append_synced_gzip",
-    "append_to_data_set_synced",
-    "write_data_set_synced",
+    "append_to_dataset_synced",
+    "write_dataset_synced",
 )
 
 SECTOR = 512

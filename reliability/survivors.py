@@ -17,11 +17,11 @@ OLD_SEED = 7_000
 """Of what stands in the folder before the work begins."""
 
 APPENDING = frozenset({"append", "append_gzip", "append_synced", "append_synced_gzip"})
-APPENDING_TO_DATA_SET = frozenset({"append_to_data_set", "append_to_data_set_synced"})
+APPENDING_TO_DATA_SET = frozenset({"append_to_dataset", "append_to_dataset_synced"})
 IN_PLACE = (
     frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING | APPENDING_TO_DATA_SET
 )
-DATA_SETS = frozenset({"write_data_set", "write_data_set_gzip", "write_data_set_synced"})
+DATA_SETS = frozenset({"write_dataset", "write_dataset_gzip", "write_dataset_synced"})
 SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
 
 
@@ -37,7 +37,7 @@ class Verdict:
 def prepare(name: str, folder: Path) -> None:
     """Put something older where the work will write: it must not be lost before the new is whole."""
     if name in APPENDING_TO_DATA_SET:
-        work.write_data_set(str(folder), _nothing, OLD_SEED)
+        work.write_dataset(str(folder), _nothing, OLD_SEED)
     elif name in DATA_SETS | SMALL_FILES.keys():
         getattr(work, name)(str(folder), _nothing, OLD_SEED)
     elif name in APPENDING or name not in IN_PLACE:
@@ -53,7 +53,7 @@ def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.rea
     """Look at a folder after the end; ``tail`` is the policy for what was not safe yet."""
     closed = any("closed" in line for line in told)
     if name in DATA_SETS:
-        return _examine_data_set(name, folder, seed, closed)
+        return _examine_dataset(name, folder, seed, closed)
     if name in SMALL_FILES:
         return _examine_small_file(name, folder, seed, closed)
     safe = max((line["safe"] for line in told if "safe" in line), default=0)
@@ -109,7 +109,7 @@ def _examine_appended(name: str, folder: Path, seed: int, safe: int, closed: boo
     return verdict
 
 
-def _examine_data_set(name: str, folder: Path, seed: int, closed: bool) -> Verdict:
+def _examine_dataset(name: str, folder: Path, seed: int, closed: bool) -> Verdict:
     path = folder / "data.penstock.json"
     verdict = Verdict(500 if closed else 0)
     if not path.exists():
@@ -122,7 +122,7 @@ def _examine_data_set(name: str, folder: Path, seed: int, closed: bool) -> Verdi
         return verdict
     verdict.problems += [f"{name}: {finding}" for finding in manifest.verify(folder)]
     if manifest.to_json() != _written(name, seed) and (closed or manifest.to_json() != _written(name, OLD_SEED)):
-        verdict.problems.append(f"{name}: the manifest is of another data set")
+        verdict.problems.append(f"{name}: the manifest is of another dataset")
     return verdict
 
 
@@ -158,7 +158,7 @@ def _file_of(name: str) -> str:
 @functools.cache
 def _old_shard() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        work.write_data_set(folder, _nothing, OLD_SEED)
+        work.write_dataset(folder, _nothing, OLD_SEED)
         return list(ps.RecordReader(Path(folder) / work.SHARD))
 
 

@@ -19,16 +19,16 @@ from click.testing import CliRunner
 
 import penstock as ps
 import penstock.cli
-import penstock.dataset_writer
-import penstock.infer
+import penstock.discovery.infer
 import penstock.integrity
+import penstock.writing.write
 from penstock.index import open_index
 from reliability.payloads import NAME, ROWS, record
 
 Tell = Callable[..., None]
 
 SHARD = "data-00001-of-00003.tfrecord"
-"""The file of a data set that is appended to."""
+"""The file of a dataset that is appended to."""
 
 
 def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, sync: bool) -> None:
@@ -65,7 +65,7 @@ append_synced = _writing(append=True, sync=True)
 append_synced_gzip = _writing(append=True, sync=True, compression="GZIP", level=1)
 
 
-def _appending_to_data_set(*, sync: bool) -> Callable[[str, Tell, int], None]:
+def _appending_to_dataset(*, sync: bool) -> Callable[[str, Tell, int], None]:
     def work(folder: str, tell: Tell, seed: int) -> None:
         with ps.RecordWriter(Path(folder) / SHARD, append=True, sync=sync) as writer:
             _write(writer, tell, seed, sync=sync)
@@ -74,25 +74,25 @@ def _appending_to_data_set(*, sync: bool) -> Callable[[str, Tell, int], None]:
     return work
 
 
-append_to_data_set = _appending_to_data_set(sync=False)
-append_to_data_set_synced = _appending_to_data_set(sync=True)
+append_to_dataset = _appending_to_dataset(sync=False)
+append_to_dataset_synced = _appending_to_dataset(sync=True)
 
 
 def columns(seed: int) -> dict[str, Any]:
     return {"x": np.arange(seed, seed + 500), "name": [b"row %d" % i for i in range(500)]}
 
 
-def write_data_set(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset(folder: str, tell: Tell, seed: int) -> None:
     ps.write(f"{folder}/data", columns(seed), shards=3, replace=True)
     tell(closed=True)
 
 
-def write_data_set_gzip(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset_gzip(folder: str, tell: Tell, seed: int) -> None:
     ps.write(f"{folder}/data", columns(seed), shards=2, compression="GZIP", replace=True)
     tell(closed=True)
 
 
-def write_data_set_synced(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset_synced(folder: str, tell: Tell, seed: int) -> None:
     ps.write(f"{folder}/data", columns(seed), shards=3, replace=True, sync=True)
     tell(closed=True)
 

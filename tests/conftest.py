@@ -7,6 +7,8 @@ import signal
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["dataset_fixtures", "index_fixtures", "servers"]
+
 # How long an example takes says more about the machine than about it.
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
@@ -22,3 +24,9 @@ def _cache_of_its_own(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PENSTOCK_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test starts with an empty cache folder."""
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path_factory.mktemp("cache") / "penstock"))

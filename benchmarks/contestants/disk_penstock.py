@@ -14,7 +14,7 @@ _PIECE = 1 << 20
 
 
 def drop(paths: list[str]) -> bool:
-    """Have the system forget the files; answer whether it can."""
+    """Have the system forget the files; return whether it can."""
     if not hasattr(os, "posix_fadvise"):
         return False
     for path in paths:
@@ -25,7 +25,7 @@ def drop(paths: list[str]) -> bool:
 
 
 def verify(paths: list[str]) -> int:
-    """Run the command; answer how many records are good."""
+    """Run the command; return how many records are good."""
     answer = io.StringIO()
     with contextlib.redirect_stdout(answer):
         main(["verify", "--json", *paths], standalone_mode=False)
@@ -35,7 +35,7 @@ def verify(paths: list[str]) -> int:
 
 
 def read(paths: list[str], threads: int) -> int:
-    """Read files, one for each thread; answer how many bytes there are."""
+    """Read files, one for each thread; return how many bytes there are."""
     with ThreadPoolExecutor(threads) as pool:
         return sum(pool.map(_read, paths))
 

@@ -9,7 +9,7 @@ import penstock as ps
 
 
 def memory(path: str, workload: str) -> int:
-    """Stream a file twice; answer the process's peak of resident memory."""
+    """Stream a file twice; return the process's peak of resident memory."""
     ds = _dataset(path, workload).batch(256)
     for _ in range(2):
         for _batch in ds:
@@ -18,7 +18,7 @@ def memory(path: str, workload: str) -> int:
 
 
 def overhead(path: str, workload: str, steps: int, step_seconds: float) -> float:
-    """Feed a device that is slower than the data; answer the share of one core that this takes."""
+    """Feed a device that is slower than the data; return the share of one core that this takes."""
     return core_share(_dataset(path, workload).shuffle(7).repeat().batch(256).prefetch(2), steps, step_seconds)
 
 

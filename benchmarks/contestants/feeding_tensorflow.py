@@ -13,7 +13,7 @@ from tensorflow_features import parse_batch
 
 
 def memory(path: str, workload: str) -> int:
-    """Stream a file twice; answer the process's peak of resident memory."""
+    """Stream a file twice; return the process's peak of resident memory."""
     ds = _parsed(tf.data.TFRecordDataset(path), workload)
     for _ in range(2):
         for _batch in ds:
@@ -22,7 +22,7 @@ def memory(path: str, workload: str) -> int:
 
 
 def overhead(path: str, workload: str, steps: int, step_seconds: float) -> float:
-    """Feed a device that is slower than the data; answer the share of one core that this takes."""
+    """Feed a device that is slower than the data; return the share of one core that this takes."""
     records = tf.data.TFRecordDataset(path).shuffle(10_000).repeat()
     return core_share(_parsed(records, workload), steps, step_seconds)
 

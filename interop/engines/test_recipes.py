@@ -1,4 +1,4 @@
-"""The recipes of docs/clusters.md run, each on the real engine, and leave a data set that is whole."""
+"""The recipes of docs/clusters.md run, each on the real engine, and leave a dataset that is whole."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("engine", SMALL)
-def test_a_recipe_runs_and_leaves_a_whole_data_set(engine: str, tmp_path: Path):
+def test_a_recipe_runs_and_leaves_a_whole_dataset(engine: str, tmp_path: Path):
     code, printed = RECIPES[engine]
     script = tmp_path / "recipe.py"
     script.write_text(SMALL[engine] + code.replace("/shared/train", str(tmp_path / "train")))

@@ -1,4 +1,4 @@
-"""Answers about Examples, in TensorFlow's process: what protobuf reads in a message, what ``tf.io`` parses."""
+"""Return about Examples, in TensorFlow's process: what protobuf reads in a message, what ``tf.io`` parses."""
 
 from __future__ import annotations
 

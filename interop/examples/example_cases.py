@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from penstock import Feature, Schema
 from schema_examples import field as wire_field
 from schema_examples import varint
+
+from penstock import Feature, Schema
 
 INTEGERS = {"int64": (-(2**63), 2**63), "int32": (-(2**31), 2**31), "uint8": (0, 256), "bool": (0, 2)}
 FLOATS = ("float32", "float32", "float64", "float16")
@@ -52,7 +53,7 @@ class Rows:
 
 
 def cases(seed: int, count: int) -> Iterator[Case]:
-    """Answer ``count`` cases, a third of them SequenceExamples."""
+    """Return ``count`` cases, a third of them SequenceExamples."""
     random = Random(seed)
     for _ in range(count):
         yield _CaseMaker(random).make()

@@ -1,4 +1,4 @@
-"""A small data set of every kind of column."""
+"""A small dataset of every kind of column."""
 
 from __future__ import annotations
 

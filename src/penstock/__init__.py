@@ -14,7 +14,7 @@
 ``Nullable``
 ``Decoder``, ``Encoder``                   records to columns, and back
 ``RecordReader``, ``RecordWriter``         records as bytes
-``repair``, ``repair_data_set``            what can be saved of damaged files
+``repair``, ``repair_dataset``            what can be saved of damaged files
 ``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
 ``penstock.tf``                            TensorFlow's data code, without TensorFlow
 =========================================  ====================================================================
@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from penstock.columns import Nullable as Nullable
     from penstock.columns import Ragged as Ragged
     from penstock.dataset.dataset import Dataset as Dataset
-    from penstock.dataset.stages.padding import Pad as Pad
-    from penstock.dataset_writer import Writer as Writer
-    from penstock.dataset_writer import commit as commit
-    from penstock.dataset_writer import write as write
+    from penstock.dataset.transforms.batch import Pad as Pad
+    from penstock.discovery.infer import infer_schema as infer_schema
     from penstock.errors import ChecksumError as ChecksumError
     from penstock.errors import CompressionError as CompressionError
     from penstock.errors import CorruptDataError as CorruptDataError
@@ -59,16 +57,18 @@ if TYPE_CHECKING:
     from penstock.errors import StateError as StateError
     from penstock.errors import TruncatedError as TruncatedError
     from penstock.errors import WorkerError as WorkerError
-    from penstock.infer import infer_schema as infer_schema
-    from penstock.integrity import RepairReport as RepairReport
-    from penstock.integrity import repair as repair
-    from penstock.integrity import repair_data_set as repair_data_set
+    from penstock.integrity.repair import RepairReport as RepairReport
+    from penstock.integrity.repair import repair as repair
+    from penstock.integrity.repair import repair_dataset as repair_dataset
     from penstock.manifest import Manifest as Manifest
-    from penstock.reader import RecordReader as RecordReader
+    from penstock.records.reader import RecordReader as RecordReader
+    from penstock.records.writer import RecordWriter as RecordWriter
     from penstock.schema import Feature as Feature
     from penstock.schema import Schema as Schema
     from penstock.schema.inference import Inferred as Inferred
-    from penstock.writer import RecordWriter as RecordWriter
+    from penstock.writing.commit import commit as commit
+    from penstock.writing.write import write as write
+    from penstock.writing.writer import Writer as Writer
 
 
 __version__ = "0.1.0"
@@ -92,27 +92,27 @@ _HOMES = {
     "MissingExtraError": "errors",
     "NotSeekableError": "errors",
     "Nullable": "columns",
-    "Pad": "dataset.stages.padding",
+    "Pad": "dataset.transforms.batch",
     "PenstockError": "errors",
     "Ragged": "columns",
     "RecordChunk": "_core",
-    "RecordReader": "reader",
+    "RecordReader": "records.reader",
     "RecordTooLargeError": "errors",
-    "RecordWriter": "writer",
-    "RepairReport": "integrity",
+    "RecordWriter": "records.writer",
+    "RepairReport": "integrity.repair",
     "Schema": "schema",
     "SchemaError": "errors",
     "StaleIndexError": "errors",
     "StateError": "errors",
     "TruncatedError": "errors",
     "WorkerError": "errors",
-    "Writer": "dataset_writer",
-    "commit": "dataset_writer",
+    "Writer": "writing.writer",
+    "commit": "writing.commit",
     "image": "",
-    "infer_schema": "infer",
-    "repair": "integrity",
-    "repair_data_set": "integrity",
-    "write": "dataset_writer",
+    "infer_schema": "discovery.infer",
+    "repair": "integrity.repair",
+    "repair_dataset": "integrity.repair",
+    "write": "writing.write",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -24,8 +24,9 @@ Errors of the operating system (``FileNotFoundError``, ``PermissionError``, a fu
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 
 class PenstockError(Exception):
@@ -169,3 +170,25 @@ def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
         raise MissingExtraError(
             f"{purpose} needs the package {module!r}: install it with  pip install 'penstock[{extra}]'", name=module
         ) from error
+
+
+Locate: TypeAlias = Callable[[int], tuple[str | None, int]]
+"""Tells the file and the record that a row of a batch comes from."""
+
+
+class RowFault(Exception):
+    """What is wrong with one row."""
+
+    def __init__(self, row: int, message: str, feature: str | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+        self.message = message
+        self.feature = feature
+
+
+def malformed(fault: RowFault, locate: Locate) -> MalformedExampleError:
+    """Return the error for a record that does not decode."""
+    path, record = locate(fault.row)
+    parts = [path, f"record {record}", None if fault.feature is None else f'feature "{fault.feature}"']
+    where = ", ".join(part for part in parts if part is not None)
+    return MalformedExampleError(f"{fault.message}: {where}", path=path, record=record, feature=fault.feature)

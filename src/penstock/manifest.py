@@ -1,6 +1,6 @@
-"""The manifest of a data set: the file beside the shards that says what is in them, and that they are whole.
+"""The manifest of a dataset: the file beside the shards that says what is in them, and that they are whole.
 
-It is the commit of a data set: written when all shards are, and removed before one of them changes.
+It is the commit of a dataset: written when all shards are, and removed before one of them changes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from penstock import _core
 from penstock.errors import ManifestError, SchemaError
-from penstock.files import FileStore, StrPath, locate, read_whole, split_path, write_whole
 from penstock.schema import Schema
+from penstock.storage import FileStore, StrPath, locate, read_whole, split_path, write_whole
 
 FORMAT = "penstock.manifest"
 VERSION = 1
@@ -34,7 +34,7 @@ _NUMBERED = re.compile(r"^(?P<name>.+)-\d{5,}-of-\d{5,}(?P<suffix>\..*)?$")
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of a data set."""
+    """One file of a dataset."""
 
     name: str
     """In the manifest's folder."""
@@ -63,7 +63,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a data set holds: its schema, and its shards with their records, sizes and checksums.
+    """What a dataset holds: its schema, and its shards with their records, sizes and checksums.
 
     >>> manifest = ps.Manifest.load("data/train.penstock.json")
     >>> manifest.verify("data")
@@ -87,7 +87,7 @@ class Manifest:
         return f"<Manifest of {records} in {shards}, {size:,} bytes: {', '.join(self.schema)}>"
 
     def to_json(self) -> str:
-        """Answer the text of a manifest file: JSON, as ``docs/write.md`` describes it."""
+        """Return the text of a manifest file: JSON, as ``docs/write.md`` describes it."""
         head = {"format": FORMAT, "version": VERSION, "requires": []} | self.unknown
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         schema = self.schema.to_json().rstrip().replace("\n", "\n  ")
@@ -97,7 +97,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Manifest:
-        """Answer the manifest that the text of a manifest file describes."""
+        """Return the manifest that the text of a manifest file describes."""
         try:
             found = json.loads(text)
         # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.

@@ -48,7 +48,7 @@ def damaged(folder: Path) -> str:
 
 @pytest.fixture
 def write(folder: Path) -> Callable[..., str]:
-    """Write payloads to a file in the working directory; answer its name."""
+    """Write payloads to a file in the working directory; return its name."""
 
     def write(name: str, payloads: Iterable[bytes]) -> str:
         with ps.RecordWriter(name) as writer:

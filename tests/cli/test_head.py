@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-import penstock as ps
-from penstock.cli.pictures import draw
-from penstock.cli.values import value_text
 from png_files import png
 from schema_examples import example, sequence_example
+
+import penstock as ps
+from penstock.cli.display import draw, value_text
 
 
 def test_a_title_and_a_line_for_each_feature(penstock, write):

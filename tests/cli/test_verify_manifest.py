@@ -1,4 +1,4 @@
-"""penstock verify compares a data set with its manifest."""
+"""penstock verify compares a dataset with its manifest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["", "train.penstock.json"])
-def test_a_whole_data_set_is_ok(folder: Path, name: str):
+def test_a_whole_dataset_is_ok(folder: Path, name: str):
     result = CliRunner().invoke(main, ["verify", str(folder / name)])
     assert result.exit_code == 0
     assert "ok: 3 files and 1 manifest, 99 records" in result.output
@@ -45,7 +45,7 @@ def test_advice_is_given_once_and_in_a_sentence(folder: Path):
     first.unlink()
     second.unlink()
     output = CliRunner().invoke(main, ["verify", str(folder)]).output
-    assert output.count("where a file is missing: copy the data set again, all of its files") == 1
+    assert output.count("where a file is missing: copy the dataset again, all of its files") == 1
 
 
 @pytest.mark.parametrize("name", ["train-{:05d}-of-00009.tfrecord", "mnist-train.tfrecord-{:05d}-of-00009"])

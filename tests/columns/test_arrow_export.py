@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from strings import strings
+from string_columns import strings
 
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.columns.column import AnyColumn

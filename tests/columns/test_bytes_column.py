@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strings import stray_views, strings, view_of
+from string_columns import stray_views, strings, view_of
 
 import penstock as ps
 from penstock import _core

@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from strings import strings
+from string_columns import strings
 
 from penstock.columns import Nullable, Ragged
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strings import strings
+from string_columns import strings
 
 from penstock.columns import Nullable, Ragged
 

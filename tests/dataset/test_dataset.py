@@ -1,4 +1,4 @@
-"""What a data set is: described, counted, and read at random."""
+"""What a dataset is: described, counted, and read at random."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numbered import COUNTS, KINDS, SCHEMA, TOTAL, row_of, write_shards
 
 import penstock as ps
-from numbered import COUNTS, KINDS, SCHEMA, TOTAL, row_of, write_shards
 
 
 def ids(ds: ps.Dataset) -> list[int]:
@@ -26,7 +26,7 @@ def test_examples_are_read_at_random(kind, shards):
     assert {**ds[9], "items": ds[9]["items"].tolist()} == row_of(9)
     assert ds[-1]["id"] == TOTAL - 1
     for wrong in (TOTAL, -TOTAL - 1):
-        with pytest.raises(IndexError, match=f"element {wrong} of a data set of {TOTAL}"):
+        with pytest.raises(IndexError, match=f"element {wrong} of a dataset of {TOTAL}"):
             ds[wrong]
 
 
@@ -91,7 +91,7 @@ def test_columns_are_chosen(shards):
         ds.select_columns(["items"])
 
 
-def test_data_sets_behind_one_another_are_shuffled_as_one(shards, tmp_path):
+def test_datasets_behind_one_another_are_shuffled_as_one(shards, tmp_path):
     first = ps.Dataset(shards("plain"), schema=SCHEMA)
     joined = first.concat(first[:3], first.shuffle(1))
     assert len(joined) == 2 * TOTAL + 3
@@ -176,7 +176,7 @@ def test_an_epoch_that_was_asked_for_is_that_of_what_is_made_of_it(shards, tmp_p
     assert ids(ds.take(TOTAL)) == ids(ds.epoch(0))  # what was only counted is not
 
 
-def test_a_data_set_crosses_to_other_processes(shards):
+def test_a_dataset_crosses_to_other_processes(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
     assert ids(pickle.loads(pickle.dumps(ds))) == ids(ds.epoch(0))
     assert ids(pickle.loads(pickle.dumps(ds.epoch(5)))) == ids(ds.epoch(5))
@@ -282,10 +282,10 @@ def test_a_shuffle_behind_a_cache_on_disk_names_the_way_out(shards, tmp_path: Pa
     assert sorted(ids(cached.shuffle(7, window=10_000))) == list(range(TOTAL))
 
 
-def test_data_sets_are_joined_with_data_sets(shards):
+def test_datasets_are_joined_with_datasets(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA)
     for call in (lambda: ds.concat([ds, ds]), lambda: ds.zip([ds]), lambda: ds.mix([ds], weights=[1, 1], seed=1)):
-        with pytest.raises(TypeError, match=r"(concat|zip|mix)\(\) takes data sets, one argument each, not list"):
+        with pytest.raises(TypeError, match=r"(concat|zip|mix)\(\) takes datasets, one argument each, not list"):
             call()
 
 

@@ -10,8 +10,7 @@ import sys
 
 import pytest
 
-from penstock.dataset.meter import Meter
-from penstock.dataset.progress import shown
+from penstock.dataset.progress import Meter, shown
 
 
 def test_elements_pass_and_the_log_says_how_many(caplog: pytest.LogCaptureFixture):
@@ -36,7 +35,7 @@ def test_errors_pass():
 
 
 PROGRAM = """
-from penstock.dataset.meter import Meter
+from penstock.dataset.progress import Meter
 from penstock.dataset.progress import shown
 meter = Meter()
 meter.add("reading", 0.5)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from penstock.codec.tensor_proto import MOST_FILLED_BYTES
-from penstock.reader import RecordReader
+from penstock.records.reader import RecordReader
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "SECURITY.md").read_text()

@@ -1,4 +1,4 @@
-"""A feed gives what the data set gives, made ready ahead, and stands where its consumer stands."""
+"""A feed gives what the dataset gives, made ready ahead, and stands where its consumer stands."""
 
 from __future__ import annotations
 
@@ -91,6 +91,6 @@ def test_errors_come_where_they_belong(dataset: ps.Dataset):
         next(batches)
 
 
-def test_a_feed_is_of_a_data_set():
+def test_a_feed_is_of_a_dataset():
     with pytest.raises(TypeError, match=r"a feed gives out a ps\.Dataset, not str"):
         Feed("data/train", lambda element: element, ahead=1)  # type: ignore[arg-type]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import framing
 import fsspec
 import numpy as np
 import pytest
 from damage_model import KINDS, ModelFile, damage, payload
 
-import framing
 import penstock as ps
 from penstock.index import open_index
 
@@ -209,14 +209,14 @@ def test_a_remote_file_is_saved_to_a_gzip_file(tmp_path: Path):
     assert (tmp_path / "saved.tfrecord.gz").read_bytes().startswith(b"\x1f\x8b")
 
 
-def test_a_data_set_is_repaired_as_a_whole(tmp_path: Path):
+def test_a_dataset_is_repaired_as_a_whole(tmp_path: Path):
     ps.write(tmp_path / "data" / "train", {"x": np.arange(300)}, shards=3)
     first, second, _ = sorted((tmp_path / "data").glob("*.tfrecord"))
     data = bytearray(first.read_bytes())
     data[20] ^= 1
     first.write_bytes(data)
     second.unlink()
-    reports = ps.repair_data_set(tmp_path / "data", tmp_path / "saved")
+    reports = ps.repair_dataset(tmp_path / "data", tmp_path / "saved")
     assert [report.records for report in reports] == [99, 0, 100]
     assert reports[1].causes == {"missing": 1}
     manifest = ps.Manifest.load(tmp_path / "saved" / "train.penstock.json")

@@ -18,14 +18,14 @@ def test_no_fault_is_swallowed(sandbox: Sandbox, work: str):
     assert result.problems == []
 
 
-def test_a_full_disk_leaves_the_data_set_that_was_to_be_replaced(sandbox: Sandbox):
+def test_a_full_disk_leaves_the_dataset_that_was_to_be_replaced(sandbox: Sandbox):
     folder = sandbox.empty_folder()
-    prepare("write_data_set", folder)
+    prepare("write_dataset", folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    sandbox.run("write_data_set", folder, 1)
+    sandbox.run("write_dataset", folder, 1)
     first_write = [call.kind for call in sandbox.calls()].index("write")
     folder = sandbox.empty_folder()
-    prepare("write_data_set", folder)
-    ended = sandbox.run("write_data_set", folder, 1, at=first_write, action=FAIL, error=errno.ENOSPC)
+    prepare("write_dataset", folder)
+    ended = sandbox.run("write_dataset", folder, 1, at=first_write, action=FAIL, error=errno.ENOSPC)
     assert ended.told[-1]["errno"] == errno.ENOSPC
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

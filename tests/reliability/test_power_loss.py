@@ -18,7 +18,7 @@ def test_nothing_that_was_synced_is_lost(sandbox: Sandbox, work: str):
     assert (result.lost, result.problems) == (0, [])
 
 
-@pytest.mark.parametrize("work", ["write", "write_data_set"])
+@pytest.mark.parametrize("work", ["write", "write_dataset"])
 def test_the_model_takes_away_what_was_never_synced(sandbox: Sandbox, work: str):
     result = lose_power(sandbox, 25, works=[work])
     assert result.lost or result.problems

@@ -19,7 +19,7 @@ def labels(batches: object) -> list[list[int]]:
     return [batch["label"].tolist() for batch in batches]
 
 
-def test_a_feed_gives_arrays_in_the_order_of_the_data_set(dataset: ps.Dataset):
+def test_a_feed_gives_arrays_in_the_order_of_the_dataset(dataset: ps.Dataset):
     shuffled = dataset.shuffle(seed=3).batch(32)
     batches = list(feeds.feed(shuffled.epoch(0)))
     assert labels(batches) == labels(shuffled.epoch(0))

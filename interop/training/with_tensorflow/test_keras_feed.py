@@ -110,7 +110,7 @@ def test_ragged_columns_are_padded_to_any_width(dataset: ps.Dataset):
     assert widths[-3:] == [2, 4, 3]
 
 
-def test_fit_takes_data_sets_of_penstock_tf_wherever_keras_comes_from():
+def test_fit_takes_datasets_of_penstock_tf_wherever_keras_comes_from():
     model, seen = model_that_sees()
     rows = np.arange(12, dtype=np.float32).reshape(6, 2)
     model.fit(tf.data.Dataset.from_tensor_slices((rows, rows[:, :1])).batch(3), verbose=0)

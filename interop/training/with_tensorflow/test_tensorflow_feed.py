@@ -25,7 +25,7 @@ def test_a_feed_gives_tensors(dataset: ps.Dataset):
     assert first["tokens"].to_list() == [list(range(n % 5)) for n in labels(batches)[0]]
 
 
-def test_a_data_set_has_the_right_spec(dataset: ps.Dataset):
+def test_a_dataset_has_the_right_spec(dataset: ps.Dataset):
     data = feeds.feed(dataset.batch(32)).as_dataset()
     assert data.element_spec == {
         "image": tf.TensorSpec([None, 4, 4], tf.uint8),
@@ -63,7 +63,7 @@ def test_tuples_of_a_function(dataset: ps.Dataset):
     assert next(iter(data))[1].numpy().tolist() == list(range(10))
 
 
-def test_data_sets_that_were_joined(dataset: ps.Dataset):
+def test_datasets_that_were_joined(dataset: ps.Dataset):
     labels_alone = dataset.select_columns(["label"]).batch(32)
     data = feeds.feed(labels_alone.zip(labels_alone).map(lambda pair: pair[0]["label"] - pair[1]["label"])).as_dataset()
     assert data.element_spec == tf.TensorSpec([None], tf.int64)
@@ -89,7 +89,7 @@ def test_each_iteration_is_a_pass_and_resumes(dataset: ps.Dataset):
     assert labels(data) == labels(shuffled.epoch(1))[3:]
 
 
-def test_an_empty_data_set_asks_for_its_spec(dataset: ps.Dataset):
+def test_an_empty_dataset_asks_for_its_spec(dataset: ps.Dataset):
     with pytest.raises(ValueError, match="element_spec"):
         feeds.feed(dataset.take(0)).as_dataset()
 

@@ -12,7 +12,7 @@ import penstock as ps
 from penstock.frameworks import torch as feeds
 
 
-def test_a_feed_gives_tensors_in_the_order_of_the_data_set(dataset: ps.Dataset):
+def test_a_feed_gives_tensors_in_the_order_of_the_dataset(dataset: ps.Dataset):
     shuffled = dataset.shuffle(seed=3).batch(32)
     expected = list(shuffled.epoch(0))
     batches = list(feeds.feed(shuffled.epoch(0)))

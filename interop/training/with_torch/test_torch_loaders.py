@@ -1,4 +1,4 @@
-"""Data sets in a DataLoader: workers and ranks have each element once, epochs differ, a stateful loader resumes."""
+"""Datasets in a DataLoader: workers and ranks have each element once, epochs differ, a stateful loader resumes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def labels(loader: Any) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(("workers", "start"), WORKERS)
-def test_batches_come_in_the_order_of_the_data_set_whatever_the_workers(
+def test_batches_come_in_the_order_of_the_dataset_whatever_the_workers(
     dataset: ps.Dataset, workers: int, start: str | None
 ):
     batched = dataset.shuffle(seed=1).batch(16)
@@ -80,7 +80,7 @@ def test_a_stateful_loader_resumes_at_mid_epoch(dataset: ps.Dataset, workers: in
     assert labels(second) == following == labels(batched.epoch(2))
 
 
-def test_a_map_style_data_set_is_sampled(dataset: ps.Dataset):
+def test_a_map_style_dataset_is_sampled(dataset: ps.Dataset):
     table = feeds.MapDataset(dataset)
     loader = DataLoader(table, batch_size=32, shuffle=True, num_workers=2, collate_fn=feeds.collate)
     batches = list(loader)

@@ -1,4 +1,4 @@
-"""Data sets of torch and of Hugging Face become shards with a schema, and come back as they were."""
+"""Datasets of torch and of Hugging Face become shards with a schema, and come back as they were."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def by_label(found: ps.Dataset, label: str) -> list[dict[str, Any]]:
     return sorted(batch.to_list(), key=lambda row: row[label])
 
 
-def test_a_map_style_data_set(tmp_path: Path):
+def test_a_map_style_dataset(tmp_path: Path):
     found = written(tmp_path, Rows())
     assert found.schema["picture"].shape == (3, 3)
     assert found.schema["tokens"] == ps.Feature("int64", (None,))
@@ -51,7 +51,7 @@ def test_a_map_style_data_set(tmp_path: Path):
     assert rows[7]["picture"] == np.full((3, 3), 7).tolist()
 
 
-def test_an_iterable_data_set_of_tuples(tmp_path: Path):
+def test_an_iterable_dataset_of_tuples(tmp_path: Path):
     found = written(tmp_path, Stream())
     assert dict(found.schema) == {"0": ps.Feature("float32", (2,)), "1": ps.Feature("int64")}
     assert by_label(found, "1")[5] == {"0": [2.5, 2.5], "1": 5}
@@ -74,7 +74,7 @@ def test_a_loader_with_strings_and_ragged_rows(tmp_path: Path):
     assert by_label(found, "name")[4] == {"tokens": [0, 1, 2, 3], "name": "n4"}
 
 
-def test_a_hugging_face_data_set(tmp_path: Path):
+def test_a_hugging_face_dataset(tmp_path: Path):
     source = datasets.Dataset.from_dict(
         {"text": [f"row {n}" for n in range(10)], "label": list(range(10)), "ids": [list(range(n)) for n in range(10)]},
         features=datasets.Features(

@@ -82,7 +82,7 @@ Examples:
 def main() -> None:
     """Look into TFRecord files, check, mend and convert them, without TensorFlow.
 
-    PATH is a file, a glob pattern, a directory (the TFRecords below it), a data set by its name (data/train) or its
+    PATH is a file, a glob pattern, a directory (the TFRecords below it), a dataset by its name (data/train) or its
     manifest, a URL (s3://, gs://, https:// ...) or - for standard input. Compression is told by content.
 
     \b

@@ -12,12 +12,11 @@ from typing import TypeAlias
 import click
 
 from penstock._core import RecordChunk
-from penstock.cli.options import Reading, json_option, reading_options
+from penstock.cli.options import Reading, Window, json_option, reading_options
 from penstock.cli.output import complain, open_console, printable
 from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.cli.window import Window
 from penstock.cli.work import expand
-from penstock.writer import RecordWriter
+from penstock.records.writer import RecordWriter
 
 _EXAMPLES = """\b
 Examples:

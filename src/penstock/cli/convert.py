@@ -10,17 +10,17 @@ from typing import Any
 
 import click
 
-from penstock.beside import load_schema
-from penstock.cli.described import OncePipe, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import COMPRESSIONS, Reading, feature_option, json_option, reading_options
 from penstock.cli.output import plural, printable, reporting, write_json
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
+from penstock.cli.schema_choice import OncePipe, SchemaChoice, open_readers, schema_options
 from penstock.cli.tables import TABLES, open_tables, schema_of_csv, table_format, write_table
 from penstock.codec.encode_values import Float64
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.exports import open_arrow
-from penstock.dataset_writer import write
+from penstock.dataset.export_arrow import open_arrow
+from penstock.discovery.resolve import load_schema
 from penstock.errors import PenstockError
+from penstock.writing.write import write
 
 _EXAMPLES = """\b
 Examples:
@@ -39,20 +39,20 @@ Examples:
     "-o",
     metavar="OUT",
     required=True,
-    help=f"A table: {TABLES}; or a data set by its name: data/train.",
+    help=f"A table: {TABLES}; or a dataset by its name: data/train.",
 )
 @feature_option
 @click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Put all examples in random order.")
 @click.option("--skip", type=click.IntRange(min=0), default=0, help="Examples to pass over, after the shuffle.")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=None, help="Examples to write; all by default.")
 @click.option("--skip-damaged", is_flag=True, help="Pass over what is damaged, or does not fit the schema.")
-@click.option("--shards", type=click.IntRange(min=1), default=1, show_default=True, help="Files of a data set.")
+@click.option("--shards", type=click.IntRange(min=1), default=1, show_default=True, help="Files of a dataset.")
 @click.option(
     "--pack",
     type=click.Choice([name for name in COMPRESSIONS if name != "auto"]),
     default="none",
     show_default=True,
-    help="How the files of a data set are compressed.",
+    help="How the files of a dataset are compressed.",
 )
 @click.option(
     "--float64",
@@ -78,19 +78,19 @@ def convert(
     """Write records to other shards or to a table.
 
     A copy of records keeps their schema, and images as they are stored. In a table, images are their bytes, in .jsonl
-    as base64. PATH may also be tables, which are written as a data set: .parquet and .arrow with the schema that they
+    as base64. PATH may also be tables, which are written as a dataset: .parquet and .arrow with the schema that they
     were made by.
     """
     ending = os.path.splitext(output)[1]
     if ending[1:].isalpha() and not table_format(output):
-        raise click.UsageError(f"Nothing is known of {ending}: a table is {TABLES}, a data set has no extension.")
+        raise click.UsageError(f"Nothing is known of {ending}: a table is {TABLES}, a dataset has no extension.")
     if table_format(output) and "://" in output:
         raise click.UsageError("A table is written to a file of this machine: copy it from there.")
     problems: list[Problem] = []
     rows = 0
     if all(map(table_format, paths)):
         if table_format(output):
-            raise click.UsageError("A table becomes a data set: give it a name without an extension, data/train.")
+            raise click.UsageError("A table becomes a dataset: give it a name without an extension, data/train.")
         if features or skip or limit is not None:
             raise click.UsageError("A table is written whole, without --feature, --skip and --limit.")
         with reporting(paths, problems), _told_in_a_line():

@@ -13,7 +13,7 @@ from penstock.cli.options import Reading, jobs_option, json_option, reading_opti
 from penstock.cli.output import complain, open_console, printable, write_json
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
-from penstock.cpus import available_cpus
+from penstock.parallel import available_cpus
 
 _EXAMPLES = """\b
 Examples:

@@ -11,21 +11,18 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.alike import group_alike
-from penstock.cli.described import SchemaChoice, open_readers, schema_options
-from penstock.cli.options import Reading, feature_option, json_option, reading_options
+from penstock.cli.display import draw, is_picture, json_value, save, value_text
+from penstock.cli.options import Reading, Window, feature_option, json_option, reading_options
 from penstock.cli.output import open_console, printable, reporting
-from penstock.cli.pictures import draw, is_picture, save
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.cli.values import json_value, value_text
-from penstock.cli.window import Window
+from penstock.cli.schema_choice import SchemaChoice, group_alike, open_readers, schema_options
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
 from penstock.columns.column import Column
 from penstock.errors import MalformedExampleError, MissingExtraError
-from penstock.reader import RecordReader
+from penstock.records.reader import RecordReader
 from penstock.schema import Schema
-from penstock.schema.stored import keep_images_encoded
+from penstock.schema.schema import keep_images_encoded
 
 _EXAMPLES = """\b
 Examples:

@@ -13,10 +13,10 @@ from penstock.cli.options import Reading, jobs_option, json_option, reading_opti
 from penstock.cli.output import complain, plain_table, print_table, printable, size_text, write_json
 from penstock.cli.problems import Problem, is_expected, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, on_each
-from penstock.files import split_path, write_whole
 from penstock.index import ShardIndex, Where, open_index
-from penstock.index.foreign import SUFFIXES, to_text
-from penstock.index.keep import path_beside, path_in_cache
+from penstock.index.cache import path_beside, path_in_cache
+from penstock.index.foreign_formats import SUFFIXES, to_text
+from penstock.storage import split_path, write_whole
 
 _EXAMPLES = """\b
 Examples:
@@ -146,7 +146,7 @@ def _index(file: str | Problem, reading: Reading, where: Where, target: str | No
 
 
 def _kept(file: str, found: ShardIndex, where: Where) -> str:
-    """Answer where the index is; nowhere, where the cache folder cannot be written to."""
+    """Return where the index is; nowhere, where the cache folder cannot be written to."""
     beside, cached = path_beside(file), path_in_cache(found.identity)
     if where == "beside" or os.path.exists(beside):
         return beside

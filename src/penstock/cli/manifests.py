@@ -1,15 +1,15 @@
-"""Data sets among the paths that were given: their manifests, and the shards that these name."""
+"""Datasets among the paths that were given: their manifests, and the shards that these name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
 
-from penstock.beside import is_file
 from penstock.cli.problems import A_FILE_IS_MISSING, COPY_ALL, Problem, is_expected, problem_of
+from penstock.discovery.resolve import is_file
 from penstock.errors import ManifestError
-from penstock.files import files_below, locate, split_path
 from penstock.manifest import SUFFIX, Finding, Manifest
+from penstock.storage import files_below, locate, split_path
 
 # By the kind of a finding: what to do, and where.
 _ADVICE = {
@@ -18,17 +18,17 @@ _ADVICE = {
         "wait for the writer; if it was killed, RecordWriter(FILE, append=True).close() mends the manifest",
         "a writer appends to a file",
     ),
-    "size": ("it was cut short or written anew; copy the data set again", "a file has another size"),
-    "checksum": ("it is not the one that was written; copy the data set again", "a file has another checksum"),
+    "size": ("it was cut short or written anew; copy the dataset again", "a file has another size"),
+    "checksum": ("it is not the one that was written; copy the dataset again", "a file has another checksum"),
     "extra": (
-        "it is left from another data set of the same name; remove it, or readers may take it for a part of this",
+        "it is left from another dataset of the same name; remove it, or readers may take it for a part of this",
         "there is a file too many",
     ),
 }
 
 
 def manifest_of(path: str) -> str | None:
-    """Answer the manifest that a path names: itself, or that of the data set that was written by this name."""
+    """Return the manifest that a path names: itself, or that of the dataset that was written by this name."""
     if path.endswith(SUFFIX):
         return path
     store, name = locate(path)
@@ -42,19 +42,19 @@ def manifest_of(path: str) -> str | None:
 
 
 def shards_of(manifest: str) -> list[str]:
-    """Answer the shards that a manifest names, whether or not they are there."""
+    """Return the shards that a manifest names, whether or not they are there."""
     folder, _ = split_path(manifest)
     return [folder + shard.name for shard in Manifest.load(manifest).shards]
 
 
 def with_shards(paths: Iterable[str]) -> list[str]:
-    """Answer the paths with the shards of a data set that are there in the place of its name or its manifest."""
+    """Return the paths with the shards of a dataset that are there in the place of its name or its manifest."""
     named = [(path, manifest_of(path)) for path in paths]
     return [file for path, manifest in named for file in ([path] if manifest is None else _shards(manifest))]
 
 
 def find_manifests(paths: Iterable[str]) -> list[str]:
-    """Answer the manifests that are named, and those in the directories that are."""
+    """Return the manifests that are named, and those in the directories that are."""
     found: list[str] = []
     for path in paths:
         if named := manifest_of(path):
@@ -76,7 +76,7 @@ def find_manifests(paths: Iterable[str]) -> list[str]:
 
 
 def problems_of_manifest(path: str) -> list[Problem]:
-    """Compare a data set with its manifest."""
+    """Compare a dataset with its manifest."""
     folder, _ = split_path(path)
     try:
         findings = Manifest.load(path).verify(folder or ".")
@@ -88,7 +88,7 @@ def problems_of_manifest(path: str) -> list[Problem]:
 
 
 def _shards(path: str) -> list[str]:
-    """Answer the shards that are there; the check of the manifest reports the others, and what is wrong with it."""
+    """Return the shards that are there; the check of the manifest reports the others, and what is wrong with it."""
     store, _ = locate(path)
     try:
         files = shards_of(path)

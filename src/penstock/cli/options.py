@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from penstock._core import RecordChunk
 from penstock.compression import Compression, check
-from penstock.reader import OnError, RecordReader
+from penstock.records.reader import OnError, RecordReader
 
 COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}
 
@@ -74,11 +75,30 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs.")
-
 jobs_option = click.option(
     "--jobs", "-j", type=click.IntRange(min=1), default=None, help="Files read at once; by default one per CPU core."
 )
-
 feature_option = click.option(
     "--feature", "-f", "features", metavar="NAME", multiple=True, help="Only this feature; may be given again."
 )
+
+
+class Window:
+    """Passes over records, then lets some through, over any number of files."""
+
+    def __init__(self, skip: int, limit: int | None) -> None:
+        self.skip = skip
+        self.limit = limit
+
+    def cut(self, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
+        """Let through what of these chunks is in the window."""
+        for chunk in chunks:
+            passed = min(self.skip, len(chunk))
+            self.skip -= passed
+            stop = len(chunk) if self.limit is None else min(len(chunk), passed + self.limit)
+            if stop > passed:
+                yield chunk[passed:stop]
+            if self.limit is not None:
+                self.limit -= stop - passed
+                if self.limit == 0:
+                    return

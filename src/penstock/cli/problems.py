@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, NotSeekableError, PenstockError
-from penstock.integrity.causes import cause_of
+from penstock.integrity.problems import cause_of
 
 _REPAIR = "penstock repair FILE -o NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_REPAIR}"
 _KEEP = f"restore the file, or keep the good records with  {_REPAIR}"
 
-COPY_ALL = "copy the data set again, all of its files"
+COPY_ALL = "copy the dataset again, all of its files"
 MALFORMED = "malformed-example"
 """The kind of a record that is no Example, or does not fit its schema."""
 A_FILE_IS_MISSING = "a file is missing"

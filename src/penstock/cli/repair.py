@@ -16,11 +16,11 @@ from penstock.cli.problems import is_expected, note_on_numbers, problem_of
 from penstock.cli.work import expand, names_folder
 from penstock.compression import by_extension
 from penstock.errors import PenstockError
-from penstock.files import locate
-from penstock.integrity import RepairReport, repair_data_set
-from penstock.integrity import repair as repair_file
+from penstock.integrity.repair import RepairReport, repair_dataset
+from penstock.integrity.repair import repair as repair_file
 from penstock.manifest import SUFFIX
-from penstock.progress_bar import ProgressBar, on_terminal
+from penstock.progress import ProgressBar, on_terminal
+from penstock.storage import locate
 
 _EXAMPLES = """\b
 Examples:
@@ -33,7 +33,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @reading_options
-@click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a data set, the new directory.")
+@click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a dataset, the new directory.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be saved and what is lost.")
 @click.option("--nested", "nested", flag_value="nested", default=True, help="Payloads may hold TFRecords: the default.")
 @click.option("--judge", "nested", flag_value="judge", help="Other records tell whether payloads hold TFRecords.")
@@ -53,12 +53,12 @@ def repair(
 ) -> None:
     """Write every record outside the damage to a new file.
 
-    PATH is one file, one directory, or one data set; it is never changed. Records of which nobody can know whether they
+    PATH is one file, one directory, or one dataset; it is never changed. Records of which nobody can know whether they
     are the file's own are written apart, to NAME.doubtful.tfrecord.
     """
     if len(paths) != 1:
         raise click.UsageError(
-            "Name one PATH: a file, a directory, or a data set; where the records go is said with -o OUT."
+            "Name one PATH: a file, a directory, or a dataset; where the records go is said with -o OUT."
         )
     if dry_run == (output is not None):
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
@@ -72,7 +72,7 @@ def repair(
                 "progress": bar.advance,
             }
             if path.endswith(SUFFIX) or names_folder(path):
-                reports = repair_data_set(path, output, jobs=jobs, **options)
+                reports = repair_dataset(path, output, jobs=jobs, **options)
             else:
                 reports = [repair_file(path, output, compression=reading.compression, **options)]
     except Exception as error:
@@ -97,7 +97,7 @@ def repair(
 
 
 def _plain_bytes(path: str) -> int | None:
-    """Answer the size of what is to be repaired; None where only the end will tell, as with compressed files."""
+    """Return the size of what is to be repaired; None where only the end will tell, as with compressed files."""
     try:
         files = [file for file in expand([path]) if isinstance(file, str)]
         if any(by_extension(file) for file in files):

@@ -10,15 +10,14 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.alike import group_alike, title_of
-from penstock.cli.described import Described, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import Reading, reading_options
 from penstock.cli.output import open_console, plain_table, print_table, printable, reporting
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.reader import RecordReader
+from penstock.cli.schema_choice import Described, SchemaChoice, group_alike, open_readers, schema_options, title_of
+from penstock.records.reader import RecordReader
 from penstock.schema import Feature, Schema
 from penstock.schema.inference import Evidence, Inferred
-from penstock.schema.inference.record_features import Section
+from penstock.schema.observations import Section
 
 _EXAMPLES = """\b
 Examples:

@@ -12,8 +12,6 @@ import numpy as np
 from rich.text import Text
 
 from penstock._core import RecordChunk
-from penstock.cli.alike import group_alike, title_of
-from penstock.cli.described import Described, SchemaChoice, open_readers, schema_options
 from penstock.cli.options import Reading, feature_option, json_option, reading_options
 from penstock.cli.output import (
     open_console,
@@ -26,13 +24,14 @@ from penstock.cli.output import (
     write_json,
 )
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
+from penstock.cli.schema_choice import Described, SchemaChoice, group_alike, open_readers, schema_options, title_of
 from penstock.cli.summary import Extent, Summary
 from penstock.cli.work import Ticker, on_each
 from penstock.codec.decoder import Decoder
 from penstock.errors import MalformedExampleError
-from penstock.files import locate
-from penstock.reader import RecordReader
-from penstock.schema.stored import keep_lists
+from penstock.records.reader import RecordReader
+from penstock.schema.schema import keep_lists
+from penstock.storage import locate
 
 _EXAMPLES = """\b
 Examples:

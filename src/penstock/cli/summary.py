@@ -102,7 +102,7 @@ class Summary:
 
 
 def _flatten(column: AnyColumn) -> tuple[list[NDArray[np.int64]], AnyColumn]:
-    """Answer the lengths of all ragged levels, with the number of values in each row last; and all values."""
+    """Return the lengths of all ragged levels, with the number of values in each row last; and all values."""
     rows = len(column)
     bounds = np.arange(rows + 1)
     lengths = []

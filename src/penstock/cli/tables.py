@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.values import json_value
+from penstock.cli.display import json_value
 from penstock.codec.encode_values import Float64
-from penstock.dataset.exports import without_views
+from penstock.dataset.export_arrow import without_views
 from penstock.errors import SchemaError, import_extra
-from penstock.files.local import unfinished_path
 from penstock.schema import Feature, Schema
+from penstock.storage.local import unfinished_path
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -30,12 +30,12 @@ TABLES = ".parquet, .arrow, .feather, .csv or .jsonl"
 
 
 def table_format(path: str) -> str | None:
-    """Answer the format of a table by its name; None where it is none."""
+    """Return the format of a table by its name; None where it is none."""
     return _FORMATS.get(os.path.splitext(path)[1].lower())
 
 
 def open_tables(paths: Sequence[str], schema: Schema | None = None) -> Any:
-    """Answer a ``pyarrow.RecordBatchReader`` of tables of one format, one behind the other.
+    """Return a ``pyarrow.RecordBatchReader`` of tables of one format, one behind the other.
 
     CSV has no types: those of the ``schema`` are taken, or what the first rows show.
     """
@@ -84,7 +84,7 @@ def _csv_type(feature: Feature) -> Any:
 
 
 def write_table(reader: Any, path: str) -> int:
-    """Write all batches of a reader to a file, which appears when it is complete; answer how many rows."""
+    """Write all batches of a reader to a file, which appears when it is complete; return how many rows."""
     form = table_format(path)
     assert form is not None
     schema = without_views(reader.schema)

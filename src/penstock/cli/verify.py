@@ -12,19 +12,19 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.beside import data_set_of, find_beside, load_schema
 from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
-from penstock.cli.numbered import missing_by_name
+from penstock.cli.missing_shards import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, print_problems, printable, size_text, write_json
 from penstock.cli.problems import MALFORMED, Problem, advice_on, is_expected, note_on_numbers, problem_of
 from penstock.cli.work import Ticker, expand, jobs_for, names_folder, on_each
-from penstock.cpus import available_cpus
-from penstock.files import locate
-from penstock.integrity.file_check import FileCheck
-from penstock.integrity.payloads import MOST_TOLD
+from penstock.discovery.resolve import find_beside, load_schema
+from penstock.integrity.verify import MOST_TOLD, FileCheck
 from penstock.manifest import SUFFIX
+from penstock.parallel import available_cpus
 from penstock.schema import Schema
+from penstock.storage import locate
+from penstock.storage.shard_names import dataset_of
 
 _EXAMPLES = """\b
 Examples:
@@ -80,7 +80,7 @@ class Checking:
     load: Callable[[str], Schema]
 
     def of(self, file: str) -> FileCheck:
-        """Answer the check of a file, against the schema that lies beside it."""
+        """Return the check of a file, against the schema that lies beside it."""
         beside = find_beside(file)
         return FileCheck(
             file,
@@ -101,7 +101,7 @@ def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | N
     """Read files whole, and check every checksum and every Example.
 
     Lists everything that is damaged, what happened to it, and what can be saved. Examples are checked against the
-    schema beside the files, where there is one. Of a data set, given as its directory or its manifest
+    schema beside the files, where there is one. Of a dataset, given as its directory or its manifest
     (NAME.penstock.json), also what is missing, changed or one too many.
     """
     files = expand(with_shards(paths))
@@ -125,11 +125,11 @@ def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | N
 
 
 def _missing(paths: tuple[str, ...], files: list[str | Problem], manifests: list[str]) -> list[Problem]:
-    """Answer what is not in the directories that were named, where no manifest tells."""
+    """Return what is not in the directories that were named, where no manifest tells."""
     folders = tuple(os.path.join(locate(path)[1], "") for path in paths if names_folder(path))
     described = {manifest.removesuffix(SUFFIX) for manifest in manifests}
     there = [file for file in files if isinstance(file, str) and file.startswith(folders)]
-    return missing_by_name(file for file in there if data_set_of(file) not in described)
+    return missing_by_name(file for file in there if dataset_of(file) not in described)
 
 
 def _verify_manifest(path: str, ticker: Ticker) -> Report:

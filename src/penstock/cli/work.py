@@ -13,9 +13,9 @@ import click
 
 from penstock.cli.manifests import manifest_of, shards_of
 from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.cpus import available_cpus
-from penstock.files import find_files, is_folder, locate
-from penstock.progress_bar import ProgressBar
+from penstock.parallel import available_cpus
+from penstock.progress import ProgressBar
+from penstock.storage import find_files, is_folder, locate
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ class Ticker:
 def expand(paths: Iterable[str]) -> list[str | Problem]:
     """The files that PATH... names, in order; a problem stands where a path names none.
 
-    A data set that goes by its name or its manifest stands for its shards.
+    A dataset that goes by its name or its manifest stands for its shards.
     """
     found: list[str | Problem] = []
     for path in paths:
@@ -71,7 +71,7 @@ def names_folder(path: str) -> bool:
 
 
 def on_each(files: list[T], work: Callable[[T, Ticker], R], *, jobs: int, title: str) -> list[R]:
-    """Answer what ``work`` makes of every file, ``jobs`` at a time, behind a progress bar on standard error."""
+    """Return what ``work`` makes of every file, ``jobs`` at a time, behind a progress bar on standard error."""
     if not files:
         return []
     with (

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.blobs import is_blob
+from penstock.codec.decode_blobs import is_blob
 from penstock.codec.encode_values import Float64, as_array, convert_array, found_type, is_untyped, shape_text
-from penstock.codec.row_fault import RowFault
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
+from penstock.errors import RowFault
 from penstock.schema import Feature, Schema
 from penstock.schema.dtype import FLOATS, TEXT
 from penstock.schema.feature import fits_shape
@@ -38,7 +38,7 @@ class Gatherer:
         self.add = self._native.add
         """Add a row: a mapping of names to values."""
         self.extend = self._native.extend
-        """Add ``rows[start:]`` until there are ``limit`` bytes or ``most`` rows; answer the first one left."""
+        """Add ``rows[start:]`` until there are ``limit`` bytes or ``most`` rows; return the first one left."""
 
     def __len__(self) -> int:
         return len(self._native)
@@ -49,7 +49,7 @@ class Gatherer:
         return self._native.nbytes
 
     def take(self) -> dict[str, Any]:
-        """Answer the columns, and begin anew."""
+        """Return the columns, and begin anew."""
         native = self._native.take()
         return {name: build(taken) for name, build, taken in zip(self._schema, self._builds, native, strict=True)}
 
@@ -79,7 +79,7 @@ def copy_value(value: Any) -> Any:
 
 
 def _plan(native: _core.RowGatherer, name: str, feature: Feature, sequence: bool, float64: Float64 | None) -> _Build:
-    """Tell the native gatherer about a feature; answer what makes its column."""
+    """Tell the native gatherer about a feature; return what makes its column."""
     if is_blob(feature):
         native.add_objects(name, copy_value)
         return _as_it_is

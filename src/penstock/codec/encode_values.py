@@ -8,19 +8,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codec.row_fault import RowFault
-from penstock.columns import Nullable
+from penstock.columns import Column, Nullable, from_arrow
+from penstock.errors import RowFault, import_extra
 from penstock.schema.dtype import FLOATS, INTEGERS, numpy_dtype
 
 Float64: TypeAlias = Literal["float32", "raw"]
 """What becomes of float64, which no list of an Example holds: rounded to float32, or stored as raw bytes."""
-
 # Up to 2 ** bits, every integer is a float.
 _WHOLE_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 
 
 def as_array(value: Any) -> NDArray[Any]:
-    """Answer any array-like as a NumPy array: torch and JAX tensors, images, numbers and sequences of them."""
+    """Return any array-like as a NumPy array: torch and JAX tensors, images, numbers and sequences of them."""
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray) and value.mask.any():
             raise TypeError("what is masked would be lost: write None in its place, or .filled(value)")
@@ -34,7 +33,7 @@ def as_array(value: Any) -> NDArray[Any]:
 
 
 def unmasked(column: np.ma.MaskedArray[Any, Any]) -> NDArray[Any] | Nullable:
-    """Answer a masked array as a column: rows that are masked are absent."""
+    """Return a masked array as a column: rows that are masked are absent."""
     if column.ndim > 1 or not np.ma.is_masked(column):
         return as_array(column).view(np.ndarray)
     return Nullable(column.data, ~np.ma.getmaskarray(column))
@@ -46,7 +45,7 @@ def is_untyped(array: NDArray[Any]) -> bool:
 
 
 def convert_array(array: NDArray[Any], dtype: str, float64: Float64 | None) -> NDArray[Any]:
-    """Answer an array in C order, of a feature's dtype; a RowFault names the first item that does not fit."""
+    """Return an array in C order, of a feature's dtype; a RowFault names the first item that does not fit."""
     wanted = numpy_dtype(dtype)
     if array.dtype == wanted or array.dtype.newbyteorder("=") == wanted:
         return np.ascontiguousarray(array, wanted).reshape(array.shape)  # NumPy makes at least one dimension
@@ -125,3 +124,24 @@ def _outside(array: NDArray[Any], least: int, most: int) -> NDArray[np.bool_]:
 
 def _overflowed(array: NDArray[Any], converted: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(np.isinf(converted) & ~np.isinf(array))
+
+
+def as_column(name: str, values: Any) -> Any:
+    """Return a list of rows as it is, and all else as an array or a column."""
+    if isinstance(values, Column | list):
+        return values
+    if isinstance(values, tuple):
+        return list(values)
+    if is_arrow(values) and not isinstance(values, np.ndarray):
+        return from_arrow(import_extra("pyarrow", "arrow", "writing Arrow data").table({name: values}))[name]
+    if isinstance(values, np.ma.MaskedArray):
+        return unmasked(values)
+    array = as_array(values)
+    if array.ndim == 0:
+        raise TypeError(f"a column has rows, found {type(values).__name__}: column {name!r}")
+    return array
+
+
+def is_arrow(data: Any) -> bool:
+    """Whether an object speaks Arrow."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from penstock.errors import MalformedExampleError
 from penstock.protobuf import BYTES, VARINT, read_fields, write_field, write_varint
-from penstock.schema.dtype import numpy_dtype
-from penstock.schema.tensor_types import BY_NAME, BY_NUMBER, TensorType
+from penstock.schema.dtype import BY_NAME, BY_NUMBER, TensorType, numpy_dtype
 
 # NumPy 1 knows no more.
 MAX_RANK = 32

@@ -10,12 +10,11 @@ from __future__ import annotations
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
 from penstock.columns.batch import Batch, batch_of_equal_columns, row_value
 from penstock.columns.bytes_column import BytesColumn
-from penstock.columns.collate import collate
+from penstock.columns.collate import as_nested_lists, collate, is_unequal
 from penstock.columns.column import AnyColumn, Column
 from penstock.columns.concat import concat
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
-from penstock.columns.unequal import as_nested_lists, is_unequal
 
 __all__ = [
     "AnyColumn",

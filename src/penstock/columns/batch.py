@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.columns.arrow_nodes import ArrowNode
+from penstock.columns.arrow_export import ArrowNode
 from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, positions, to_list
 
 
@@ -43,13 +43,13 @@ class Batch:
         return self._num_rows
 
     def row(self, index: int) -> dict[str, Any]:
-        """Answer one row as NumPy values, bytes or str; as a list where it has several strings or ragged levels."""
+        """Return one row as NumPy values, bytes or str; as a list where it has several strings or ragged levels."""
         if not -self._num_rows <= index < self._num_rows:
             raise IndexError(f"row {index} of a batch of {self._num_rows} rows")
         return {name: row_value(column, index) for name, column in self._columns.items()}
 
     def take(self, rows: Rows) -> Batch:
-        """Answer the rows of a slice, which share memory, or copies of those that an array names or marks."""
+        """Return the rows of a slice, which share memory, or copies of those that an array names or marks."""
         if isinstance(rows, int | np.integer):
             raise TypeError(f"take() answers a batch: write take([{rows}]), or row({rows}) for its values")
         if isinstance(rows, slice):
@@ -100,15 +100,15 @@ class Batch:
         return name in self._columns
 
     def keys(self) -> KeysView[str]:
-        """Answer the names."""
+        """Return the names."""
         return self._columns.keys()
 
     def values(self) -> ValuesView[AnyColumn]:
-        """Answer the columns."""
+        """Return the columns."""
         return self._columns.values()
 
     def items(self) -> ItemsView[str, AnyColumn]:
-        """Answer names and columns."""
+        """Return names and columns."""
         return self._columns.items()
 
     def __or__(self, other: Mapping[str, Any] | Batch) -> Batch:
@@ -149,7 +149,7 @@ def _named_node(name: str, column: AnyColumn) -> ArrowNode:
 
 
 def row_value(column: AnyColumn, index: int) -> Any:
-    """Answer one row of a column as a NumPy value, bytes or str; as a list where it has several strings or levels."""
+    """Return one row of a column as a NumPy value, bytes or str; as a list where it has several strings or levels."""
     value = column[index]
     # What an array holds is no column: asked of each value of each row, the question would cost more than the answer.
     return value if isinstance(column, np.ndarray) or not isinstance(value, Column) else value.to_list()

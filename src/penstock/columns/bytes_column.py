@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.columns.arrow_nodes import ArrowNode, fixed_size_lists
+from penstock.columns.arrow_export import ArrowNode, fixed_size_lists
 from penstock.columns.column import Column, Comparison, check_length, rows_of, several
 
 INLINE_BYTES = 12

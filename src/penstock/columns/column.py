@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.columns.arrow_nodes import ArrowNode, dense_node
+from penstock.columns.arrow_export import ArrowNode, dense_node
 
 Rows: TypeAlias = slice | NDArray[Any] | Sequence[int]
 
@@ -34,11 +34,11 @@ class Column(ABC):
 
     @abstractmethod
     def _row(self, index: int) -> Any:
-        """Answer one row; the index is in range."""
+        """Return one row; the index is in range."""
 
     @abstractmethod
     def _slice(self, start: int, stop: int) -> Self:
-        """Answer rows that share this column's memory; the range is inside the column."""
+        """Return rows that share this column's memory; the range is inside the column."""
 
     @abstractmethod
     def _take(self, positions: NDArray[np.int64]) -> Self:
@@ -63,7 +63,7 @@ class Column(ABC):
 
     @abstractmethod
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
-        """Answer the column with one value in the marked rows."""
+        """Return the column with one value in the marked rows."""
 
     @abstractmethod
     def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
@@ -141,7 +141,7 @@ AnyColumn: TypeAlias = NDArray[Any] | Column
 
 
 def as_column(values: Any) -> AnyColumn:
-    """Answer a column as it is, and anything else as an array with rows."""
+    """Return a column as it is, and anything else as an array with rows."""
     if isinstance(values, Column):
         return values
     array = np.asarray(values)
@@ -164,7 +164,7 @@ def to_list(column: AnyColumn) -> list[Any]:
 
 
 def fill(column: AnyColumn, rows: NDArray[np.bool_], value: Any) -> AnyColumn:
-    """Answer any column with one value in the marked rows."""
+    """Return any column with one value in the marked rows."""
     if isinstance(column, Column):
         return column._filled(rows, value)
     filled = column.copy()
@@ -178,7 +178,7 @@ def pad(column: AnyColumn, value: Any, lengths: Sequence[int | None]) -> NDArray
 
 
 def padding_of(column: AnyColumn) -> Any:
-    """Answer the value to pad with where none is named: zero, or an empty string."""
+    """Return the value to pad with where none is named: zero, or an empty string."""
     return column._padding if isinstance(column, Column) else 0
 
 

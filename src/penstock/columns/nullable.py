@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from penstock.columns.arrow_nodes import ArrowNode, pack_bits
+from penstock.columns.arrow_export import ArrowNode, pack_bits
 from penstock.columns.column import (
     AnyColumn,
     Column,

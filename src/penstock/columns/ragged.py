@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from penstock.columns.arrow_nodes import ArrowNode
+from penstock.columns.arrow_export import ArrowNode
 from penstock.columns.column import (
     AnyColumn,
     Column,

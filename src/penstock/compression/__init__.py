@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from penstock.compression.detect import by_extension, detect
-from penstock.compression.encoder import Encoder
-from penstock.compression.kinds import KINDS, Compression, Plain, Trailing
+from penstock.compression.detect import KINDS, Compression, Compressor, Plain, Trailing, by_extension, detect
 
 __all__ = [
     "KINDS",
     "Compression",
-    "Encoder",
+    "Compressor",
     "Plain",
     "Trailing",
     "by_extension",
@@ -25,12 +23,12 @@ __all__ = [
     "check_or_auto",
     "detect",
     "inflate",
-    "open_encoder",
+    "open_compressor",
 ]
 
 
 def check(kind: str | None) -> Compression:
-    """Answer ``kind`` where it names a compression, "" for None; raise elsewhere: TensorFlow would read it as plain."""
+    """Return ``kind`` where it names a compression, "" for None; raise elsewhere: TensorFlow would read it as plain."""
     if kind is None:
         return ""
     for known in KINDS:
@@ -41,7 +39,7 @@ def check(kind: str | None) -> Compression:
 
 
 def check_or_auto(kind: str | None) -> str:
-    """Answer ``"auto"``, which leaves the choice to the content, as it is; and of anything else what it names."""
+    """Return ``"auto"``, which leaves the choice to the content, as it is; and of anything else what it names."""
     return kind if kind == "auto" else check(kind)
 
 
@@ -55,7 +53,8 @@ def inflate(
         from penstock.compression.snappy import inflate_snappy
 
         return inflate_snappy(pieces, path)
-    from penstock.compression.streams import inflate_gzip, inflate_zlib
+    from penstock.compression.gzip import inflate_gzip
+    from penstock.compression.zlib import inflate_zlib
 
     if kind == "GZIP":
         return inflate_gzip(pieces, path, trailing)
@@ -68,16 +67,16 @@ def check_level(level: int) -> None:
         raise ValueError(f"level must be from 0 to 9, not {level!r}")
 
 
-def open_encoder(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Encoder:
+def open_compressor(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Compressor:
     """Start to compress."""
     if kind == "GZIP":
-        from penstock.compression.members import GzipEncoder
+        from penstock.compression.gzip import GzipCompressor
 
-        return GzipEncoder(level)
+        return GzipCompressor(level)
     if kind == "ZLIB":
-        from penstock.compression.zlib_stream import ZlibEncoder
+        from penstock.compression.zlib import ZlibCompressor
 
-        return ZlibEncoder(level)
-    from penstock.compression.snappy import SnappyEncoder
+        return ZlibCompressor(level)
+    from penstock.compression.snappy import SnappyCompressor
 
-    return SnappyEncoder()
+    return SnappyCompressor()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import zlib
+from typing import Literal, Protocol, TypeAlias
 
 from penstock import _core
-from penstock.compression.kinds import Compression
+from penstock._core import PlainPiece
 
 HEAD_BYTES = 1 << 19
 """Bytes of a file's start that :func:`detect` wants: enough for a whole SNAPPY block."""
-
 CERTAIN_BYTES = 12
 """Bytes of it that are mostly enough, see :func:`is_certain`: a frame's header."""
-
 _GZIP = b"\x1f\x8b\x08"
 
 
@@ -87,3 +86,24 @@ def by_extension(path: str) -> Compression:
     if name.endswith(".snappy"):
         return "SNAPPY"
     return ""
+
+
+Compression: TypeAlias = Literal["", "GZIP", "ZLIB", "SNAPPY"]
+KINDS: tuple[Compression, ...] = ("", "GZIP", "ZLIB", "SNAPPY")
+Trailing: TypeAlias = Literal["error", "zeros", "ignore"]
+"""What may follow a compressed stream: nothing, zero padding, or anything."""
+Plain: TypeAlias = bytes | PlainPiece
+"""A piece of an uncompressed stream."""
+
+
+class Compressor(Protocol):
+    """Compresses framed records; answers the bytes that are ready, in order."""
+
+    def encode(self, framed: bytes, records: int) -> list[bytes]:
+        """Take whole frames."""
+
+    def flush(self) -> list[bytes]:
+        """Return bytes that make everything so far readable."""
+
+    def finish(self) -> list[bytes]:
+        """Return the end of the stream."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from penstock.compression.pieces import Pieces
+from penstock.compression.byte_source import ByteSource
 from penstock.errors import import_extra
 
 BLOCK_BYTES = 256 << 10
@@ -14,7 +14,7 @@ _MOST_COMPRESSED = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
 
 def inflate_snappy(pieces: Iterable[bytes], path: str) -> Iterator[bytes]:
     """Decompress block by block; a block that is cut short or grows beyond 256 KiB is an error."""
-    source = Pieces(pieces, path)
+    source = ByteSource(pieces, path)
     while not source.at_end():
         size = int.from_bytes(source.take(4), "big")
         if size > _MOST_COMPRESSED:
@@ -41,7 +41,7 @@ def decompress_block(block: bytes) -> bytes:
         raise ValueError(str(error)) from None
 
 
-class SnappyEncoder:
+class SnappyCompressor:
     """Compresses blocks."""
 
     def __init__(self) -> None:

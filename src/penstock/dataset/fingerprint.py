@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.dataset.stages.function import name_of
+from penstock.dataset.workers import name_of
 
 # How the slots of a class and the names of a tuple's items stand in it: they follow from the rest.
 _PLACES = (MemberDescriptorType, type(vars(namedtuple("_", "item"))["item"]))
@@ -42,7 +42,7 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
         try:
             for part in Parts().of(fn):
                 digest.update(f"{len(part)} ".encode() + part)
-        except UnknownError as unknown:
+        except UnknownPartError as unknown:
             raise ValueError(
                 f"nobody can tell whether {name_of(fn)} stays the same: it uses {unknown}. "
                 'Name its version, cache(path, key="1"), and change the name when it changes'
@@ -50,7 +50,7 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
     return digest.hexdigest()
 
 
-class UnknownError(Exception):
+class UnknownPartError(Exception):
     """A value whose content cannot be named."""
 
 
@@ -61,7 +61,7 @@ class Parts:
         self._seen: dict[int, Any] = {}
 
     def of(self, value: Any) -> Iterator[bytes]:
-        """Answer the parts of a value."""
+        """Return the parts of a value."""
         yield type(value).__qualname__.encode()
         if value is None or isinstance(value, bool | int | float | complex | str | bytes | PurePath):
             yield repr(value).encode()
@@ -104,7 +104,7 @@ class Parts:
         elif callable(value) and hasattr(value, "__dict__"):
             yield from self._of_all([type(value), vars(value)])
         else:
-            raise UnknownError(f"a {type(value).__module__}.{type(value).__qualname__}")
+            raise UnknownPartError(f"a {type(value).__module__}.{type(value).__qualname__}")
 
     def _of_all(self, values: Iterable[Any]) -> Iterator[bytes]:
         for value in values:
@@ -112,7 +112,7 @@ class Parts:
 
     def _of_array(self, array: np.ndarray[Any, Any]) -> Iterator[bytes]:
         if array.dtype.hasobject:
-            raise UnknownError("an array of objects")
+            raise UnknownPartError("an array of objects")
         yield f"{array.dtype} {array.shape}".encode()
         yield array.tobytes()
 
@@ -130,7 +130,7 @@ class Parts:
 
 
 def _attributes_of(value: type) -> dict[str, Any]:
-    """Answer what a class defines: its functions and constants, and not what Python makes of it."""
+    """Return what a class defines: its functions and constants, and not what Python makes of it."""
     if issubclass(value, Enum):
         named: dict[str, Any] = {name: member.value for name, member in value.__members__.items()}
     else:
@@ -140,7 +140,7 @@ def _attributes_of(value: type) -> dict[str, Any]:
 
 
 def _globals_of(fn: FunctionType) -> list[Any]:
-    """Answer what a function refers to in its module, and what it may call in modules of the user's own."""
+    """Return what a function refers to in its module, and what it may call in modules of the user's own."""
     names = sorted({name for code in _codes_in(fn.__code__) for name in code.co_names})
     found: list[Any] = []
     spaces, modules = [fn.__globals__, _imported_by(fn)], set()
@@ -155,7 +155,7 @@ def _globals_of(fn: FunctionType) -> list[Any]:
 
 
 def _imported_by(fn: FunctionType) -> dict[str, Any]:
-    """Answer the modules of the user's own that a function imports when it is called."""
+    """Return the modules of the user's own that a function imports when it is called."""
     imported: dict[str, Any] = {}
     for code in _codes_in(fn.__code__):
         steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]

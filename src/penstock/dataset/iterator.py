@@ -1,4 +1,4 @@
-"""Hands out the elements of a data set, and knows where it stands."""
+"""Hands out the elements of a dataset, and knows where it stands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from penstock.dataset.block import Block, Cursor, Flow
-from penstock.dataset.meter import Meter
-from penstock.dataset.stages.elements import each
+from penstock.dataset.block import Block, Cursor, Flow, each
+from penstock.dataset.progress import Meter
 from penstock.dataset.state import load_state, save_state
 from penstock.errors import StateError
 
@@ -22,7 +21,7 @@ Position: TypeAlias = tuple[int, Cursor, int]
 
 
 class DatasetIterator:
-    """One pass over a data set. Threads start with the first element and end with the last, or with ``close()``.
+    """One pass over a dataset. Threads start with the first element and end with the last, or with ``close()``.
 
     >>> it = iter(ds)
     >>> batch = next(it); state = it.state_dict()
@@ -93,7 +92,7 @@ class DatasetIterator:
             warnings.warn(text, stacklevel=4)
 
     def state_dict(self, position: Position | None = None) -> dict[str, Any]:
-        """Answer where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``.
+        """Return where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``.
 
         Of a ``position`` that was noted before, where one is named.
         """
@@ -131,4 +130,4 @@ class DatasetIterator:
             self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an iterator does not pickle: pickle its data set and its state_dict()")
+        raise TypeError("an iterator does not pickle: pickle its dataset and its state_dict()")

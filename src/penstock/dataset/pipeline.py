@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow
-from penstock.dataset.meter import Meter
-from penstock.dataset.order import Order, Pass
-from penstock.dataset.reads import Reads, start_cursor
-from penstock.dataset.stages.stage import Stage
+from penstock.dataset.order import Epoch, Order
+from penstock.dataset.progress import Meter
+from penstock.dataset.read_rows import ReadRows, start_cursor
+from penstock.dataset.stage import Stage
 from penstock.errors import StateError
 
 
 class Start(Protocol):
-    """Where elements come from: rows that are read, or several data sets joined."""
+    """Where elements come from: rows that are read, or several datasets joined."""
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Start at a cursor."""
 
-    def length(self, which: Pass) -> int | None:
+    def length(self, which: Epoch) -> int | None:
         """Count the elements of a pass; None: there is no end, or nobody knows."""
 
     def describe(self) -> list[Any]:
@@ -50,10 +51,10 @@ class Pipeline:
         return replace(self, stages=(*self.stages, stage))
 
     @property
-    def reads(self) -> Reads | None:
+    def reads(self) -> ReadRows | None:
         """The rows that are read, where element i is made of row, or batch, i of them and of nothing else."""
-        indexed = isinstance(self.start, Reads) and all(stage.one_to_one for stage in self.stages)
-        return self.start if indexed and isinstance(self.start, Reads) else None
+        indexed = isinstance(self.start, ReadRows) and all(stage.one_to_one for stage in self.stages)
+        return self.start if indexed and isinstance(self.start, ReadRows) else None
 
     def reordered(self, change: Callable[[Order], Order]) -> Pipeline | None:
         """Change the order of the elements; None where they have no index, so that it must be done as they come."""
@@ -70,7 +71,7 @@ class Pipeline:
         upstream = self._opener(stages - 1, meter)
         return lambda cursor: self.stages[stages - 1].open(upstream, cursor, meter)
 
-    def length(self, which: Pass) -> int | None:
+    def length(self, which: Epoch) -> int | None:
         """Count the elements of a pass; None: there is no end, or nobody knows."""
         length = self.start.length(which)
         for stage in self.stages:
@@ -83,8 +84,47 @@ class Pipeline:
         return [*self.start.describe(), *(described for described in stages if described)]
 
     def common_cursor(self, cursor: Cursor, given: int) -> Cursor:
-        """Answer where any number of ranks goes on when all ranks have ``given`` elements of a block at ``cursor``."""
+        """Return where any number of ranks goes on when all ranks have ``given`` elements of a block at ``cursor``."""
         if self.reads is None:
             raise StateError("which rank has seen which record is known only where element i is made of record i")
         here = start_cursor(0) | cursor
         return self.reads.common_cursor(here | {"position": here["position"] + given})
+
+
+@dataclass(frozen=True)
+class JoinStart(ABC):
+    """Pipelines whose elements flow together."""
+
+    children: tuple[Pipeline, ...]
+
+    @abstractmethod
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        """Start at a cursor."""
+
+    @abstractmethod
+    def length(self, which: Epoch) -> int | None:
+        """Count the elements of a pass; None: there is no end, or nobody knows."""
+
+    @abstractmethod
+    def describe(self) -> list[Any]:
+        """Say in JSON what decides the elements and their order."""
+
+    @property
+    def identities(self) -> list[str]:
+        """Names for the content of the files."""
+        return [name for child in self.children for name in child.start.identities]
+
+    @property
+    def world(self) -> list[Any]:
+        """Into how many shares the elements of each are dealt out."""
+        return [child.start.world for child in self.children]
+
+    def reordered(self, change: Callable[[Order], Order]) -> JoinStart | None:
+        """Change the order of the elements; None where they have no index."""
+        return None
+
+    def _openers(self, meter: Meter) -> list[OpenFlow]:
+        return [lambda cursor, child=child: child.open(cursor, meter) for child in self.children]  # type: ignore[misc]
+
+    def _lengths(self, which: Epoch) -> list[int | None]:
+        return [child.length(which) for child in self.children]

@@ -13,7 +13,7 @@ VERSION = 1
 
 
 def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> dict[str, Any]:
-    """Answer the state of an iterator that has given out ``given`` elements of the block at ``cursor``."""
+    """Return the state of an iterator that has given out ``given`` elements of the block at ``cursor``."""
     try:
         common: Any = {"cursor": pipeline.common_cursor(cursor, given)}
     except StateError as reason:
@@ -33,7 +33,7 @@ def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> di
 
 
 def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
-    """Answer the epoch, the cursor, and how many elements of its block were given out; refuse what does not fit."""
+    """Return the epoch, the cursor, and how many elements of its block were given out; refuse what does not fit."""
     _check_head(state)
     if state.get("data") != pipeline.start.identities:
         raise StateError("the state belongs to other data: the files are not those that it was saved with")

@@ -1,31 +1,33 @@
-"""Elements of a data set, made ready ahead of the consumer by what a framework needs done to them."""
+"""Elements of a dataset, made ready ahead of the consumer by what a framework needs done to them."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
-from typing import Any, TypeAlias
+from contextlib import closing, contextmanager
+from typing import Any, NoReturn, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import DatasetIterator, Position
 from penstock.errors import StateError
 
-Place: TypeAlias = Callable[[Any], Any]
-
-# An element as it was placed, and where the data set stands behind it; None: there is no more.
+PlaceElement: TypeAlias = Callable[[Any], Any]
+# An element as it was placed, and where the dataset stands behind it; None: there is no more.
 _Step: TypeAlias = tuple[Any, Position] | None
-
 # A consumer that takes elements ahead of its own work asks where it stood this many elements before, at most.
 _POSITIONS_KEPT = 1024
 
 
 class Feed:
-    """Give out a data set's elements, pass after pass, as a framework has them.
+    """Give out a dataset's elements, pass after pass, as a framework has them.
 
     Each ``iter(feed)`` is a pass: a generator. A state is of the elements that were given out, whatever lies ready
-    behind them, and is one of the data set's own iterator: it fits every feed of the same data set.
+    behind them, and is one of the dataset's own iterator: it fits every feed of the same dataset.
 
     Args:
         dataset: What to give out.
@@ -34,7 +36,9 @@ class Feed:
         ahead: How many elements lie ready.
     """
 
-    def __init__(self, dataset: Dataset, place: Place, *, arrive: Place = lambda placed: placed, ahead: int) -> None:
+    def __init__(
+        self, dataset: Dataset, place: PlaceElement, *, arrive: PlaceElement = lambda placed: placed, ahead: int
+    ) -> None:
         if not isinstance(dataset, Dataset):
             raise TypeError(f"a feed gives out a ps.Dataset, not {type(dataset).__name__}")
         if ahead < 0:
@@ -55,8 +59,8 @@ class Feed:
     def __iter__(self) -> Generator[Any, None, None]:
         return self.passing(self._place)
 
-    def passing(self, place: Place) -> Generator[Any, None, None]:
-        """Go through the data set once, with something else done to the elements."""
+    def passing(self, place: PlaceElement) -> Generator[Any, None, None]:
+        """Go through the dataset once, with something else done to the elements."""
         with closing(iter(self._dataset)) as elements:
             if self._resume is not None:
                 elements.load_state_dict(self._resume)
@@ -89,7 +93,7 @@ class Feed:
                         waiting.cancel()
 
     def state_dict(self, *, after: int | None = None) -> dict[str, Any]:
-        """Answer where the pass stands, in JSON; ``after`` asks for where it stood after so many elements.
+        """Return where the pass stands, in JSON; ``after`` asks for where it stood after so many elements.
 
         A loop that takes elements ahead of its own work, as ``fit`` of Keras does, has to say how many it has used.
         """
@@ -110,3 +114,81 @@ class Feed:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Let the next pass go on where another one stood."""
         self._resume = state
+
+
+def convert_leaves(element: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Return a batch, dict or tuple with each of its values converted; a batch becomes a dict."""
+    if isinstance(element, Batch | Mapping):
+        converted = {}
+        for name, value in element.items():
+            with naming(name):
+                converted[name] = convert_leaves(value, leaf)
+        return converted
+    if isinstance(element, tuple):
+        return tuple(convert_leaves(value, leaf) for value in element)
+    return leaf(element)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let errors say which column they are about."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        error.add_note(f"column {name!r}")
+        raise
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value is an array, or a scalar of NumPy, of numbers."""
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OSUT"
+
+
+def ragged_parts(column: Ragged) -> tuple[NDArray[Any] | BytesColumn, list[NDArray[np.int64]]]:
+    """Return the innermost values of a ragged column, and the offsets of each level from the outermost on."""
+    values, offsets = column.values, [column.offsets]
+    begin, end = int(column.offsets[0]), int(column.offsets[-1])
+    if begin or end != len(values):
+        return ragged_parts(column.copy())
+    if isinstance(values, Ragged):
+        values, inner = ragged_parts(values)
+        return values, offsets + inner
+    if isinstance(values, Nullable):
+        refuse_absent()
+    assert isinstance(values, np.ndarray | BytesColumn)
+    return values, offsets
+
+
+def refuse_absent() -> NoReturn:
+    """Raise: an absent value is neither zero nor empty, and no framework has a tensor with gaps."""
+    raise TypeError(
+        "a column with absent rows makes no tensor: say what they become, such as "
+        'batch | {"x": batch["x"].fill(0), "x_valid": batch["x"].valid} in a map() behind batch()'
+    )
+
+
+def share_of(dataset: Dataset, rank: int, world: int) -> Dataset:
+    """Deal a dataset out to the processes of a training run, unless its owner has done so with ``shard()``."""
+    return dataset if world == 1 or _is_dealt_out(dataset._pipeline.describe()) else dataset.shard(rank, world)
+
+
+def gives_batches(dataset: Dataset) -> bool:
+    """Whether the elements of a dataset have rows, so that their first dimension counts them."""
+    return _group_rows(dataset._pipeline.describe())
+
+
+def _group_rows(steps: list[Any]) -> bool:
+    grouped = False
+    for what, *details in steps:
+        joined = [child for child in details if isinstance(child, list) and child and isinstance(child[0], list)]
+        grouped = (
+            what in ("batch", "pack", "bucket") or any(map(_group_rows, joined)) or (grouped and what != "unbatch")
+        )
+    return grouped
+
+
+def _is_dealt_out(steps: list[Any]) -> bool:
+    # A step that joins datasets has the steps of each within its own.
+    return any(
+        isinstance(step, list) and (step[:1] in (["shard"], ["stride"]) or _is_dealt_out(step)) for step in steps
+    )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
-from penstock.frameworks.elements import convert_leaves, is_numeric, refuse_absent, share_of
-from penstock.frameworks.feed import Feed
+from penstock.frameworks.feed import Feed, convert_leaves, is_numeric, refuse_absent, share_of
 
 jax = import_extra("jax", "jax", "feeding JAX")
 
@@ -19,7 +18,7 @@ __all__ = ["convert", "feed"]
 
 
 def feed(dataset: Dataset, *, sharding: Any = None, ahead: int = 2) -> Feed:
-    """Give out a data set's elements as JAX arrays.
+    """Give out a dataset's elements as JAX arrays.
 
     Args:
         dataset: Whole: of several processes, each is given its share, unless ``shard()`` dealt it out already.
@@ -53,7 +52,7 @@ def _leaf(value: Any, sharding: Any) -> Any:
 
 
 def _narrowed(array: NDArray[Any]) -> NDArray[Any]:
-    """Answer an array in the dtype that JAX will hold; it would wrap integers around without a word."""
+    """Return an array in the dtype that JAX will hold; it would wrap integers around without a word."""
     held = np.dtype(jax.dtypes.canonicalize_dtype(array.dtype))
     if held == array.dtype:
         return array

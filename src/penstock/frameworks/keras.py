@@ -11,14 +11,13 @@ import numpy as np
 from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
-from penstock.frameworks.elements import convert_leaves, refuse_absent
-from penstock.frameworks.feed import Feed, Place
+from penstock.frameworks.feed import Feed, PlaceElement, convert_leaves, refuse_absent
 
 import_extra("keras", "keras", "feeding Keras")
 
 # What Keras takes data from, whatever its kind; one that is handed to it is taken as it is. Keras has no public name
 # for it (the last that was looked at is 3.15). What is public does not do: a PyDataset is asked for batches by their
-# numbers, shuffled unless fit is told not to, on threads ahead of the loop; a generator has one pass; and data sets of
+# numbers, shuffled unless fit is told not to, on threads ahead of the loop; a generator has one pass; and datasets of
 # TensorFlow and loaders of torch need their frameworks.
 if TYPE_CHECKING:
     _DataAdapter = object
@@ -32,7 +31,7 @@ __all__ = ["KerasFeed", "convert", "feed"]
 
 
 def feed(dataset: Dataset, *, ahead: int = 2) -> KerasFeed:
-    """Give out a data set's elements as ``fit``, ``evaluate`` and ``predict`` take them: tuples or dicts of arrays.
+    """Give out a dataset's elements as ``fit``, ``evaluate`` and ``predict`` take them: tuples or dicts of arrays.
 
     Args:
         dataset: Of ``(inputs, targets)``, which a ``map()`` behind ``batch()`` makes.
@@ -56,7 +55,7 @@ class KerasFeed(Feed, _DataAdapter):
 
     _is_open = _is_looked_at = False
 
-    def passing(self, place: Place) -> Generator[Any, None, None]:
+    def passing(self, place: PlaceElement) -> Generator[Any, None, None]:
         if self._resume is None and self._is_looked_at:
             self.load_state_dict(self.state_dict(after=0))
         is_resumed = self._resume is not None
@@ -70,20 +69,19 @@ class KerasFeed(Feed, _DataAdapter):
         self._is_open = False
 
     def get_numpy_iterator(self) -> Iterator[Any]:
-        """Answer a pass."""
+        """Return a pass."""
         return iter(self)
 
     get_jax_iterator = get_numpy_iterator
 
     def get_tf_dataset(self) -> Any:
-        """Answer a ``tf.data.Dataset``, each iteration of which is a pass."""
-        from penstock.frameworks.tensorflow import dataset_of, element_spec_of
-        from penstock.frameworks.tensorflow_spec import padded
+        """Return a ``tf.data.Dataset``, each iteration of which is a pass."""
+        from penstock.frameworks.tensorflow import dataset_of, element_spec_of, padded
 
         return dataset_of(self, padded(element_spec_of(self._dataset)), convert)
 
     def get_torch_dataloader(self) -> Any:
-        """Answer a ``DataLoader`` of torch, each iteration of which is a pass."""
+        """Return a ``DataLoader`` of torch, each iteration of which is a pass."""
         helpers: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
         return helpers.get_torch_dataloader(self)
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
+import numpy as np
+
+from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
-from penstock.frameworks.elements import gives_batches
-from penstock.frameworks.feed import Feed, Place
-from penstock.frameworks.tensorflow_spec import assemble, components, signature, spec_of
+from penstock.frameworks.feed import Feed, PlaceElement, gives_batches, is_numeric, naming, ragged_parts, refuse_absent
+from penstock.schema import Feature, Schema
 
 tf = import_extra("tensorflow", "tensorflow", "feeding TensorFlow")
-
 __all__ = ["TensorFlowFeed", "convert", "feed"]
 
 
 def feed(dataset: Dataset, *, device: str | None = None, ahead: int = 2) -> TensorFlowFeed:
-    """Give out a data set's elements as tensors.
+    """Give out a dataset's elements as tensors.
 
     Args:
         dataset: What to give out. The replicas of a distribution strategy share one process, which has all of it.
@@ -39,7 +40,7 @@ class TensorFlowFeed(Feed):
     """A feed that is a ``tf.data.Dataset`` as well."""
 
     def as_dataset(self, *, element_spec: Any = None) -> Any:
-        """Answer a ``tf.data.Dataset``, each iteration of which is a pass of the feed.
+        """Return a ``tf.data.Dataset``, each iteration of which is a pass of the feed.
 
         Args:
             element_spec: What elements look like; None: what the schema and the first element tell. Where a function
@@ -48,8 +49,8 @@ class TensorFlowFeed(Feed):
         return dataset_of(self, element_spec_of(self._dataset) if element_spec is None else element_spec)
 
 
-def dataset_of(feed: Feed, spec: Any, prepare: Place = lambda element: element) -> Any:
-    """Answer a ``tf.data.Dataset``, each iteration of which is a pass of a feed, with something done to elements."""
+def dataset_of(feed: Feed, spec: Any, prepare: PlaceElement = lambda element: element) -> Any:
+    """Return a ``tf.data.Dataset``, each iteration of which is a pass of a feed, with something done to elements."""
 
     def parts() -> Iterator[Any]:
         return feed.passing(lambda element: components(prepare(element), spec))
@@ -60,9 +61,111 @@ def dataset_of(feed: Feed, spec: Any, prepare: Place = lambda element: element) 
 
 
 def element_spec_of(dataset: Dataset) -> Any:
-    """Answer what the elements of a data set look like, by the schema and the first of them."""
-    schema = dataset.schema if dataset.files else {}  # data sets that were joined have one each
+    """Return what the elements of a dataset look like, by the schema and the first of them."""
+    schema = dataset.schema if dataset.files else {}  # datasets that were joined have one each
     with closing(iter(dataset.epoch(0))) as elements:
         for element in elements:
             return spec_of(element, schema, batched=gives_batches(dataset))
-    raise ValueError("an empty data set does not tell what its elements look like: pass element_spec")
+    raise ValueError("an empty dataset does not tell what its elements look like: pass element_spec")
+
+
+def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bool, name: str = "") -> Any:
+    """Describe elements like this one, as ``element_spec`` does.
+
+    The number of rows of a batch varies, and so do dimensions of padded columns that the schema says are ragged.
+    """
+    if isinstance(element, Batch | Mapping):
+        batched = batched or isinstance(element, Batch)
+        specs = {}
+        for name, value in element.items():
+            with naming(name):
+                specs[name] = spec_of(value, schema, batched=batched, name=name)
+        return specs
+    if isinstance(element, tuple):
+        return tuple(spec_of(value, schema, batched=batched) for value in element)
+    return _leaf_spec(element, batched, schema[name] if name in schema else None)  # noqa: SIM401
+
+
+def padded(spec: Any) -> Any:
+    """Describe the same elements with their ragged columns padded."""
+    if isinstance(spec, Mapping):
+        return {name: padded(value) for name, value in spec.items()}
+    if isinstance(spec, tuple):
+        return tuple(padded(value) for value in spec)
+    return tf.TensorSpec(spec.shape, spec.dtype)
+
+
+def signature(spec: Any) -> tuple[Any, ...]:
+    """Describe the arrays that :func:`components` answers."""
+    if isinstance(spec, Mapping):
+        return tuple(part for value in spec.values() for part in signature(value))
+    if isinstance(spec, tuple):
+        return tuple(part for value in spec for part in signature(value))
+    if isinstance(spec, tf.RaggedTensorSpec):
+        splits = tf.TensorSpec([None], tf.int64)
+        inner = spec.shape[spec.ragged_rank + 1 :]
+        return (tf.TensorSpec([None, *inner], spec.dtype), *[splits] * spec.ragged_rank)
+    return (spec,)
+
+
+def components(element: Any, spec: Any) -> tuple[Any, ...]:
+    """Take an element apart to plain arrays."""
+    if isinstance(spec, Mapping):
+        return tuple(part for name, value in spec.items() for part in components(element[name], value))
+    if isinstance(spec, tuple):
+        return tuple(part for item, value in zip(element, spec, strict=True) for part in components(item, value))
+    if isinstance(spec, tf.RaggedTensorSpec):
+        values, offsets = ragged_parts(element)
+        return (_array(values), *offsets)
+    return (_array(element),)
+
+
+def assemble(spec: Any, tensors: Iterator[Any]) -> Any:
+    """Put an element together from the tensors of its components."""
+    if isinstance(spec, Mapping):
+        return {name: assemble(value, tensors) for name, value in spec.items()}
+    if isinstance(spec, tuple):
+        return tuple(assemble(value, tensors) for value in spec)
+    values = next(tensors)
+    if isinstance(spec, tf.RaggedTensorSpec):
+        splits = [next(tensors) for _ in range(spec.ragged_rank)]
+        return tf.RaggedTensor.from_nested_row_splits(values, splits, validate=False)
+    return values
+
+
+def _leaf_spec(value: Any, batched: bool, feature: Feature | None) -> Any:
+    if isinstance(value, Nullable):
+        refuse_absent()
+    if isinstance(value, Ragged):
+        values, offsets = ragged_parts(value)
+        shape = [
+            None if batched else len(value),
+            *[None] * len(offsets),
+            *values.shape[isinstance(values, np.ndarray) :],
+        ]
+        return tf.RaggedTensorSpec(shape, _dtype(values), ragged_rank=len(offsets), row_splits_dtype=tf.int64)
+    if isinstance(value, BytesColumn):
+        return tf.TensorSpec([None if batched else len(value), *value.shape], tf.string)
+    array = _array(value)
+    if array.dtype == object and array.size and isinstance(array.flat[0], np.ndarray):
+        raise TypeError(
+            "arrays of unequal shapes make no tensor: make them one size in a map() before batch(), or pad them"
+        )
+    shape = list(array.shape)
+    rows = shape[:1] if batched else []
+    inner = shape[len(rows) :]
+    if feature is not None and len(feature.shape) == len(inner):
+        inner = [None if wanted is None else size for wanted, size in zip(feature.shape, inner, strict=True)]
+    return tf.TensorSpec([*[None] * len(rows), *inner], _dtype(array))
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, BytesColumn):
+        return value.to_numpy()
+    return (
+        np.asarray(value) if is_numeric(value) or not isinstance(value, str | bytes | list) else np.array(value, object)
+    )
+
+
+def _dtype(values: Any) -> Any:
+    return tf.as_dtype(values.dtype) if is_numeric(values) else tf.string

@@ -1,7 +1,8 @@
-"""torch: batches as tensors on a device, copied there ahead of the training loop; data sets for a ``DataLoader``."""
+"""torch: batches as tensors on a device, copied there ahead of the training loop; datasets for a ``DataLoader``."""
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
@@ -13,20 +14,16 @@ from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.columns import collate as collate_rows
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
-from penstock.frameworks.elements import convert_leaves, is_numeric, ragged_parts, refuse_absent, share_of
-from penstock.frameworks.feed import Feed
-from penstock.frameworks.torch_epochs import Epochs
+from penstock.frameworks.feed import Feed, convert_leaves, is_numeric, ragged_parts, refuse_absent, share_of
 
 torch = import_extra("torch", "torch", "feeding torch")
-
 __all__ = ["IterableDataset", "MapDataset", "collate", "convert", "feed"]
-
 RaggedAs: TypeAlias = Literal["nested", "padded"]
 Move: TypeAlias = Callable[[Any], Any]
 
 
 def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: RaggedAs = "nested") -> Feed:
-    """Give out a data set's elements as tensors on a device.
+    """Give out a dataset's elements as tensors on a device.
 
     To a CUDA device they go through pinned memory and on a stream of their own, while the loop works on the one before.
     On the CPU, tensors are the memory that was decoded into, which is theirs alone.
@@ -100,9 +97,9 @@ def collate(rows: Sequence[Any]) -> Any:
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
-    """A data set for a ``DataLoader``: its workers, and the ranks, have each element once.
+    """A dataset for a ``DataLoader``: its workers, and the ranks, have each element once.
 
-    Behind ``batch()``, pass ``batch_size=None`` to the loader: batches come in the order of the data set, whatever the
+    Behind ``batch()``, pass ``batch_size=None`` to the loader: batches come in the order of the dataset, whatever the
     number of workers. Each pass of a loader is the next epoch. ``StatefulDataLoader`` saves and resumes it.
 
     Args:
@@ -154,7 +151,7 @@ class _Elements:
 
 
 class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
-    """A data set by position, for the samplers of a ``DataLoader``; the rows of a batch are read by one call.
+    """A dataset by position, for the samplers of a ``DataLoader``; the rows of a batch are read by one call.
 
     Rows are dicts of NumPy values, which the loader's own ``default_collate`` takes; :func:`collate` is faster, and
     knows ragged columns.
@@ -198,7 +195,7 @@ def _ragged_leaf(column: Ragged, ragged: RaggedAs, move: Move) -> Any:
 
 
 def _tensor(array: NDArray[Any]) -> Any:
-    """Answer a tensor on the array's own memory, where torch can have it."""
+    """Return a tensor on the array's own memory, where torch can have it."""
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     if array.dtype.name == "bfloat16":  # which NumPy hands to nobody
@@ -211,3 +208,41 @@ def _ranks() -> tuple[int, int]:
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
     return 0, 1
+
+
+_SEED_BITS = 32
+_SEED = (1 << _SEED_BITS) - 1
+
+
+class Epochs:
+    """Counts passes in memory that workers share.
+
+    A loader starts its workers anew for each pass, with a copy of the dataset that has never been iterated, and tells
+    them nothing but a random seed, the same for all of them. So the first worker that begins with a new seed counts on,
+    and the others see that their seed was counted. Number and seed are one word, which is read and written at once:
+    workers that count on at the same time write the same word.
+    """
+
+    def __init__(self) -> None:
+        self._word = torch.zeros(1, dtype=torch.int64).share_memory_()
+        self._last: tuple[int, int] | None = None  # of this process alone: workers may live for several passes
+
+    def begin(self, seed: int | None) -> int:
+        """Return the number of a pass that begins; ``seed`` is what the workers of a pass have in common."""
+        word = int(self._word[0])
+        count = word >> _SEED_BITS
+        mine = 0 if seed is None else (seed & _SEED) or 1
+        if self._last is not None and self._last[0] == os.getpid():
+            count = self._last[1] + 1
+        elif seed is None or word & _SEED != mine:
+            count += 1
+        self._write(count, mine)
+        return count - 1
+
+    def resume(self, epoch: int) -> None:
+        """Count on from an epoch that was taken up in its middle."""
+        self._write(epoch + 1, int(self._word[0]) & _SEED)
+
+    def _write(self, count: int, seed: int) -> None:
+        self._word[0] = count << _SEED_BITS | seed
+        self._last = os.getpid(), count

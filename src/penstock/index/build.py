@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock import _core
 from penstock.compression import Compression, check, detect
 from penstock.compression.detect import HEAD_BYTES
-from penstock.damage import error_of, lookalike
 from penstock.errors import CorruptDataError
-from penstock.files import FileStore
-from penstock.files.local import LocalFiles, naming
-from penstock.index.identity import Identity, identify
-from penstock.index.lengths import Lengths, narrowed
-from penstock.index.members import MemberWatch, hop_members
-from penstock.index.shard_index import Members, ShardIndex
-from penstock.index.watched import WatchedFiles
-from penstock.record_events import ReadOptions, RecordEvents
+from penstock.index.file_identity import Identity, identify
+from penstock.index.gzip_members import MemberWatch, hop_members
+from penstock.index.shard_index import Lengths, Members, ShardIndex, narrowed
+from penstock.records.damage import error_of, lookalike
+from penstock.records.read_options import ReadOptions
+from penstock.records.scanner import RecordEvents
+from penstock.storage import FileInfo, FileStore, Upload
+from penstock.storage.local import LocalFiles, naming
 
-Report: TypeAlias = Callable[[int], None]
+ReportProgress: TypeAlias = Callable[[int], None]
 """Is told now and then how many bytes of the file are done."""
-
 # Bytes that are walked between two looks at Ctrl-C and the progress.
 _STRIDE = 64 << 20
 
@@ -37,7 +36,9 @@ class Building:
     threads: int = 1
 
 
-def build_index(store: FileStore, path: str, identity: Identity, building: Building, report: Report) -> ShardIndex:
+def build_index(
+    store: FileStore, path: str, identity: Identity, building: Building, report: ReportProgress
+) -> ShardIndex:
     """Index a file that has this identity; damage to its headers is an error."""
     kind = compression_of(store, path, building.compression)
     lengths: Lengths | None = None
@@ -59,7 +60,7 @@ def check_unchanged(store: FileStore, path: str, identity: Identity) -> None:
 
 
 def known_identity(store: FileStore, path: str) -> Identity:
-    """Answer the identity of a file; a stream has none, and no index."""
+    """Return the identity of a file; a stream has none, and no index."""
     identity = identify(store, path)
     if identity is None:
         raise OSError(errno.ESPIPE, "a stream cannot be indexed, for it is read only once", path)
@@ -67,11 +68,11 @@ def known_identity(store: FileStore, path: str) -> Identity:
 
 
 def compression_of(store: FileStore, path: str, asked: str) -> Compression:
-    """Answer how a file is compressed; ``"auto"`` tells by content."""
+    """Return how a file is compressed; ``"auto"`` tells by content."""
     return detect(store.read(path, 0, HEAD_BYTES)) if asked == "auto" else check(asked)
 
 
-def _walk(store: FileStore, path: str, building: Building, report: Report) -> Lengths:
+def _walk(store: FileStore, path: str, building: Building, report: ReportProgress) -> Lengths:
     """Walk the headers of a local plain file."""
     parts = []
     with naming(path):
@@ -90,7 +91,7 @@ def _walk(store: FileStore, path: str, building: Building, report: Report) -> Le
 
 
 def _read_through(
-    store: FileStore, path: str, size: int, kind: Compression, building: Building, report: Report
+    store: FileStore, path: str, size: int, kind: Compression, building: Building, report: ReportProgress
 ) -> tuple[Lengths, Members | None]:
     """Read all of a file once, for the lengths of its records and, on the way, the members of a gzip file."""
     watch = MemberWatch(size)
@@ -102,7 +103,7 @@ def _read_through(
         watch.see(piece)
         report(position)
 
-    lengths = measure(WatchedFiles(store, see), path, kind, building)
+    lengths = measure(ProgressStore(store, see), path, kind, building)
     members = watch.members if kind == "GZIP" else None
     return lengths, members if members and members.agree_with(lengths) else None
 
@@ -111,3 +112,32 @@ def measure(store: FileStore, path: str, kind: Compression, building: Building) 
     """Read all of a file, and note how long its records are."""
     options = ReadOptions(kind, verify=False, max_record_bytes=building.max_record_bytes, threads=building.threads)
     return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in RecordEvents(store, path, options).chunks()])
+
+
+class ProgressStore:
+    """Another store, whose streams are shown to ``watch`` piece by piece."""
+
+    def __init__(self, store: FileStore, watch: Callable[[bytes], None]) -> None:
+        self._store = store
+        self._watch = watch
+
+    def stream(self, path: str) -> Generator[bytes, None, None]:
+        with closing(self._store.stream(path)) as pieces:
+            for piece in pieces:
+                self._watch(piece)
+                yield piece
+
+    def stat(self, path: str) -> FileInfo:
+        return self._store.stat(path)
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        return self._store.read(path, start, stop)
+
+    def list(self, pattern: str) -> list[str]:
+        return self._store.list(pattern)
+
+    def put(self, path: str, *, atomic: bool) -> Upload:
+        return self._store.put(path, atomic=atomic)
+
+    def remove(self, path: str) -> None:
+        self._store.remove(path)

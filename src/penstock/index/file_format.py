@@ -8,29 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock.compression import KINDS
-from penstock.compression.members import EMPTY_FILE
+from penstock.compression.gzip import EMPTY_FILE, deflate
 from penstock.errors import IndexFileError, StaleIndexError
-from penstock.index.identity import Identity
-from penstock.index.lengths import FRAME_OVERHEAD, Lengths, Uint64s
-from penstock.index.members import cumulated
-from penstock.index.packed import number, pack, unpack
-from penstock.index.shard_index import Members, ShardIndex
+from penstock.index.file_identity import Identity
+from penstock.index.gzip_members import cumulated
+from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, Members, ShardIndex, Uint64s
 
 FORMAT = "penstock.index"
 VERSION = 1
 REQUIREMENTS: frozenset[str] = frozenset()
 """The extensions of the format that this version understands."""
-
 _KEYS = ("format", "version", "requires", "identity", "compression", "records", "numbers")
 _MEMBER_KEYS = ("member_sizes", "member_stream_sizes", "member_records")
-
 # Deflate shrinks by less than this.
 _MOST_DEFLATED = 1032
 
 
 def to_bytes(index: ShardIndex) -> bytes:
-    """Answer the content of an index file."""
+    """Return the content of an index file."""
     numbers, bodies = {}, []
     for key, values in _numbers_of(index):
         numbers[key], body = pack(values)
@@ -55,7 +52,7 @@ def _numbers_of(index: ShardIndex) -> Iterator[tuple[str, Uint64s]]:
 
 
 def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
-    """Answer the index of the file with this identity; what was written for another is refused."""
+    """Return the index of the file with this identity; what was written for another is refused."""
     line, _, rest = data.partition(b"\n")
     try:
         head = json.loads(line)
@@ -132,3 +129,57 @@ def _check_sums(index: ShardIndex, records: int) -> None:
         right = right and (lengths is None or members.agree_with(lengths))
     if not right:
         raise IndexFileError("its numbers do not add up to the file")
+
+
+_LEVEL = 2
+
+
+def pack(values: Uint64s) -> tuple[dict[str, Any], bytes]:
+    """Return what the head of an index file says of these values, and the bytes that hold them."""
+    base = int(values.min()) if len(values) else 0
+    rest = (values - np.uint64(base)).astype("<u8")
+    width = (int(rest.max()).bit_length() + 7) // 8 if len(values) else 0
+    planes = np.ascontiguousarray(rest.view(np.uint8).reshape(-1, 8)[:, :width].T)
+    body = deflate(planes.tobytes(), _LEVEL) if width else b""
+    crc = _core.crc32c(body)
+    return {"count": len(values), "base": base, "width": width, "bytes": len(body), "crc32c": f"{crc:08x}"}, body
+
+
+def unpack(head: object, body: bytes, most: int) -> Uint64s:
+    """Return the values again; ``most`` is how many there can be. Nothing larger than they are is allocated."""
+    count, base, width = (number(head, key) for key in ("count", "base", "width"))
+    if count > most or width > 8 or base >= 1 << 62:
+        raise IndexFileError(f"it claims {count} numbers of {width} bytes, which cannot be")
+    assert isinstance(head, dict)
+    if head.get("crc32c") != f"{_core.crc32c(body):08x}":
+        raise IndexFileError("a checksum does not match")
+    if not width:
+        return np.broadcast_to(np.uint64(base), count)
+    # Inflated before the values are allocated: what is there is bounded, what is claimed is not.
+    planes = np.frombuffer(_inflate(body, count * width), np.uint8).reshape(width, count)
+    values = np.full(count, base, np.uint64)
+    for place, plane in enumerate(planes):
+        values += plane.astype(np.uint64) << np.uint64(8 * place)
+    if count and values.max() >= 1 << 62:
+        raise IndexFileError("a number is too large")
+    return values
+
+
+def number(head: object, key: str) -> int:
+    """Return a number of an object in JSON, which may hold anything."""
+    value = head.get(key) if isinstance(head, dict) else None
+    if type(value) is not int or not 0 <= value < 1 << 63:
+        raise IndexFileError(f'"{key}" is an integer of 0 or more')
+    return value
+
+
+def _inflate(body: bytes, size: int) -> bytes:
+    """Inflate what must come to ``size`` bytes; little more than these is ever there."""
+    inflater, pieces, left = _core.StreamInflater(), [], size
+    inflater.feed(body)
+    while left >= 0 and not (inflater.done or inflater.damaged or inflater.needs_input):
+        pieces.append(inflater.next())
+        left -= len(pieces[-1])
+    if left or not inflater.done or inflater.unread:
+        raise IndexFileError("its numbers cannot be inflated, or are not as many as it says")
+    return b"".join(pieces)

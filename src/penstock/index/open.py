@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from penstock.compression import check_or_auto
-from penstock.cpus import available_cpus
 from penstock.errors import CorruptDataError, IndexFileError, PenstockError
-from penstock.files import StrPath, locate
 from penstock.index.build import Building, build_index, check_unchanged, known_identity, measure
-from penstock.index.foreign import find_foreign
-from penstock.index.identity import Identity
-from penstock.index.keep import cache_folder, path_beside, path_in_cache, read_index, write_index
-from penstock.index.lengths import Lengths, Uint64s
-from penstock.index.progress import Progress, reporting
-from penstock.index.shard_index import ShardIndex
-from penstock.index.tidy import mark_used, tidy_once
+from penstock.index.cache import cache_folder, mark_used, path_beside, path_in_cache, read_index, tidy_once, write_index
+from penstock.index.file_identity import Identity
+from penstock.index.foreign_formats import find_foreign
+from penstock.index.shard_index import Lengths, ShardIndex, Uint64s
+from penstock.parallel import available_cpus
+from penstock.progress import ProgressBar
+from penstock.storage import StrPath, locate, split_path
 
 Where: TypeAlias = Literal["cache", "beside", "none"]
 
@@ -35,7 +36,7 @@ def open_index(
     threads: int | None = None,
     progress: Progress | bool = True,
 ) -> ShardIndex:
-    """Answer the index of a file: one that is kept, where it fits the file, or one that is built and then kept.
+    """Return the index of a file: one that is kept, where it fits the file, or one that is built and then kept.
 
     Args:
         path: A local path, or a URL that fsspec knows. A stream has no index.
@@ -66,7 +67,7 @@ def open_index(
 
 
 def load_index(path: StrPath, *, compression: str | None = "auto", where: Where = "cache") -> ShardIndex | None:
-    """Answer the index that is kept of a file, or None where there is none that fits; nothing is built."""
+    """Return the index that is kept of a file, or None where there is none that fits; nothing is built."""
     store, name = locate(path)
     kind = check_or_auto(compression)
     index = _find(name, known_identity(store, name), kind, where, "rebuild")
@@ -76,7 +77,7 @@ def load_index(path: StrPath, *, compression: str | None = "auto", where: Where 
 
 
 def renew_index(path: str, *, compression: str, where: Where, max_record_bytes: int) -> bool:
-    """Index a local file anew whose records are not where a kept index says; answer whether they are elsewhere.
+    """Index a local file anew whose records are not where a kept index says; return whether they are elsewhere.
 
     Where the headers of the file are damaged it is the file that is wrong, and the index stays: a repair goes by it.
     """
@@ -93,7 +94,7 @@ def renew_index(path: str, *, compression: str, where: Where, max_record_bytes: 
 
 
 def known_starts(path: StrPath) -> Uint64s | None:
-    """Answer where the records of a damaged file start, by an index of it; None where there is none that is of help."""
+    """Return where the records of a damaged file start, by an index of it; None where there is none that is of help."""
     try:
         index = load_index(path)
         return None if index is None else index.places(np.arange(index.records))[0]
@@ -141,3 +142,24 @@ def _measure_and_keep(path: str, building: Building, where: Where, index: ShardI
         raise CorruptDataError(f"the gzip members hold other records than they tell: {path}", path=path, kind="inflate")
     _keep(path, index.with_lengths(lengths), where)
     return lengths
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called now and then with the bytes that are done and those that there are."""
+_LOG = logging.getLogger("penstock.index")
+_SHOWN_AFTER_SECONDS = 1.0
+
+
+@contextmanager
+def reporting(path: str, size: int, progress: Progress | bool) -> Iterator[Callable[[int], None]]:
+    """Return what is to be called with the bytes that are done; ``progress`` is as :func:`open_index` says."""
+    _LOG.info("building the index of %s (%.2f GB)", path, size / 1e9)
+    if callable(progress):
+        tell = progress
+        yield lambda done: tell(done, size)
+        return
+    _, name = split_path(path)
+    # A name may hold what a terminal obeys.
+    title = f"building the index of {name if name.isprintable() else ascii(name)}"
+    with ProgressBar(title, size, "bytes", show=progress, after=_SHOWN_AFTER_SECONDS) as bar:
+        yield bar.reach

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.integrity.data_set import repair_data_set
-from penstock.integrity.one_file import repair
-from penstock.integrity.report import RepairReport
+from penstock.integrity.repair import RepairReport, repair, repair_dataset
 
-__all__ = ["RepairReport", "repair", "repair_data_set"]
+__all__ = ["RepairReport", "repair", "repair_dataset"]

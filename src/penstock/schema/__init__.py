@@ -1,4 +1,4 @@
-"""What the examples of a data set hold: features, schemas, their files and formats, and inference from records."""
+"""What the examples of a dataset hold: features, schemas, their files and formats, and inference from records."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _NAN: Final = float("nan")
 
 
 def freeze_default(value: Any, dtype: str, shape: tuple[int, ...]) -> Any:
-    """Answer ``value`` as nested tuples of Python scalars; refuse what does not fit the dtype and the shape."""
+    """Return ``value`` as nested tuples of Python scalars; refuse what does not fit the dtype and the shape."""
     if isinstance(value, np.ndarray | np.generic) or (hasattr(value, "tolist") and hasattr(value, "shape")):
         value = value.tolist()
     return _freeze(value, dtype, shape, shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,26 +12,22 @@ from penstock.errors import SchemaError, import_extra
 TextDtype: TypeAlias = Literal["bytes", "str"]
 IntegerDtype: TypeAlias = Literal["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FloatDtype: TypeAlias = Literal["float16", "float32", "float64", "bfloat16"]
-
 TEXT: frozenset[str] = frozenset(get_args(TextDtype))
 INTEGERS: frozenset[str] = frozenset(get_args(IntegerDtype))
 FLOATS: frozenset[str] = frozenset(get_args(FloatDtype))
 DTYPES: frozenset[str] = TEXT | INTEGERS | FLOATS | {"bool"}
-
 FLOAT64_CHOICE = (
     'float64 does not fit a FloatList: with the option float64, choose "float32" (rounded) or "raw" (as it is)'
 )
 """What is said of float64 where nobody has chosen, to whoever calls a function or types a command."""
-
 _PYTHON_TYPES: dict[object, str] = {bytes: "bytes", str: "str", bool: "bool", int: "int64", float: "float32"}
-
 # What others call them.
 _ELSEWHERE = {"int": "int64", "long": "int64", "float": "float32", "double": "float64", "half": "float16"}
 _ELSEWHERE |= {"string": "str", "text": "str", "binary": "bytes", "boolean": "bool"}
 
 
 def canonical_dtype(dtype: object) -> str:
-    """Answer the canonical name of ``dtype``: a name, a Python type, or anything that NumPy takes for a dtype."""
+    """Return the canonical name of ``dtype``: a name, a Python type, or anything that NumPy takes for a dtype."""
     if isinstance(dtype, str):
         if dtype in DTYPES:
             return dtype
@@ -53,10 +49,44 @@ def canonical_dtype(dtype: object) -> str:
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """Answer the NumPy dtype of a numeric element type."""
+    """Return the NumPy dtype of a numeric element type."""
     if name in TEXT:
         raise SchemaError(f"{name} has no NumPy dtype: its columns are views of bytes")
     if name == "bfloat16":
         bfloat16: type[np.generic] = import_extra("ml_dtypes", "bfloat16", "the dtype bfloat16").bfloat16
         return np.dtype(bfloat16)
     return np.dtype(name)
+
+
+class TensorType(NamedTuple):
+    """An element type of TensorFlow."""
+
+    name: str
+    number: int
+    """What stands for it in ``TensorProto.dtype``."""
+    field: int
+    """The field of a TensorProto that lists values of it."""
+    size: int
+    """Bytes of an element in ``TensorProto.tensor_content``; 0 where they differ."""
+
+
+_TYPES = (
+    TensorType("float32", 1, 5, 4),
+    TensorType("float64", 2, 6, 8),
+    TensorType("int32", 3, 7, 4),
+    TensorType("uint8", 4, 7, 1),
+    TensorType("int16", 5, 7, 2),
+    TensorType("int8", 6, 7, 1),
+    TensorType("bytes", 7, 8, 0),
+    TensorType("complex64", 8, 9, 8),
+    TensorType("int64", 9, 10, 8),
+    TensorType("bool", 10, 11, 1),
+    TensorType("bfloat16", 14, 13, 2),
+    TensorType("uint16", 17, 7, 2),
+    TensorType("complex128", 18, 12, 16),
+    TensorType("float16", 19, 13, 2),
+    TensorType("uint32", 22, 16, 4),
+    TensorType("uint64", 23, 17, 8),
+)
+BY_NUMBER = {type_.number: type_ for type_ in _TYPES}
+BY_NAME = {type_.name: type_ for type_ in _TYPES}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from penstock.schema.dtype import FLOATS, TEXT, canonical_dtype, numpy_dtype
 Shape: TypeAlias = tuple[int | None, ...]
 Encoding: TypeAlias = Literal["list", "raw", "jpeg", "png", "image", "tensor"]
 Kind: TypeAlias = Literal["bytes", "float", "int64"]
-
 IMAGES: frozenset[str] = frozenset({"jpeg", "png", "image"})
-
 # NumPy 1 knows 32 dimensions; a column adds the dimension of the rows.
 MAX_RANK = 31
 
@@ -124,7 +122,7 @@ class Feature:
         return f"Feature({', '.join(parts)})"
 
     def replace(self, **changes: Any) -> Feature:
-        """Answer a copy with some arguments changed."""
+        """Return a copy with some arguments changed."""
         return _build({field.name: getattr(self, field.name) for field in fields(self)} | changes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -237,3 +235,10 @@ def _check_partitions(partitions: Iterable[str]) -> tuple[str, ...]:
     if len(checked) >= MAX_RANK:
         raise SchemaError(f"a feature has fewer than {MAX_RANK} partitions, found {len(checked)}")
     return checked
+
+
+class Sections(NamedTuple):
+    """The features of a schema by section; ``sequence`` is None for Examples."""
+
+    context: Mapping[str, Feature]
+    sequence: Mapping[str, Feature] | None = None

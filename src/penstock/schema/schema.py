@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from penstock.errors import SchemaError
-from penstock.files import StrPath, read_whole, write_whole
-from penstock.schema import json_format
-from penstock.schema.feature import Feature
-from penstock.schema.interchange import arrow, pbtxt, tf_io, tfds
-from penstock.schema.sections import Sections
+from penstock.schema.feature import IMAGES, Feature, Sections
+from penstock.schema.formats import arrow, tf_io, tfds
+from penstock.schema.formats import json_file as json_format
+from penstock.schema.formats.pbtxt import from_pbtxt, to_pbtxt
+from penstock.storage import StrPath, read_whole, write_whole
 
 
 class Schema(Mapping[str, Feature]):
-    """What the examples of a data set hold: a mapping of names to features.
+    """What the examples of a dataset hold: a mapping of names to features.
 
     >>> schema = Schema({"image": Feature("uint8", (28, 28), encoding="raw"), "label": int})
     >>> schema["label"]
@@ -68,7 +68,7 @@ class Schema(Mapping[str, Feature]):
         return len(self._all)
 
     def select(self, names: Iterable[str]) -> Schema:
-        """Answer the schema of some features, in the order given."""
+        """Return the schema of some features, in the order given."""
         chosen = [names] if isinstance(names, str) else list(names)
         for name in chosen:
             if name not in self._all:
@@ -112,12 +112,12 @@ class Schema(Mapping[str, Feature]):
         return _rebuild, (self._context, self._sequence, self._unknown)
 
     def to_json(self) -> str:
-        """Answer the text of a schema file: JSON, as ``docs/schema.md`` describes it."""
+        """Return the text of a schema file: JSON, as ``docs/schema.md`` describes it."""
         return json_format.dumps(self._sections, self._unknown)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Schema:
-        """Answer the schema that the text of a schema file describes."""
+        """Return the schema that the text of a schema file describes."""
         sections, unknown = json_format.loads(text)
         return _rebuild(*sections, unknown)
 
@@ -135,43 +135,43 @@ class Schema(Mapping[str, Feature]):
             raise SchemaError(f"{path}: {error}") from None
 
     def to_tf(self) -> Any:
-        """Answer a ``tf.io`` feature description; for SequenceExamples a pair (context, sequence)."""
+        """Return a ``tf.io`` feature description; for SequenceExamples a pair (context, sequence)."""
         return tf_io.to_tf(self._sections)
 
     def to_tf_source(self) -> str:
-        """Answer Python source text that makes the ``tf.io`` feature description."""
+        """Return Python source text that makes the ``tf.io`` feature description."""
         return tf_io.to_tf_source(self._sections)
 
     @classmethod
     def from_tf(cls, spec: Mapping[str, Any], sequence: Mapping[str, Any] | None = None) -> Schema:
-        """Answer the schema of a ``tf.io`` feature description."""
+        """Return the schema of a ``tf.io`` feature description."""
         return _rebuild(*tf_io.from_tf(spec, sequence))
 
     def to_pbtxt(self) -> str:
-        """Answer the text of a TensorFlow Metadata ``schema.pbtxt``."""
-        return pbtxt.to_pbtxt(self._sections)
+        """Return the text of a TensorFlow Metadata ``schema.pbtxt``."""
+        return to_pbtxt(self._sections)
 
     @classmethod
     def from_pbtxt(cls, text: str) -> Schema:
-        """Answer the schema of a TensorFlow Metadata ``schema.pbtxt``."""
-        return _rebuild(*pbtxt.from_pbtxt(text))
+        """Return the schema of a TensorFlow Metadata ``schema.pbtxt``."""
+        return _rebuild(*from_pbtxt(text))
 
     def to_tfds(self) -> str:
-        """Answer the text of a TFDS ``features.json``."""
+        """Return the text of a TFDS ``features.json``."""
         return tfds.to_tfds(self._sections)
 
     @classmethod
     def from_tfds(cls, features_json: str | bytes) -> Schema:
-        """Answer the schema of a TFDS ``features.json``."""
+        """Return the schema of a TFDS ``features.json``."""
         return _rebuild(*tfds.from_tfds(features_json))
 
     def to_arrow(self) -> Any:
-        """Answer the ``pyarrow.Schema`` of the columns."""
+        """Return the ``pyarrow.Schema`` of the columns."""
         return arrow.to_arrow(self._sections)
 
     @classmethod
     def from_arrow(cls, schema: Any, *, float64: arrow.Float64 | None = None) -> Schema:
-        """Answer the schema that stores the columns of a ``pyarrow.Schema``.
+        """Return the schema that stores the columns of a ``pyarrow.Schema``.
 
         ``float64`` says how columns of that type are stored: ``"float32"`` narrows them, ``"raw"`` keeps them.
         """
@@ -269,3 +269,61 @@ def _block(features: Mapping[str, Feature]) -> str:
 
 def _quote(names: Iterable[str]) -> str:
     return ", ".join(map(repr, sorted(names)))
+
+
+_DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
+
+
+def keep_images_encoded(schema: Schema) -> Schema:
+    """Return the schema with the bytes of images in place of their pixels."""
+    return _map(schema, _encoded_image)
+
+
+class TracedFeature(Feature):
+    """A feature that is decoded with its bytes kept beside it, by a dataset that is being written."""
+
+    name: str
+    """What the feature is called in its schema."""
+
+    @classmethod
+    def of(cls, name: str, feature: Feature) -> TracedFeature:
+        """Trace a feature."""
+        traced = cls.__new__(cls)
+        vars(traced).update(vars(feature), name=name)
+        return traced
+
+    def plain(self) -> Feature:
+        """Return the feature as it is in its schema."""
+        return self.replace()
+
+
+def trace_encoded(schema: Schema) -> Schema:
+    """Return the schema with images, tensors and raw arrays traced."""
+    traced = {
+        name: feature if feature.encoding == "list" else TracedFeature.of(name, feature)
+        for name, feature in schema.items()
+    }
+    return schema | traced
+
+
+def keep_lists(schema: Schema) -> Schema:
+    """Return the schema with every feature as the list that is stored, of any length, or absent; raw arrays stay."""
+    return _map(schema, _list)
+
+
+def _map(schema: Schema, change: Callable[[Feature], Feature]) -> Schema:
+    context = {name: change(feature) for name, feature in schema.context.items()}
+    sequence = {name: change(feature) for name, feature in schema.sequence.items()}
+    return Schema(context, sequence=sequence if schema.is_sequence else None)
+
+
+def _encoded_image(feature: Feature) -> Feature:
+    if feature.encoding not in IMAGES:
+        return feature
+    return Feature("bytes", key=feature.key, optional=feature.optional or feature.has_default)
+
+
+def _list(feature: Feature) -> Feature:
+    if feature.encoding == "raw":
+        return Feature(feature.dtype, feature.shape, encoding="raw", optional=True, key=feature.key)
+    return Feature(_DTYPES[feature.kind], (None,), optional=True, key=feature.key)

@@ -10,50 +10,24 @@ from typing import Any
 
 from penstock.tf import errors as errors
 from penstock.tf import io as io
-from penstock.tf.dtypes import (
-    DType,
-    as_dtype,
-    bfloat16,
-    bool,
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+from penstock.tf.ops.creation import (
+    cast,
+    constant,
+    convert_to_tensor,
+    ensure_shape,
+    fill,
+    identity,
+    one_hot,
+    ones,
+    ones_like,
+    range,
+    rank,
+    saturate_cast,
+    shape,
+    size,
+    zeros,
+    zeros_like,
 )
-from penstock.tf.fallback import attribute_of_tensorflow
-from penstock.tf.operators import Operators
-from penstock.tf.ops.arrays import (
-    boolean_mask,
-    broadcast_to,
-    concat,
-    expand_dims,
-    gather,
-    pad,
-    repeat,
-    reshape,
-    reverse,
-    split,
-    squeeze,
-    stack,
-    tile,
-    transpose,
-    unstack,
-    where,
-)
-from penstock.tf.ops.casting import cast, saturate_cast
-from penstock.tf.ops.control_flow import cond, while_loop
 from penstock.tf.ops.elementwise import (
     abs,
     add,
@@ -86,23 +60,8 @@ from penstock.tf.ops.elementwise import (
     tanh,
     truediv,
 )
-from penstock.tf.ops.functions import numpy_function, py_function
-from penstock.tf.ops.making import (
-    constant,
-    convert_to_tensor,
-    ensure_shape,
-    fill,
-    identity,
-    one_hot,
-    ones,
-    ones_like,
-    range,
-    rank,
-    shape,
-    size,
-    zeros,
-    zeros_like,
-)
+from penstock.tf.ops.functions import cond, numpy_function, py_function, while_loop
+from penstock.tf.ops.indexing import boolean_mask, gather, where
 from penstock.tf.ops.reductions import (
     argmax,
     argmin,
@@ -119,12 +78,50 @@ from penstock.tf.ops.reductions import (
     sort,
     unique,
 )
-from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.shape import TensorShape
-from penstock.tf.sparse_tensor import SparseTensor
-from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
-from penstock.tf.tensor import Tensor
-from penstock.tf.theirs import is_theirs
+from penstock.tf.ops.shaping import (
+    broadcast_to,
+    concat,
+    expand_dims,
+    pad,
+    repeat,
+    reshape,
+    reverse,
+    split,
+    squeeze,
+    stack,
+    tile,
+    transpose,
+    unstack,
+)
+from penstock.tf.tensorflow_dispatch import is_tensorflow_tensor
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
+from penstock.tf.tensors.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from penstock.tf.tensors.ragged_tensor import RaggedTensor
+from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.sparse_tensor import SparseTensor
+from penstock.tf.tensors.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.tensors.tensor import Operators, Tensor
 
 divide = truediv
 newaxis = None
@@ -133,13 +130,13 @@ newaxis = None
 _PARTS = {
     "compat": "compat",
     "data": "data",
-    "dtypes": "dtypes",
+    "dtypes": "tensors.dtypes",
     "image": "image",
     "math": "math",
     "python_io": "python_io",
     "ragged": "ragged",
     "random": "ops.random",
-    "sparse": "sparse_tensor",
+    "sparse": "tensors.sparse_tensor",
     "strings": "ops.strings",
     "train": "train",
 }
@@ -262,14 +259,14 @@ __all__ = [
 
 
 def executing_eagerly() -> bool:  # type: ignore[valid-type]
-    """Answer True: operations run when they are called."""
+    """Return True: operations run when they are called."""
     return True
 
 
 def is_tensor(x: Any) -> bool:  # type: ignore[valid-type]
-    """Answer whether a value is a tensor: dense, ragged or sparse, ours or TensorFlow's."""
+    """Return whether a value is a tensor: dense, ragged or sparse, ours or TensorFlow's."""
     # Symbols, of any kind, have the operators of tensors.
-    return isinstance(x, Operators | RaggedTensor | SparseTensor) or is_theirs(x)
+    return isinstance(x, Operators | RaggedTensor | SparseTensor) or is_tensorflow_tensor(x)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.batch_values import EqualStrings, RecordRows, Stacked, stack_rows
-from penstock.tf.convert import as_array, as_shape
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.decoding import numbers_of
+from penstock.tf.io.parse_plan import RawBytes
 from penstock.tf.io.parsing import example_plan
-from penstock.tf.io.plan import RawBytes
-from penstock.tf.operation import OPERATIONS
-from penstock.tf.shape import TensorShape
-from penstock.tf.structure import leaves
-from penstock.tf.tensor import Tensor
+from penstock.tf.registry import OPERATIONS
+from penstock.tf.tensors.batch_values import EqualStrings, RecordRows, Stacked, stack_rows
+from penstock.tf.tensors.convert import as_array, as_shape
+from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.structure import leaves
+from penstock.tf.tensors.tensor import Tensor
 
 RULES: dict[str, Callable[..., Any]] = {}
 
@@ -262,5 +262,5 @@ def _join(operation: Any, values: Any, *args: Any, **options: Any) -> Any:
 
 
 def _behind_rows(axis: int) -> int:
-    """Answer a dimension of each row as one of the stack."""
+    """Return a dimension of each row as one of the stack."""
     return axis + 1 if axis >= 0 else axis

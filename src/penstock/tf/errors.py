@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from penstock.errors import MAY_BE_ABSENT, CorruptDataError, MalformedExampleError, PenstockError, SchemaError
-from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 class OpError(PenstockError):
@@ -147,7 +147,7 @@ _BY_TYPE: tuple[tuple[type[OSError], type[OpError]], ...] = (
 
 
 def as_tensorflow_error(error: Exception) -> Exception:
-    """Answer the error that TensorFlow would raise; one that it has no word for stays as it is."""
+    """Return the error that TensorFlow would raise; one that it has no word for stays as it is."""
     if isinstance(error, OpError):
         return error
     if isinstance(error, CorruptDataError):

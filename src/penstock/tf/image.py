@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.io.decoding import decode_image as decode_image
 from penstock.tf.io.decoding import decode_jpeg as decode_jpeg
 from penstock.tf.io.decoding import decode_png as decode_png
@@ -31,6 +30,7 @@ from penstock.tf.ops.images import resize as resize
 from penstock.tf.ops.images import resize_with_crop_or_pad as resize_with_crop_or_pad
 from penstock.tf.ops.images import rgb_to_grayscale as rgb_to_grayscale
 from penstock.tf.ops.images import rot90 as rot90
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 def __getattr__(name: str) -> Any:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.convert import as_tensor
-from penstock.tf.dtypes import as_dtype, int64
-from penstock.tf.fallback import attribute_of_tensorflow
-from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
+from penstock.tf.tensors.convert import as_tensor
+from penstock.tf.tensors.dtypes import as_dtype, int64
+from penstock.tf.tensors.ragged_tensor import RaggedTensor
+from penstock.tf.tensors.tensor import Tensor
 
 
 def constant(

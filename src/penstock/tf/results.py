@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.tf.io.features import FixedLenSequenceFeature
 from penstock.tf.ops.reductions import Unique
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensors.tensor import Tensor
 
 
 class UnknownStructureError(Exception):
@@ -15,7 +15,7 @@ class UnknownStructureError(Exception):
 
 
 def structure_of_result(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Answer what an operation answers, with None for each tensor."""
+    """Return what an operation answers, with None for each tensor."""
     several = _SEVERAL.get(name)
     return None if several is None else several(*args, **kwargs)
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import import_extra
-from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 if TYPE_CHECKING:
     BytesList: Any

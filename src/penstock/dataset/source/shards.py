@@ -1,4 +1,4 @@
-"""The files of a data set, and where the rows of all of them are."""
+"""The files of a dataset, and where the rows of all of them are."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ import numpy as np
 
 from penstock import _core
 from penstock.arguments import int_at_least
-from penstock.compression import check
+from penstock.compression import Compression, check
 from penstock.dataset.order import Ints
-from penstock.dataset.source.salvaged import SalvagedIndex, salvage_index
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
-from penstock.files import locate
-from penstock.files.local import LocalFiles
 from penstock.index import ShardIndex, Where, open_index
 from penstock.index.build import compression_of
-from penstock.index.identity import identify
+from penstock.index.file_identity import identify
+from penstock.index.shard_index import Layout, Uint64s
+from penstock.records.reader import RecordReader
+from penstock.storage import locate
+from penstock.storage.local import LocalFiles
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Shards:
         return int(self.starts[-1])
 
     def index(self, shard: int) -> ShardIndex | SalvagedIndex:
-        """Answer the index of one file; the others need not be looked at."""
+        """Return the index of one file; the others need not be looked at."""
         index = self._opened.get(shard)
         if index is None:
             index = self._open_index(self.paths[shard])
@@ -136,7 +137,7 @@ class Shards:
         return True
 
     def split(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Answer the file of each row, and its number in that file."""
+        """Return the file of each row, and its number in that file."""
         starts = self._starts_beyond(int(rows.max(initial=0)))
         shards = np.searchsorted(starts, rows, side="right") - 1
         return shards, rows - starts[shards]
@@ -155,7 +156,7 @@ class Shards:
         return some
 
     def _starts_beyond(self, row: int) -> Ints:
-        """Answer the first row of each file through the one that holds this row, and of what is behind it."""
+        """Return the first row of each file through the one that holds this row, and of what is behind it."""
         if self.counted or not self.remote:
             return self.starts
         starts = [0]
@@ -216,3 +217,79 @@ def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
             record=number,
             kind="too-large",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class SalvagedIndex:
+    """Where the records outside the damage are. It is not kept: a repaired copy is the better thing to keep."""
+
+    compression: Compression
+    damage: tuple[CorruptDataError, ...]
+    _starts: Uint64s
+    _lengths: Uint64s
+    _numbers: Ints
+
+    members = None
+
+    @property
+    def records(self) -> int:
+        """How many records are left."""
+        return len(self._starts)
+
+    @property
+    def seekable(self) -> bool:
+        """Whether a record can be read without reading all that come before it."""
+        return not self.compression
+
+    def places(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
+        """Where the frames of these records start, and how long their payloads are."""
+        return self._starts[rows], self._lengths[rows]
+
+    def layout(self) -> Layout:
+        """Where all records are, for native readers."""
+        return self._starts, self._lengths
+
+    def numbers(self, rows: Ints) -> Ints:
+        """The numbers that these records have in the file, where those that are damaged count, too."""
+        return self._numbers[rows]
+
+    def row_of(self, number: int) -> int | None:
+        """Which of the records that are left has a number in the file."""
+        row = int(np.searchsorted(self._numbers, number))
+        return row if row < len(self._numbers) and self._numbers[row] == number else None
+
+
+def records_in(damage: CorruptDataError) -> int | None:
+    """Return how many records a damaged place held; None where nobody knows."""
+    return damage.records if damage.kind == "doubtful" else 1 if damage.kind == "data-crc" else None
+
+
+def salvage_index(
+    path: str, compression: str, max_record_bytes: int, *, verify: bool, nested: bool | None
+) -> SalvagedIndex:
+    """Walk a damaged file for what is left of it.
+
+    The payloads of a plain file are checked when they are read. A compressed one is read from its start each time, and
+    has to have the same records left then: they are checked now, where they will be.
+    """
+    store, name = locate(path)
+    kind = compression_of(store, name, compression)
+    reader = RecordReader(
+        path,
+        compression=compression,
+        verify=verify and bool(kind),
+        on_error="skip",
+        nested=nested,
+        max_record_bytes=max_record_bytes,
+    )
+    starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
+    numbers = [np.zeros(0, np.int64)]
+    for chunk in reader.chunks():
+        spans = chunk.spans
+        # The payload's place in the buffer and in the file differ by the same number for a whole chunk.
+        starts.append(spans[:, 0] - spans[0, 0] + np.uint64(chunk.frame_offset(0)))
+        lengths.append(spans[:, 1].copy())
+        numbers.append(np.arange(chunk.first_record, chunk.first_record + len(chunk)))
+    return SalvagedIndex(
+        kind, tuple(reader.damage), np.concatenate(starts), np.concatenate(lengths), np.concatenate(numbers)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.tf.compat import v1 as v1
-from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:

@@ -1,16 +1,15 @@
-"""``tf.data``: data sets of tensors, read and computed by Penstock."""
+"""``tf.data``: datasets of tensors, read and computed by Penstock."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from penstock.tf.data import experimental as experimental
-from penstock.tf.data.dataset import Dataset
+from penstock.tf.data.dataset import Dataset, Options
 from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
-from penstock.tf.data.options import Options
-from penstock.tf.data.records import TFRecordDataset
-from penstock.tf.fallback import attribute_of_tensorflow
-from penstock.tf.specs import DatasetSpec
+from penstock.tf.data.readers import TFRecordDataset
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
+from penstock.tf.tensors.specs import DatasetSpec
 
 __all__ = [
     "AUTOTUNE",

@@ -8,15 +8,14 @@ from enum import IntEnum
 from typing import Any
 
 from penstock.tf import io
-from penstock.tf.convert import as_bytes
-from penstock.tf.data.chosen import OfCardinality
-from penstock.tf.data.computed import inputs_like
+from penstock.tf.data.combine import AssertCardinalityNode
+from penstock.tf.data.compute import inputs_like
 from penstock.tf.data.dataset import Dataset
-from penstock.tf.data.elements import as_element
-from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN
-from penstock.tf.data.sources import Listed
-from penstock.tf.fallback import attribute_of_tensorflow
-from penstock.tf.tensor import Tensor
+from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN, as_element
+from penstock.tf.data.sources import ListNode
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
+from penstock.tf.tensors.convert import as_bytes
+from penstock.tf.tensors.tensor import Tensor
 
 __all__ = [
     "AUTOTUNE",
@@ -49,7 +48,7 @@ UNKNOWN_CARDINALITY = UNKNOWN
 
 
 class AutoShardPolicy(IntEnum):
-    """How TensorFlow shards a data set among workers; kept, and not heeded."""
+    """How TensorFlow shards a dataset among workers; kept, and not heeded."""
 
     OFF = -1
     AUTO = 0
@@ -59,7 +58,7 @@ class AutoShardPolicy(IntEnum):
 
 
 class TFRecordWriter:
-    """Writes the elements of a data set, which are strings, to a file."""
+    """Writes the elements of a dataset, which are strings, to a file."""
 
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
         self._filename, self._compression = filename, compression_type
@@ -74,31 +73,31 @@ class TFRecordWriter:
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """Answer how many elements there are."""
+    """Return how many elements there are."""
     return dataset.cardinality()
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """Answer the one element that there is."""
+    """Return the one element that there is."""
     return dataset.get_single_element()
 
 
 def from_list(elements: list[Any], name: str | None = None) -> Dataset:
-    """Make a data set of elements in a list."""
+    """Make a dataset of elements in a list."""
     if not elements:
         raise ValueError("Invalid `elements`. `elements` should not be empty.")
     made = [as_element(element) for element in elements]
-    return Dataset(Listed(made), structure=inputs_like(made[0]), story=("from_list: elements in memory",))
+    return Dataset(ListNode(made), structure=inputs_like(made[0]), story=("from_list: elements in memory",))
 
 
 def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
-    """Answer what is given to ``Dataset.apply``: it says how many elements there are, and passes check it."""
+    """Return what is given to ``Dataset.apply``: it says how many elements there are, and passes check it."""
     count = int(expected_cardinality)
-    return lambda dataset: dataset._moved(OfCardinality(dataset._node, count), f"assert_cardinality({count})")
+    return lambda dataset: dataset._moved(AssertCardinalityNode(dataset._node, count), f"assert_cardinality({count})")
 
 
 def _applied(method: Callable[..., Dataset]) -> Callable[..., Callable[[Dataset], Dataset]]:
-    """Make a method of data sets a function whose answer is given to ``Dataset.apply``."""
+    """Make a method of datasets a function whose answer is given to ``Dataset.apply``."""
 
     @functools.wraps(method)
     def of_arguments(*args: Any, **kwargs: Any) -> Callable[[Dataset], Dataset]:

@@ -1,7 +1,7 @@
-"""Lets Keras take our data sets in ``fit``, ``evaluate`` and ``predict``.
+"""Lets Keras take our datasets in ``fit``, ``evaluate`` and ``predict``.
 
 Keras tells the kinds of data that it takes by their classes and has no way to add one. So the function with which it
-chooses an adapter is asked about our data sets first; it is done when ``tf.keras`` is first used, or a data set is made
+chooses an adapter is asked about our datasets first; it is done when ``tf.keras`` is first used, or a dataset is made
 where Keras is imported, and never else.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.tf.data.dataset import Dataset
-from penstock.tf.specs import TensorSpec
-from penstock.tf.structure import map_structure
+from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import map_structure
 
 
 def accept_datasets() -> None:
-    """Make Keras take our data sets; once is enough. A Keras that is built otherwise is left as it is."""
+    """Make Keras take our datasets; once is enough. A Keras that is built otherwise is left as it is."""
     try:
         adapters: Any = importlib.import_module("keras.src.trainers.data_adapters")
         kind: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter").DataAdapter
@@ -29,7 +29,7 @@ def accept_datasets() -> None:
         return
 
     class DatasetAdapter(_Feed, kind):  # type: ignore[misc]
-        """A data set of ours, as Keras goes through data."""
+        """A dataset of ours, as Keras goes through data."""
 
     @functools.wraps(choose)
     def get_data_adapter(x: Any, *args: Any, **options: Any) -> Any:
@@ -49,13 +49,13 @@ class _Feed:
     get_jax_iterator = get_numpy_iterator
 
     def get_tf_dataset(self) -> Any:
-        """Answer a data set of TensorFlow that takes its batches from ours."""
+        """Return a dataset of TensorFlow that takes its batches from ours."""
         tensorflow: Any = importlib.import_module("tensorflow")
         signature = map_structure(lambda spec: _spec(tensorflow, spec), self._dataset.element_spec)
         return tensorflow.data.Dataset.from_generator(self._dataset.as_numpy_iterator, output_signature=signature)
 
     def get_torch_dataloader(self) -> Any:
-        """Answer a loader of torch that takes its batches from ours."""
+        """Return a loader of torch that takes its batches from ours."""
         help_with: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
         return help_with.get_torch_dataloader(_Arrays(self._dataset))
 

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from penstock.reader import RecordReader
-from penstock.tf.convert import as_tensor
-from penstock.tf.data.elements import as_element
-from penstock.tf.data.lasting import lasting
-from penstock.tf.data.node import UNKNOWN, Node, ragged_rows_in
-from penstock.tf.data.origins import ELEMENTS, RECORDS, OfNumbers, OfSlices, Origin
-from penstock.tf.dtypes import string
-from penstock.tf.errors import error_of_python, tensorflow_errors
-from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
-from penstock.tf.structure import leaves, map_structure
+from penstock.records.reader import RecordReader
+from penstock.tf.data.error_recovery import lasting
+from penstock.tf.data.node import (
+    ELEMENTS,
+    RECORDS,
+    UNKNOWN,
+    Node,
+    OfNumbers,
+    OfSlices,
+    Origin,
+    as_element,
+    ragged_rows_in,
+)
+from penstock.tf.errors import InvalidArgumentError, error_of_python, tensorflow_errors
+from penstock.tf.io import gfile
+from penstock.tf.tensors.convert import as_array, as_tensor
+from penstock.tf.tensors.dtypes import as_dtype, int64, string
+from penstock.tf.tensors.ragged_tensor import RaggedTensor
+from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.sparse_tensor import SparseTensor
+from penstock.tf.tensors.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.tensors.structure import leaves, map_structure
+from penstock.tf.tensors.tensor import Tensor
 
 
-class Records(Node):
+class RecordsNode(Node):
     """The records of files, one file after another."""
 
     origin: Origin = RECORDS
@@ -39,11 +52,11 @@ class Records(Node):
             yield from RecordReader(path, compression=self._compression)
 
     def spec(self) -> TensorSpec:
-        """Answer that records are strings."""
+        """Return that records are strings."""
         return TensorSpec([], string)
 
 
-class Slices(Node):
+class SlicesNode(Node):
     """Tensors, slice by slice along their first dimension."""
 
     def __init__(self, tensors: Any) -> None:
@@ -65,7 +78,7 @@ class Slices(Node):
         return iter(range(self.cardinality))
 
     def spec(self) -> Any:
-        """Answer what slices are like."""
+        """Return what slices are like."""
         return map_structure(_slice_spec, self._tensors)
 
 
@@ -75,7 +88,7 @@ def _slice_spec(tensor: Any) -> Any:
     return RaggedTensorSpec(tensor.shape[1:], tensor.dtype, tensor.ragged_rank - 1, tensor.row_splits.dtype)
 
 
-class Numbers(Node):
+class RangeNode(Node):
     """A range of integers."""
 
     def __init__(self, numbers: range, dtype: np.dtype[Any]) -> None:
@@ -89,11 +102,11 @@ class Numbers(Node):
         return iter(self._numbers)
 
     def spec(self) -> TensorSpec:
-        """Answer that they are scalars."""
+        """Return that they are scalars."""
         return TensorSpec([], self._dtype)
 
 
-class Listed(Node):
+class ListNode(Node):
     """Elements that are in memory."""
 
     origin = ELEMENTS
@@ -108,11 +121,11 @@ class Listed(Node):
         return iter(self._elements)
 
     def spec(self) -> Any:
-        """Answer what is known of all of them, where that was said."""
+        """Return what is known of all of them, where that was said."""
         return self._spec
 
 
-class Generated(Node):
+class GeneratorNode(Node):
     """What a Python generator gives, checked against what was said of it."""
 
     origin = ELEMENTS
@@ -142,7 +155,7 @@ class Generated(Node):
         return lasting(given)
 
     def spec(self) -> Any:
-        """Answer what was said of the elements."""
+        """Return what was said of the elements."""
         return self._signature
 
 
@@ -168,3 +181,90 @@ def _as_said(value: Any, signature: Any) -> Any:
 def _of_dtype(value: Any, signature: TensorSpec) -> Any:
     tensor = as_tensor(value)
     return tensor if tensor.dtype == signature.dtype else as_tensor(np.asarray(tensor), signature.dtype)
+
+
+def slices(tensors: Any) -> SlicesNode:
+    """Slice tensors, and what becomes tensors."""
+    element = as_element(tensors)
+    if any(isinstance(leaf, SparseTensor) for leaf in leaves(element)):
+        raise NotImplementedError(
+            "slices of a SparseTensor are not part of penstock.tf: tf.sparse.to_dense makes it dense"
+        )
+    return SlicesNode(element)
+
+
+def numbers(args: tuple[Any, ...], output_type: Any) -> RangeNode:
+    """Count as ``range`` does."""
+    if not 1 <= len(args) <= 3:
+        raise ValueError(f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}.")
+    bounds = [int(as_array(arg, None if hasattr(arg, "dtype") else int64)) for arg in args]
+    dtype = as_dtype(output_type)
+    if not (dtype.is_integer or dtype.is_floating):
+        raise InvalidArgumentError(f"Unsupported data type: {dtype.name}")
+    return RangeNode(range(*bounds), np.dtype(dtype.numpy))
+
+
+def matching_files(file_pattern: Any) -> Tensor:
+    """List the files of patterns, in order; none at all is an error."""
+    patterns = [_text(pattern) for pattern in np.ravel(as_array(_plain(file_pattern))).tolist()]
+    found = sorted(path for pattern in patterns for path in gfile.glob(pattern))
+    if not found:
+        raise InvalidArgumentError(f"No files matched pattern: {', '.join(patterns)}")
+    return as_tensor(found)
+
+
+def paths_of(filenames: Any) -> list[str]:
+    """Return the names of files, however they are nested."""
+    array = as_array(_plain(filenames))
+    if array.dtype != object and array.size:
+        raise TypeError(f"The `filenames` argument must contain `tf.string` elements. Got `{array.dtype}` elements.")
+    return [_text(name) for name in array.ravel().tolist()]
+
+
+def path_of(path: Any) -> str:
+    """Return one name."""
+    (name,) = paths_of(path)
+    return name
+
+
+def path_of_element(element: Any) -> str:
+    """Return the name of a file that an element is."""
+    if not isinstance(element, Tensor) or element.dtype != string or element.ndim:
+        raise TypeError("The `filenames` argument must contain scalar `tf.string` elements.")
+    return _text(element.numpy())
+
+
+def signature_of(output_signature: Any, output_types: Any, output_shapes: Any) -> Any:
+    """Return the specs of what a generator gives, which are given as such or as types and shapes."""
+    if output_signature is not None:
+        if output_types is not None or output_shapes is not None:
+            raise TypeError("The `output_types` and `output_shapes` arguments can't be used with `output_signature`.")
+        return _checked(output_signature)
+    if output_types is None:
+        raise TypeError("Either `output_signature` or `output_types` must be specified.")
+    return _specs(output_types, output_shapes)
+
+
+def _checked(signature: Any) -> Any:
+    if any(not isinstance(leaf, TensorSpec | RaggedTensorSpec | SparseTensorSpec) for leaf in leaves(signature)):
+        raise TypeError("`output_signature` must contain objects that are subclass of `tf.TypeSpec`.")
+    return signature
+
+
+def _specs(types: Any, shapes: Any) -> Any:
+    if isinstance(types, dict):
+        return {key: _specs(item, None if shapes is None else shapes[key]) for key, item in types.items()}
+    if isinstance(types, tuple | list):
+        each = [None] * len(types) if shapes is None else shapes
+        return tuple(_specs(item, shape) for item, shape in zip(types, each, strict=True))
+    return TensorSpec(TensorShape(shapes), types)
+
+
+def _plain(names: Any) -> Any:
+    if isinstance(names, os.PathLike):
+        return os.fspath(names)
+    return [_plain(name) for name in names] if isinstance(names, list | tuple) else names
+
+
+def _text(name: Any) -> str:
+    return os.fsdecode(name)

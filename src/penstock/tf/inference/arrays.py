@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.convert import as_array
-from penstock.tf.dtypes import bool as tf_bool
-from penstock.tf.dtypes import int32, int64
 from penstock.tf.inference.sizes import Sizes, given_sizes, number_of, sizes_of, spec_given
 from penstock.tf.inference.trials import broadcast, scalar
-from penstock.tf.operation import OPERATIONS
-from penstock.tf.shape import TensorShape
-from penstock.tf.specs import TensorSpec
-from penstock.tf.structure import leaves, map_structure
+from penstock.tf.registry import OPERATIONS
+from penstock.tf.tensors.convert import as_array
+from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.dtypes import int32, int64
+from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import leaves, map_structure
 
 RULES: dict[str, Callable[..., Any]] = {
     "shape": lambda input, out_type=int32, name=None: sizes_of(input.shape.dims, out_type),

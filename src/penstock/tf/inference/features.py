@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.dtypes import int64
 from penstock.tf.io.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -15,19 +14,20 @@ from penstock.tf.io.features import (
     SparseFeature,
     VarLenFeature,
 )
-from penstock.tf.shape import TensorShape
-from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.tensors.dtypes import int64
+from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 Specs = dict[str, Any]
 
 
 def parsed(serialized: Any, features: Mapping[str, Any], *names: Any, **options: Any) -> Specs:
-    """Answer the specs of one Example's features."""
+    """Return the specs of one Example's features."""
     return {key: _of_one(feature) for key, feature in features.items()}
 
 
 def parsed_batch(serialized: Any, features: Mapping[str, Any], *names: Any, **options: Any) -> Specs:
-    """Answer the specs of the features of many Examples, or of one where a scalar is parsed."""
+    """Return the specs of the features of many Examples, or of one where a scalar is parsed."""
     if serialized.shape.rank == 0:
         return parsed(serialized, features)
     (count,) = serialized.shape
@@ -37,7 +37,7 @@ def parsed_batch(serialized: Any, features: Mapping[str, Any], *names: Any, **op
 def parsed_sequence(
     serialized: Any, context_features: Any = None, sequence_features: Any = None, *names: Any, **options: Any
 ) -> tuple[Specs, Specs]:
-    """Answer the specs of one SequenceExample: its context and its lists."""
+    """Return the specs of one SequenceExample: its context and its lists."""
     lists = {key: _of_many(feature, [None]) for key, feature in (sequence_features or {}).items()}
     for key, feature in (sequence_features or {}).items():
         if isinstance(feature, FixedLenSequenceFeature):
@@ -48,7 +48,7 @@ def parsed_sequence(
 def parsed_sequences(
     serialized: Any, context_features: Any = None, sequence_features: Any = None, *names: Any, **options: Any
 ) -> tuple[Specs, Specs, Specs]:
-    """Answer the specs of many SequenceExamples: context, lists, and the lengths of dense lists."""
+    """Return the specs of many SequenceExamples: context, lists, and the lengths of dense lists."""
     (count,) = serialized.shape
     sequences = sequence_features or {}
     lists = {key: _of_many(feature, [count], inner=[None]) for key, feature in sequences.items()}
@@ -71,11 +71,11 @@ def _of_one(feature: Any) -> Any:
             return TensorSpec([None], feature.dtype)
         case RaggedFeature():
             return _partitioned(feature, [])
-    return UNKNOWN
+    return UNKNOWN_SPEC
 
 
 def _of_many(feature: Any, outer: list[int | None], inner: list[None] | None = None) -> Any:
-    """Answer the spec of a feature of many Examples, or of lists: of ``inner`` steps of one each."""
+    """Return the spec of a feature of many Examples, or of lists: of ``inner`` steps of one each."""
     between = TensorShape(inner or [])
     match feature:
         case FixedLenFeature():
@@ -88,11 +88,11 @@ def _of_many(feature: Any, outer: list[int | None], inner: list[None] | None = N
             return SparseTensorSpec([None, *np.atleast_1d(feature.size).tolist()], feature.dtype)
         case RaggedFeature():
             return _partitioned(feature, [*outer, *between])
-    return UNKNOWN
+    return UNKNOWN_SPEC
 
 
 def _partitioned(feature: RaggedFeature, outer: list[int | None]) -> Any:
     if any(isinstance(partition, RaggedFeature.UniformRowLength) for partition in feature.partitions):
-        return UNKNOWN  # which of the dimensions are ragged then depends on where they stand
+        return UNKNOWN_SPEC  # which of the dimensions are ragged then depends on where they stand
     shape = [*outer, *[None] * (len(feature.partitions) + 1)]
     return RaggedTensorSpec(shape, feature.dtype, len(shape) - 1, feature.row_splits_dtype)

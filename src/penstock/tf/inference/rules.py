@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.dtypes import as_dtype, float32, string, uint8
-from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.inference import arrays
 from penstock.tf.inference.features import parsed, parsed_batch, parsed_sequence, parsed_sequences
 from penstock.tf.inference.sizes import given_sizes, spec_given
 from penstock.tf.inference.trials import broadcast, elementwise, tried
-from penstock.tf.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.tensors.dtypes import as_dtype, float32, string, uint8
+from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 
 def _decode_raw(
@@ -75,7 +75,7 @@ def _any_image(
 
 
 def _equal(name: str, *args: Any) -> Any:
-    """Answer one bool or many: shapes that do not go together are unequal, and are not refused."""
+    """Return one bool or many: shapes that do not go together are unequal, and are not refused."""
     found, shapes = elementwise(name, *args), [spec_given(arg).shape for arg in args]
     if all(shape.is_fully_defined() for shape in shapes) or [] in shapes or args[0] is args[1]:
         return found

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.convert import as_shape, as_tensor
-from penstock.tf.dtypes import as_dtype
-from penstock.tf.specs import TensorSpec
+from penstock.tf.tensors.convert import as_shape, as_tensor
+from penstock.tf.tensors.dtypes import as_dtype
+from penstock.tf.tensors.specs import TensorSpec
 
 
 class Sizes(TensorSpec):
@@ -18,7 +18,7 @@ class Sizes(TensorSpec):
 
 
 def sizes_of(sizes: list[int | None] | None, dtype: Any) -> Any:
-    """Answer what is known of a tensor that holds these sizes; the tensor itself where all are known."""
+    """Return what is known of a tensor that holds these sizes; the tensor itself where all are known."""
     if sizes is None:
         return TensorSpec([None], dtype)
     if None not in sizes:
@@ -29,12 +29,12 @@ def sizes_of(sizes: list[int | None] | None, dtype: Any) -> Any:
 
 
 def number_of(number: int | None, dtype: Any) -> Any:
-    """Answer what is known of a scalar: itself, or its spec."""
+    """Return what is known of a scalar: itself, or its spec."""
     return TensorSpec([], dtype) if number is None else as_tensor(np.array(number, as_dtype(dtype).numpy))
 
 
 def given_sizes(shape: Any) -> list[int | None] | None:
-    """Answer what is known of a shape that is given as an argument."""
+    """Return what is known of a shape that is given as an argument."""
     if isinstance(shape, Sizes):
         return shape.sizes
     if isinstance(shape, TensorSpec):
@@ -46,5 +46,5 @@ def given_sizes(shape: Any) -> list[int | None] | None:
 
 
 def spec_given(value: Any) -> TensorSpec:
-    """Answer the spec of an argument, which is one already or a constant."""
+    """Return the spec of an argument, which is one already or a constant."""
     return value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(as_tensor(value))

@@ -10,34 +10,34 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.tf.inference.rules import RULES
-from penstock.tf.operation import OPERATIONS
-from penstock.tf.specs import UNKNOWN, RaggedTensorSpec, SparseTensorSpec, TensorSpec, common_spec, spec_of
-from penstock.tf.structure import filled, leaves, map_structure
-from penstock.tf.tensor import Tensor
-from penstock.tf.trace import Fork, Stretch, Trace
-from penstock.tf.tracing import PYTHON, Call, Recording, Symbol, has_effects
+from penstock.tf.registry import OPERATIONS
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTensorSpec, TensorSpec, common_spec, spec_of
+from penstock.tf.tensors.structure import filled, leaves, map_structure
+from penstock.tf.tensors.tensor import Tensor
+from penstock.tf.tracing.recording import PYTHON, Call, Recording, Symbol, has_effects
+from penstock.tf.tracing.trace import Fork, Stretch, Trace
 
 
 def specs_of_results(trace: Trace, inputs: Any) -> Any:
-    """Answer the specs of what a function answers, of those of its arguments; UNKNOWN for each that is not known."""
+    """Return the specs of what a function answers, of those of its arguments; UNKNOWN for each that is not known."""
     known = dict(zip((symbol.number for symbol in trace.inputs), map(_as_given, leaves(inputs)), strict=True))
     ways = list(_ways(trace.start, known))
     if not ways:
-        return map_structure(lambda _: UNKNOWN, trace.outputs)
+        return map_structure(lambda _: UNKNOWN_SPEC, trace.outputs)
     return filled(trace.outputs, map(common_spec, zip(*ways, strict=True)))
 
 
 def spec_in(recording: Recording, inputs: Any, symbol: Symbol) -> Any:
-    """Answer what is known of a symbol while a function is traced, of the specs of its arguments; None: nothing."""
+    """Return what is known of a symbol while a function is traced, of the specs of its arguments; None: nothing."""
     known = dict(zip((input.number for input in recording.inputs), map(_as_given, leaves(inputs)), strict=True))
     for call in recording.calls:
         _infer(call, known)
     found = _known(symbol, known)
-    return None if found is UNKNOWN else found
+    return None if found is UNKNOWN_SPEC else found
 
 
 def _as_given(spec: Any) -> Any:
-    """Answer what a function is given: slices of a RaggedTensor are plain tensors in the end."""
+    """Return what a function is given: slices of a RaggedTensor are plain tensors in the end."""
     return TensorSpec(spec.shape, spec.dtype) if getattr(spec, "ragged_rank", None) == 0 else spec
 
 
@@ -61,14 +61,14 @@ def _infer(call: Call, known: dict[int, Any]) -> None:
     values = [known[number] for number in numbers]
     result = _result(call, values, known)
     if result is None:
-        result = map_structure(lambda _: UNKNOWN, call.result)
+        result = map_structure(lambda _: UNKNOWN_SPEC, call.result)
     call.keep(result, known)
-    if call.name == "set_shape" and result is not UNKNOWN:
+    if call.name == "set_shape" and result is not UNKNOWN_SPEC:
         known[numbers[0]] = result
 
 
 def _result(call: Call, values: list[Any], known: dict[int, Any]) -> Any:
-    if call.name not in PYTHON and any(value is UNKNOWN or _is_composite(value, call) for value in values):
+    if call.name not in PYTHON and any(value is UNKNOWN_SPEC or _is_composite(value, call) for value in values):
         return None
     # What follows from shapes alone, tf.size(x) say, is a constant, and so is what is computed of it.
     constant = not has_effects(call.name) and all(isinstance(value, Tensor) for value in values)
@@ -88,6 +88,6 @@ def _is_composite(value: Any, call: Call) -> bool:
 
 def _known(output: Any, known: dict[int, Any]) -> Any:
     found = known[output.number] if isinstance(output, Symbol) else output
-    if found is UNKNOWN or isinstance(found, SparseTensorSpec | RaggedTensorSpec):
+    if found is UNKNOWN_SPEC or isinstance(found, SparseTensorSpec | RaggedTensorSpec):
         return found
     return TensorSpec(found.shape, found.dtype) if isinstance(found, TensorSpec) else spec_of(found)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.convert import as_tensor
-from penstock.tf.dtypes import string
 from penstock.tf.inference.sizes import spec_given
-from penstock.tf.operation import OPERATIONS
-from penstock.tf.shape import TensorShape
-from penstock.tf.specs import TensorSpec
-from penstock.tf.structure import leaves, map_structure
+from penstock.tf.registry import OPERATIONS
+from penstock.tf.tensors.convert import as_tensor
+from penstock.tf.tensors.dtypes import string
+from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import leaves, map_structure
 
 # By which sizes that are not known are tried out: far apart, so that no rounding makes results of one size of both.
 _TRIED = (32, 67)
@@ -57,7 +57,7 @@ def _ones(leaf: Any, size: int) -> Any:
 
 
 def broadcast(shapes: list[TensorShape]) -> TensorShape:
-    """Answer the shape of what tensors of these shapes make together, element by element."""
+    """Return the shape of what tensors of these shapes make together, element by element."""
     if any(shape.rank is None for shape in shapes):
         return TensorShape(None)
     rank = max(len(shape) for shape in shapes)

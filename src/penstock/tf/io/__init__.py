@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.tf.fallback import attribute_of_tensorflow
 from penstock.tf.io import gfile as gfile
 from penstock.tf.io.decoding import (
     decode_compressed,
@@ -35,6 +34,7 @@ from penstock.tf.io.parsing import (
     parse_single_sequence_example,
 )
 from penstock.tf.io.records import TFRecordOptions, TFRecordWriter
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 __all__ = [
     "FixedLenFeature",

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from penstock.codec import images as codec
 from penstock.codec import tensor_proto
-from penstock.files import write_whole
-from penstock.tf.convert import as_array, as_bytes, object_array
-from penstock.tf.dtypes import DType, as_dtype, of_numpy
-from penstock.tf.dtypes import uint8 as tf_uint8
+from penstock.storage import write_whole
 from penstock.tf.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, tensorflow_errors
 from penstock.tf.io.gfile import GFile, glob
-from penstock.tf.operation import operation
 from penstock.tf.ops.strings import strings_of
-from penstock.tf.tensor import Tensor
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array, as_bytes, object_array
+from penstock.tf.tensors.dtypes import DType, as_dtype, of_numpy
+from penstock.tf.tensors.dtypes import uint8 as tf_uint8
+from penstock.tf.tensors.tensor import Tensor
 
 # Of one compressed string: a few kilobytes can claim gigabytes.
 _MOST_INFLATED = 1 << 30
@@ -216,7 +216,7 @@ def _encoded(image: Any, encoding: str, quality: int) -> Tensor:
 
 @operation("io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Answer whether bytes begin as a JPEG image does."""
+    """Return whether bytes begin as a JPEG image does."""
     return Tensor(np.array(as_bytes(contents)[:3] == b"\xff\xd8\xff"))
 
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from penstock.errors import import_extra
 from penstock.tf.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, tensorflow_errors
-from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 class GFile:
@@ -25,7 +25,7 @@ class GFile:
             self._file = _open(path, mode)
 
     def size(self) -> int:
-        """Answer the bytes of the file, as it is stored."""
+        """Return the bytes of the file, as it is stored."""
         return stat(self.name).length
 
     def __enter__(self) -> GFile:
@@ -50,7 +50,7 @@ Open = GFile
 
 
 def exists(path: Any) -> bool:
-    """Answer whether there is a file or a directory."""
+    """Return whether there is a file or a directory."""
     name = _path(path)
     if _is_remote(name):
         store, inner = _store(name)
@@ -59,7 +59,7 @@ def exists(path: Any) -> bool:
 
 
 def isdir(path: Any) -> bool:
-    """Answer whether there is a directory."""
+    """Return whether there is a directory."""
     name = _path(path)
     if _is_remote(name):
         store, inner = _store(name)
@@ -180,7 +180,7 @@ class FileStatistics:
 
 
 def stat(path: Any) -> FileStatistics:
-    """Answer the size and the time of a file; 0 where a store tells no time."""
+    """Return the size and the time of a file; 0 where a store tells no time."""
     name = _path(path)
     with tensorflow_errors():
         if not _is_remote(name):

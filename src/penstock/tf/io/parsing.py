@@ -8,13 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array
-from penstock.tf.dtypes import of_numpy
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.io.plan import ExamplePlan
-from penstock.tf.io.sequence_plan import SequencePlan
-from penstock.tf.operation import operation
-from penstock.tf.tensor import Tensor
+from penstock.tf.io.parse_plan import ExamplePlan, SequencePlan
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array
+from penstock.tf.tensors.dtypes import of_numpy
+from penstock.tf.tensors.tensor import Tensor
 
 _Made = TypeVar("_Made")
 
@@ -72,7 +71,7 @@ def parse_single_sequence_example(
 
 
 def example_plan(features: Mapping[str, Any]) -> ExamplePlan:
-    """Answer the plan of a feature description."""
+    """Return the plan of a feature description."""
     if not features:
         raise ValueError("Argument `features` cannot be None or empty.")
     # Most descriptions are made of the same objects every time; an entry keeps its own alive, so that ids are theirs.
@@ -85,7 +84,7 @@ def example_plan(features: Mapping[str, Any]) -> ExamplePlan:
 
 
 def sequence_plan(context: Mapping[str, Any] | None, sequence: Mapping[str, Any] | None) -> SequencePlan:
-    """Answer the plan of a feature description."""
+    """Return the plan of a feature description."""
     if not context and not sequence:
         raise ValueError("Both `context_features` and `sequence_features` arguments are None or empty.")
     key = (_frozen(context or {}), _frozen(sequence or {}))
@@ -103,7 +102,7 @@ def _cached(cache: dict[Any, Any], key: Any, make: Callable[[], _Made]) -> _Made
 
 
 def _frozen(value: Any) -> Any:
-    """Answer what tells feature descriptions apart; numbers by their type too, for 1 equals True and 1.0."""
+    """Return what tells feature descriptions apart; numbers by their type too, for 1 equals True and 1.0."""
     if isinstance(value, Mapping):
         return tuple((key, _frozen(item)) for key, item in value.items())
     if isinstance(value, list | tuple):

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, ClassVar, Literal
 
-from penstock.reader import RecordReader
+from penstock.records.reader import RecordReader
+from penstock.records.writer import RecordWriter
 from penstock.tf.errors import FailedPreconditionError, tensorflow_errors
-from penstock.writer import RecordWriter
 
 Compression = Literal["", "ZLIB", "GZIP"]
 
@@ -51,7 +51,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> Compression:
-        """Answer the name of a compression, which may be given as options, as a number, or as None."""
+        """Return the name of a compression, which may be given as options, as a number, or as None."""
         if not options:
             return ""
         if isinstance(options, TFRecordOptions):

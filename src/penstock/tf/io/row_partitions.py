@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.dtypes import DType
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.features import RaggedFeature
-from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.tensor import Tensor
+from penstock.tf.tensors.dtypes import DType
+from penstock.tf.tensors.ragged_tensor import RaggedTensor
+from penstock.tf.tensors.tensor import Tensor
 
 Integers = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class Level(NamedTuple):
 
 
 def build_ragged(lists: Lists, partitions: Sequence[Any], find: Callable[[str], Lists], splits_dtype: DType) -> Any:
-    """Answer all examples one after another: a tensor, or where partitions cut it a RaggedTensor, and rows of each.
+    """Return all examples one after another: a tensor, or where partitions cut it a RaggedTensor, and rows of each.
 
     ``find`` answers the lists of a partition's key. The second result is how many of its outermost rows each example
     has.
@@ -65,7 +65,7 @@ def build_ragged(lists: Lists, partitions: Sequence[Any], find: Callable[[str], 
 
 
 def splits_of(lengths: Integers, dtype: DType) -> NDArray[Any]:
-    """Answer where rows begin and end, in the dtype that was asked for."""
+    """Return where rows begin and end, in the dtype that was asked for."""
     offsets = offsets_of(lengths)
     if offsets[-1] > dtype.max:
         raise InvalidArgumentError(f"{dtype.name} does not count {offsets[-1]} values: row_splits_dtype=tf.int64 does")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array
-from penstock.tf.dtypes import bool as tf_bool
-from penstock.tf.dtypes import int8, int16, of_numpy, uint8, uint16
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.operation import operation
-from penstock.tf.tensor import Tensor
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array
+from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.dtypes import int8, int16, of_numpy, uint8, uint16
+from penstock.tf.tensors.tensor import Tensor
 
 __all__ = [
     "abs",
@@ -67,7 +67,7 @@ _WARNING: set[Callable[[Any, Any], Any]] = set()
 
 
 def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Answer two arrays of one dtype, which a tensor among them decides; nothing is promoted."""
+    """Return two arrays of one dtype, which a tensor among them decides; nothing is promoted."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         a, b = x._array, y._array
         if a.dtype != b.dtype:
@@ -265,7 +265,7 @@ def invert(x: Any) -> Tensor:
 
 @operation("logical_not")
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Answer what is False."""
+    """Return what is False."""
     return Tensor(np.asarray(np.logical_not(as_array(x, tf_bool))))
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.convert import as_tensor, cast_array
-from penstock.tf.dtypes import as_dtype
 from penstock.tf.errors import InvalidArgumentError, error_of_python
-from penstock.tf.operation import operation
-from penstock.tf.tensor import Tensor
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_tensor, cast_array
+from penstock.tf.tensors.dtypes import as_dtype
+from penstock.tf.tensors.tensor import Tensor
 
 in_dataset: ContextVar[bool] = ContextVar("in_dataset", default=False)
 """Whether a function of a dataset runs, which is a graph in TensorFlow."""
@@ -60,3 +60,35 @@ def _as_output(result: Any, dtype: Any, *, cast: bool) -> Tensor:
     if found.dtype != wanted:
         raise InvalidArgumentError(f"the function was to answer {wanted.name}, and answered {found.dtype.name}")
     return found
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Call one of two functions."""
+    if not callable(true_fn) or not callable(false_fn):
+        raise TypeError(f"The {'false' if callable(true_fn) else 'true'}_fn must be callable.")
+    return true_fn() if pred else false_fn()
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Call a function on what it answered before, as long as a condition holds."""
+    values, left = loop_vars, None if maximum_iterations is None else int(maximum_iterations)
+    while left != 0 and cond(*values):
+        answer = body(*values)
+        values = tuple(answer) if isinstance(answer, list | tuple) else (answer,)
+        left = None if left is None else left - 1
+    return values

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import image as pixels
-from penstock.tf.convert import as_array, as_shape, as_tensor, cast_array, new_shape
-from penstock.tf.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.operation import operation
-from penstock.tf.ops.casting import saturate_cast
+from penstock.tf.ops.creation import saturate_cast
 from penstock.tf.ops.random import draw_uniform
-from penstock.tf.ops.resampling import METHODS, resample
-from penstock.tf.tensor import Tensor
+from penstock.tf.ops.resize import METHODS, resample
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
+from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy
+from penstock.tf.tensors.tensor import Tensor
 
 
 class ResizeMethod:

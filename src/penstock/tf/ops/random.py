@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, as_shape, new_shape
-from penstock.tf.dtypes import DType, as_dtype, float32, of_numpy
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.fallback import attribute_of_tensorflow
-from penstock.tf.operation import operation
-from penstock.tf.random_state import set_seed as set_seed
-from penstock.tf.random_state import stream_of
-from penstock.tf.tensor import Tensor
+from penstock.tf.ops.random_state import set_seed as set_seed
+from penstock.tf.ops.random_state import stream_of
+from penstock.tf.registry import operation
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
+from penstock.tf.tensors.convert import as_array, as_shape, new_shape
+from penstock.tf.tensors.dtypes import DType, as_dtype, float32, of_numpy
+from penstock.tf.tensors.tensor import Tensor
 
 # The mantissa of each floating dtype is random, between 1 and 2.
 _MANTISSAS = {"float16": 10, "bfloat16": 7, "float32": 23}

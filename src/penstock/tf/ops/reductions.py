@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, new_shape
-from penstock.tf.dtypes import as_dtype, int32, int64, of_numpy
-from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.operation import operation
-from penstock.tf.tensor import Tensor
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array, new_shape
+from penstock.tf.tensors.dtypes import as_dtype, int32, int64, of_numpy
+from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.tensor import Tensor
 
 __all__ = [
     "argmax",
@@ -97,13 +97,13 @@ reduce_all = _reduction("reduce_all", np.all, of_bools=True)
 
 @operation("argmax")
 def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Answer where the largest element is, the first of equals."""
+    """Return where the largest element is, the first of equals."""
     return _arg(np.argmax, input, axis, output_type)
 
 
 @operation("argmin")
 def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Answer where the smallest element is, the first of equals."""
+    """Return where the smallest element is, the first of equals."""
     return _arg(np.argmin, input, axis, output_type)
 
 
@@ -137,7 +137,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Answer the order that sorts; equals keep theirs."""
+    """Return the order that sorts; equals keep theirs."""
     array = as_array(values)
     if _descending(direction):  # from behind, so that equals keep their order
         backwards = np.argsort(np.flip(array, axis), axis, kind="stable")
@@ -162,7 +162,7 @@ class Unique(NamedTuple):
 
 @operation("unique")
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """Answer the values that differ, and for each element which of them it is."""
+    """Return the values that differ, and for each element which of them it is."""
     array = as_array(x)
     if array.ndim != 1:
         raise InvalidArgumentError("unique expects a 1D vector.")

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.convert import as_array, object_array
-from penstock.tf.dtypes import as_dtype, float32, of_numpy, string
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.fallback import attribute_of_tensorflow
-from penstock.tf.operation import operation
-from penstock.tf.ragged_tensor import RaggedTensor
-from penstock.tf.sparse_tensor import SparseTensor
-from penstock.tf.tensor import Tensor
+from penstock.tf.registry import operation
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
+from penstock.tf.tensors.convert import as_array, object_array
+from penstock.tf.tensors.dtypes import as_dtype, float32, of_numpy, string
+from penstock.tf.tensors.ragged_tensor import RaggedTensor
+from penstock.tf.tensors.sparse_tensor import SparseTensor
+from penstock.tf.tensors.tensor import Tensor
 
 _SPACE = b" \t\n\v\f\r"
 
 
 def strings_of(value: Any) -> NDArray[Any]:
-    """Answer a tensor of strings as an array."""
+    """Return a tensor of strings as an array."""
     array = as_array(value)
     if array.dtype != object and array.size:
         raise InvalidArgumentError(f"expected strings, found {of_numpy(array.dtype).name}")
@@ -194,7 +194,7 @@ def regex_replace(
 
 @operation("strings.regex_full_match")
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Answer whether a regular expression matches the whole string."""
+    """Return whether a regular expression matches the whole string."""
     compiled = _regex(pattern)
     return _each(lambda value: compiled.fullmatch(value) is not None, input, "bool")
 

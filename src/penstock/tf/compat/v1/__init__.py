@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.tf.compat.v1 import io as io
 from penstock.tf.compat.v1.operations import CHANGED, Part, find
-from penstock.tf.fallback import attribute_of_tensorflow
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 # What stood at the top in TensorFlow 1.
 _MOVED = {

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.convert import as_array, as_shape, as_tensor
-from penstock.tf.dtypes import bool as tf_bool
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.operation import operation
-from penstock.tf.ops import arrays
 from penstock.tf.ops.elementwise import pair
 from penstock.tf.ops.images import check_size, fitted, image_of, resize_with_crop_or_pad
-from penstock.tf.ops.resampling import resample_by_corners
+from penstock.tf.ops.indexing import where as where_v2
+from penstock.tf.ops.resize import resample_by_corners
 from penstock.tf.ops.strings import cut_at, cut_rows, rows_as_sparse, strings_of
-from penstock.tf.tensor import Tensor
-from penstock.tf.tracing import Symbol
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array, as_shape, as_tensor
+from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.tensor import Tensor
+from penstock.tf.tracing.recording import Symbol
 
 _REDUCTION = "input_tensor axis keepdims name reduction_indices=axis keep_dims=keepdims"
 _PLACE = "input axis name dimension=axis output_type"
@@ -94,7 +94,7 @@ def _with_arguments(function: Callable[..., Any], given: list[str]) -> Callable[
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Pick from ``x`` or ``y``, of one shape; by a vector, whole rows. Without them, return where it holds."""
-    return arrays.where(condition) if x is None and y is None else _select(condition, x, y)
+    return where_v2(condition) if x is None and y is None else _select(condition, x, y)
 
 
 @operation("compat.v1.where")

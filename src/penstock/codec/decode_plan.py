@@ -1,0 +1,283 @@
+"""Compiles a schema into what the native decoder needs, and native columns into the columns that a user sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import _core
+from penstock.codec.decode_blobs import decode_blobs, is_blob, trace
+from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, row_value
+from penstock.columns.bytes_column import bytes_of_sound_views
+from penstock.columns.ragged import ragged_of_sound_parts
+from penstock.errors import RowFault, SchemaError
+from penstock.schema import Feature, Schema
+from penstock.schema.schema import TracedFeature
+
+Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
+"""What the views of a batch point into."""
+Build: TypeAlias = Callable[[Sequence[Any], Buffers], AnyColumn]
+
+
+@dataclass(frozen=True)
+class PlannedFeature:
+    """A feature, what the native decoder does about it, and what its native columns become."""
+
+    name: str
+    feature: Feature
+    sequence: bool
+    native: tuple[int, ...]
+    """Indices of its native columns: the values, then the row lengths of inner levels."""
+    build: Build | None
+    """Turns its native columns into its column; None where the native column is it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A schema, compiled."""
+
+    features: tuple[PlannedFeature, ...]
+    native: tuple[_core.FeaturePlan, ...]
+    owners: tuple[str, ...]
+    """Name of the feature that each native column belongs to."""
+    default_bytes: bytes
+    """What the views in default rows point into."""
+
+
+def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
+    """Plan the decoding of ``names``, or of the whole schema."""
+    if isinstance(names, str):
+        raise TypeError(f"columns are a list of names: [{names!r}]")
+    wanted = list(schema) if names is None else list(names)
+    for name in wanted:
+        if name not in schema:
+            raise SchemaError(f"the schema has no feature {name!r}; it has {', '.join(map(repr, schema))}")
+    if len(set(wanted)) != len(wanted):
+        raise ValueError("a feature is asked for twice")
+    compiler = _Compiler(schema)
+    features = tuple(compiler.add(name) for name in wanted)
+    return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
+
+
+class _Compiler:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.native: list[_core.FeaturePlan] = []
+        self.owners: list[str] = []
+        self.default_bytes = bytearray()
+
+    def add(self, name: str) -> PlannedFeature:
+        feature = self._schema[name]
+        sequence = name in self._schema.sequence
+        values = self._add_values(name, feature, sequence)
+        lengths = [
+            self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
+            for key in feature.partitions
+        ]
+        build = None if _is_plain(feature, sequence) else _builder(feature)
+        return PlannedFeature(name, feature, sequence, (values, *lengths), build)
+
+    def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
+        whole = is_blob(feature)
+        view = whole or feature.dtype in ("bytes", "str")
+        ragged = feature.ragged_levels > 0
+        missing: Literal["error", "empty", "default", "invalid"] = "error"
+        if feature.optional:
+            missing = "invalid"
+        elif feature.has_default and not whole:
+            missing = "default"
+        elif ragged:
+            missing = "empty"
+        return self._append(
+            name,
+            key=_key_bytes(name if feature.key is None else feature.key),
+            dtype="view" if view else feature.dtype,
+            shape=[] if whole else [size or 0 for size in feature.inner_shape],
+            raw=feature.encoding == "raw",
+            ragged=ragged,
+            sequence=sequence,
+            missing="invalid" if feature.has_default and whole else missing,
+            default_row=self._default_row(feature) if missing == "default" else b"",
+            # As in TensorFlow: in a SequenceExample's context, a key without a value is not an absent key.
+            unset_takes_default=not self._schema.is_sequence or missing == "invalid",
+        )
+
+    def _append(self, name: str, **plan: Any) -> int:
+        self.native.append(_core.FeaturePlan(**plan))
+        self.owners.append(name)
+        return len(self.native) - 1
+
+    def _default_row(self, feature: Feature) -> bytes:
+        if feature.dtype not in ("bytes", "str"):
+            return np.asarray(feature.default, feature.numpy_dtype).tobytes()
+        values = [value.encode() if isinstance(value, str) else value for value in _flatten(feature.default)]
+        return b"".join(map(self._default_view, values))
+
+    def _default_view(self, value: bytes) -> bytes:
+        size = len(value).to_bytes(4, "little")
+        if len(value) <= 12:
+            return size + value.ljust(12, b"\0")
+        offset = len(self.default_bytes)
+        self.default_bytes += value
+        return size + value[:4] + bytes(4) + offset.to_bytes(4, "little")
+
+
+def _key_bytes(key: str) -> bytes:
+    """A key as it stands in a record; one that is no UTF-8 is a str with surrogate escapes."""
+    return key.encode("utf-8", "surrogateescape")
+
+
+def _flatten(value: Any) -> Iterable[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _flatten(item)
+    else:
+        yield value
+
+
+def _is_plain(feature: Feature, sequence: bool) -> bool:
+    """Whether the native decoder makes the very array that a user sees."""
+    if isinstance(feature, TracedFeature):
+        return False
+    numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
+    raw_bool = feature.dtype == "bool" and feature.encoding == "raw"
+    return numbers and not raw_bool and feature.is_dense and not feature.optional and not sequence
+
+
+def _builder(feature: Feature) -> Build:
+    """Return the function that turns a feature's native columns into its column."""
+    finish = _finisher(feature)
+    masked = feature.optional or (feature.has_default and is_blob(feature))
+
+    def build(native: Sequence[Any], buffers: Buffers) -> AnyColumn:
+        column, valid = native[0] if masked else (native[0], None)
+        if not isinstance(column, tuple):
+            built = finish(column, buffers, valid)
+        else:
+            values, offsets, step_offsets = column
+            try:
+                items = finish(values, buffers, None)
+            except RowFault as fault:
+                raise RowFault(_row_of(fault.row, step_offsets, offsets), fault.message) from None
+            if len(native) > 1:
+                built = nest(items, offsets, native[1:])
+            elif step_offsets is not None:
+                built = ragged_of_sound_parts(ragged_of_sound_parts(items, step_offsets), offsets)
+            else:
+                built = ragged_of_sound_parts(items, offsets)
+        if isinstance(feature, TracedFeature):
+            built = trace(feature, built, _stored_bytes(feature, column, buffers), valid)
+        return Nullable(built, valid) if feature.optional and valid is not None else built
+
+    return build
+
+
+def _stored_bytes(feature: Feature, column: Any, buffers: Buffers) -> list[Any] | None:
+    """Return the bytes of each row of an image or a tensor, of a sequence those of each step."""
+    if not is_blob(feature):
+        return None
+    views, offsets, _ = column if isinstance(column, tuple) else (column, None, None)
+    values = BytesColumn(views[:, 0], buffers).to_list()
+    if offsets is None:
+        return values
+    return [tuple(values[start:stop]) for start, stop in pairwise(offsets.tolist())]
+
+
+def _row_of(item: int, *levels: NDArray[np.int64] | None) -> int:
+    """Return the row that an item is in, by the offsets of the levels between them, innermost first."""
+    for offsets in levels:
+        if offsets is not None:
+            item = int(np.searchsorted(offsets, item, side="right")) - 1
+    return item
+
+
+def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
+    """Return the function that gives native values their Python form."""
+    if is_blob(feature):
+        return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views[:, 0], buffers), valid)
+    if feature.dtype in ("bytes", "str"):
+        text = feature.dtype == "str"
+        shape = tuple(size or 0 for size in feature.inner_shape)
+        return lambda views, buffers, valid: bytes_of_sound_views(
+            views.reshape(-1, 4), buffers, text, shape, len(views)
+        )
+    if feature.dtype == "bfloat16":
+        bfloat16 = feature.numpy_dtype
+        return lambda values, buffers, valid: values.view(bfloat16)
+    if feature.dtype == "bool" and feature.encoding == "raw":
+        # Any byte that is not zero is True, as in decode_raw; NumPy wants 1.
+        return lambda values, buffers, valid: np.not_equal(values.view(np.uint8), 0, out=values)
+    return lambda values, buffers, valid: values
+
+
+def nest(
+    values: AnyColumn,
+    offsets: NDArray[np.int64],
+    partitions: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], None]],
+) -> Ragged:
+    """Build the levels: ``partitions`` are (lengths, offsets of the records in them), outermost first.
+
+    The lengths of a level must add up, in every record, to what the next level holds: a length that does not would
+    move values from one record into another.
+    """
+    below = [record_offsets for _, record_offsets, _ in partitions[1:]] + [offsets]
+    splits: list[NDArray[np.int64]] = []
+    for level, ((lengths, record_offsets, _), expected) in enumerate(zip(partitions, below, strict=True)):
+        bounds = np.zeros(len(lengths) + 1, np.int64)
+        # Lengths come from a file: a negative or a very large one is wrong, whatever their sum wraps around to.
+        np.cumsum(np.clip(lengths, -1, 1 << 40), out=bounds[1:])
+        wrong = (np.diff(bounds[record_offsets]) != np.diff(expected)) | _any_outside(
+            lengths, record_offsets, int(expected[-1])
+        )
+        if wrong.any():
+            row = int(wrong.argmax())
+            total = int(bounds[record_offsets[row + 1]] - bounds[record_offsets[row]])
+            found = int(expected[row + 1] - expected[row])
+            raise RowFault(row, f"row lengths of level {level + 1} add up to {total}, found {found} values")
+        splits.append(bounds)
+    nested: AnyColumn = values
+    for bounds in reversed(splits):
+        nested = Ragged(nested, bounds)
+    return Ragged(nested, partitions[0][1])
+
+
+def _any_outside(lengths: NDArray[np.int64], record_offsets: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+    """Whether a record has a length below zero, or above all that there is."""
+    count = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum((lengths < 0) | (lengths > most), out=count[1:])
+    return np.diff(count[record_offsets]) > 0
+
+
+DecodedRow: TypeAlias = tuple[list[NDArray[Any]], list[Any], list[NDArray[np.uint8]]]
+"""What :class:`penstock._core.NativeRowDecoder` makes of a record."""
+
+
+class RowDecoder:
+    """Decode rows one by one. Scalars of a type come in one array: with one each, a row of many would be slow."""
+
+    def __init__(self, plan: Plan, native: _core.NativeDecoder) -> None:
+        self._names = [planned.name for planned in plan.features]
+        groups: dict[np.dtype[Any], dict[str, int]] = {}
+        for planned in plan.features:
+            if planned.build is None and not planned.feature.shape:
+                groups.setdefault(planned.feature.numpy_dtype, {})[planned.name] = planned.native[0]
+        self._scalars = [name for group in groups.values() for name in group]
+        self._others = [planned for planned in plan.features if planned.name not in self._scalars]
+        self.native = _core.NativeRowDecoder(native, [list(group.values()) for group in groups.values()])
+        """For native readers that decode what they read; :meth:`row_of` takes their answers."""
+
+    def row_of(self, decoded: DecodedRow) -> dict[str, Any]:
+        """Make a row of what the native decoder answered: as :meth:`penstock.Batch.row` does."""
+        groups, columns, buffers = decoded
+        row = dict.fromkeys(self._names)
+        row.update(zip(self._scalars, (value for group in groups for value in group), strict=True))
+        for planned in self._others:
+            native = [columns[i] for i in planned.native]
+            column = native[0] if planned.build is None else planned.build(native, buffers)
+            row[planned.name] = row_value(column, 0)
+        return row

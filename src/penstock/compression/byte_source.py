@@ -1,0 +1,132 @@
+"""A stream of compressed pieces, taken in any other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from penstock import _core
+from penstock.compression.detect import Plain
+from penstock.errors import ChecksumError, CompressionError, TruncatedError
+
+
+class ByteSource:
+    """Compressed bytes that come in pieces, with a look ahead; knows enough to raise good errors."""
+
+    def __init__(self, pieces: Iterable[bytes], path: str) -> None:
+        self.path = path
+        self.inflated = 0
+        """Bytes of the uncompressed stream given out so far: what offsets in errors count."""
+        self.checksum = 0
+        """Of what the current stream gave out."""
+        self._pieces = iter(pieces)
+        self._buffer = self._next = memoryview(b"")
+        """What is at hand in one piece, and what came behind it."""
+        self._position = 0
+
+    @property
+    def unread(self) -> int:
+        """Bytes that came and were not taken."""
+        return self._at_hand + len(self._next)
+
+    @property
+    def _at_hand(self) -> int:
+        return len(self._buffer) - self._position
+
+    def at_end(self) -> bool:
+        return not self.has(1)
+
+    def has(self, count: int) -> bool:
+        """Whether the stream goes on for ``count`` bytes; they are at hand then."""
+        if self._at_hand == 0:
+            self._buffer, self._next = self._coming(), memoryview(b"")
+            self._position = 0
+        if self._at_hand < count:
+            self._gather(count)
+        return self._at_hand >= count
+
+    def _gather(self, count: int) -> None:
+        """Join as many pieces as it takes, once, and no more of the last one: the rest of it is not copied."""
+        gathered = [self._buffer[self._position :]]
+        missing = count - self._at_hand
+        while missing and (piece := self._coming()):
+            gathered.append(piece[:missing])
+            self._next = piece[missing:]
+            missing -= len(gathered[-1])
+        self._buffer = memoryview(b"".join(gathered))
+        self._position = 0
+
+    def _coming(self) -> memoryview:
+        return self._next or memoryview(next(self._pieces, b""))
+
+    def peek(self, count: int) -> bytes:
+        """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
+        self.has(count)
+        return bytes(self._buffer[self._position : self._position + count])
+
+    def take(self, count: int) -> bytes:
+        """Exactly ``count`` bytes, or a :class:`TruncatedError`."""
+        return bytes(self.take_view(count))
+
+    def take_view(self, count: int) -> memoryview:
+        """The same without a copy."""
+        if not self.has(count):
+            raise self.truncated()
+        self._position += count
+        return self._buffer[self._position - count : self._position]
+
+    def take_some(self, most: int) -> memoryview:
+        """What is at hand, at most ``most`` bytes; none only where the stream ends."""
+        if self.at_end():
+            return memoryview(b"")
+        data = self._buffer[self._position : self._position + most]
+        self._position += len(data)
+        return data
+
+    def give_back(self, count: int) -> None:
+        """Put back the last ``count`` bytes of what was taken last."""
+        self._position -= count
+
+    def error(self, what: str, kind: str = "inflate") -> CompressionError:
+        where = f"{self.path}, at byte {self.inflated} of the uncompressed stream"
+        return CompressionError(f"{what}: {where}", path=self.path, offset=self.inflated, kind=kind)
+
+    def checksum_error(self) -> ChecksumError:
+        return ChecksumError(
+            f"the checksum of the compressed stream does not match: {self.path}, "
+            f"at byte {self.inflated} of the uncompressed stream",
+            path=self.path,
+            offset=self.inflated,
+            kind="stream-crc",
+        )
+
+    def truncated(self) -> TruncatedError:
+        return TruncatedError(
+            f"the compressed stream is incomplete: {self.path} ends after {self.inflated} uncompressed bytes, "
+            "inside a stream; its writer was probably not closed",
+            path=self.path,
+            offset=self.inflated,
+            kind="truncated-stream",
+        )
+
+
+_INPUT = 1 << 19
+
+
+def _inflate_body(source: ByteSource, checksum: Callable[[Plain, int], int], start: int) -> Iterator[Plain]:
+    """Inflate raw deflate data up to its end; the checksum of what came out is left in the source."""
+    inflater = _core.StreamInflater()
+    source.checksum = start
+    while not inflater.done:
+        if inflater.needs_input:
+            data = source.take_some(_INPUT)
+            if not data:
+                raise source.truncated()
+            inflater.feed(data)
+        plain = inflater.next()
+        source.checksum = checksum(plain, source.checksum)
+        source.inflated += len(plain)
+        if len(plain):
+            yield plain
+        if inflater.damaged:
+            raise source.error("the compressed data cannot be inflated")
+    source.give_back(inflater.unread)

@@ -1,0 +1,155 @@
+"""Datasets on their way out: to Arrow, and to whoever copies what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codec.decode_blobs import decode_blobs
+from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_unequal
+from penstock.dataset.pipeline import Pipeline
+from penstock.dataset.read_rows import ReadRows
+from penstock.dataset.stage import Stage
+from penstock.dataset.transforms.batch import BatchStage, PackStage
+from penstock.dataset.transforms.bucket import BucketStage
+from penstock.dataset.transforms.filter import FilterStage
+from penstock.dataset.transforms.prefetch import PrefetchStage
+from penstock.dataset.transforms.repeat import RepeatStage
+from penstock.dataset.transforms.shard import ShardStage
+from penstock.dataset.transforms.shuffle import WindowShuffleStage
+from penstock.dataset.transforms.take_skip import SkipStage, TakeStage
+from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.errors import import_extra
+from penstock.schema import Feature, Schema
+from penstock.schema.arrow_metadata import record_schema
+from penstock.schema.dtype import TEXT
+from penstock.schema.feature import IMAGES
+from penstock.schema.schema import keep_images_encoded
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+_ROWS = 1024
+
+
+def open_arrow(dataset: Dataset) -> Any:
+    """Return a ``pyarrow.RecordBatchReader`` of one pass."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    stored = dataset._as_stored()
+    elements, features = (dataset, {}) if stored is None else (stored[0], stored[0].schema)
+    batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(elements))
+    first = next(batches, None)
+    if first is None:
+        schema = pa.schema([]) if stored is None else record_schema(elements.schema.to_arrow(), stored[1])
+        return pa.RecordBatchReader.from_batches(schema, iter(()))
+    # Whether values are absent is known of one batch at a time.
+    schema = pa.schema([field.with_nullable(True) for field in first.schema])
+    schema = schema if stored is None else record_schema(schema, stored[1])
+    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in chain([first], batches)))
+
+
+def without_views(schema: Any) -> Any:
+    """Return an Arrow schema with plain text and bytes, which much of Arrow's own compute and pandas still ask for."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+
+    def plain(kind: Any) -> Any:
+        if pa.types.is_string_view(kind):
+            return pa.large_string()
+        if pa.types.is_binary_view(kind):
+            return pa.large_binary()
+        if pa.types.is_fixed_size_list(kind):
+            return pa.list_(plain(kind.value_type), kind.list_size)
+        return pa.large_list(plain(kind.value_type)) if pa.types.is_large_list(kind) else kind
+
+    return pa.schema([field.with_type(plain(field.type)) for field in schema], schema.metadata)
+
+
+def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
+    """Return a batch with tensors of unequal shapes as lists of lists."""
+    return batch | {
+        name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
+        for name, column in batch.items()
+        if is_unequal(column)
+    }
+
+
+def _empty_row(feature: Feature) -> NDArray[Any]:
+    return np.empty((0,) * len(feature.shape), object if feature.dtype in TEXT else feature.numpy_dtype)
+
+
+def _batches(elements: Dataset) -> Iterator[Batch]:
+    for first in elements.take(1):
+        for batch in elements if isinstance(first, Batch) else elements.batch(_ROWS):
+            if not isinstance(batch, Batch):
+                raise TypeError(f"an Arrow table has columns with names: make dicts of {type(first).__name__}")
+            yield batch
+
+
+# What leaves elements as they are.
+_CHOOSING = (
+    FilterStage,
+    TakeStage,
+    SkipStage,
+    ShardStage,
+    RepeatStage,
+    WindowShuffleStage,
+    PrefetchStage,
+    UnbatchStage,
+)
+_GROUPING = (BatchStage, PackStage, BucketStage)
+
+
+def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
+    """Return a pipeline whose images are bytes, and the schema to write it by; None where rows are made anew.
+
+    Functions that choose elements are given pixels all the same.
+    """
+    start = pipeline.start
+    if not isinstance(start, ReadRows) or not all(map(_keeps_rows, pipeline.stages)):
+        return None
+    schema = start.source.schema
+    images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
+    chosen = [stage for stage in pipeline.stages if isinstance(stage, FilterStage)]
+    if chosen and any(name in schema.sequence for name in images):
+        return None
+    seeing = [
+        replace(stage, fn=_WithPixels(stage.fn, images)) if images and stage in chosen else stage
+        for stage in pipeline.stages
+    ]
+    stored = start.source.with_schema(keep_images_encoded(schema))
+    return Pipeline(replace(start, source=stored), tuple(seeing)), schema
+
+
+def _keeps_rows(stage: Stage) -> bool:
+    return isinstance(stage, _CHOOSING) or (isinstance(stage, _GROUPING) and not stage.pad)
+
+
+@dataclass(frozen=True)
+class _WithPixels:
+    """Calls a function with elements as its author knows them: images decoded."""
+
+    fn: Any
+    images: dict[str, Feature]
+
+    def __call__(self, element: Any, *generator: Any) -> Any:
+        decode = _column if isinstance(element, Batch) else _row
+        pixels = {name: decode(feature, element[name]) for name, feature in self.images.items()}
+        return self.fn(element | pixels, *generator)
+
+
+def _column(feature: Feature, column: Any) -> Any:
+    if not isinstance(column, Nullable):
+        return decode_blobs(feature, column, None)
+    pixels = decode_blobs(feature, cast(BytesColumn, column.values), column.valid)
+    return Nullable(pixels, column.valid) if feature.optional else pixels
+
+
+def _row(feature: Feature, data: bytes | None) -> Any:
+    if data is None:
+        return np.asarray(feature.default, feature.numpy_dtype) if feature.has_default else None
+    return decode_blobs(feature, cast(BytesColumn, collate([data])), None)[0]

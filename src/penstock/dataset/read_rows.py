@@ -1,0 +1,313 @@
+"""Reads rows in an order, ahead of the consumer, in blocks: the start of most pipelines."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+
+from penstock.columns import Batch
+from penstock.dataset.block import Block, Cursor, Flow, cut_short, join, join_keys, placed
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder
+from penstock.dataset.progress import Meter
+from penstock.dataset.source.prefetch import start_prefetch
+from penstock.dataset.source.row_source import RowSource
+from penstock.dataset.source.sequential import can_stream, stream_batches
+from penstock.dataset.source.shards import records_in
+from penstock.dataset.stage import ElementSupply
+from penstock.dataset.transforms.repeat import RepeatOrder, later_epoch
+from penstock.dataset.transforms.shard import ShardOrder
+from penstock.errors import NotSeekableError, StateError
+
+# Rows that are handled together where nothing else says how many.
+_BLOCK_ROWS = 256
+
+
+class BatchNumbers(Order):
+    """The batches that the rows of an order make, from the first to the last."""
+
+    def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
+        self._rows, self.size, self.drop_last = rows, size, drop_last
+
+    def length(self, which: Epoch) -> int | None:
+        rows = self._rows.length(which)
+        return None if rows is None else self._made_of(rows)
+
+    def length_up_to(self, most: int, which: Epoch) -> int:
+        return self._made_of(self._rows.length_up_to(most * self.size, which))
+
+    def _made_of(self, rows: int) -> int:
+        return rows // self.size if self.drop_last else -(-rows // self.size)
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        return RowKeys(positions, np.full(len(positions), which.epoch, np.int64))
+
+    @property
+    def run(self) -> Run:
+        return Run()
+
+    def describe(self) -> list[Any]:
+        return [*self._rows.describe(), ["batch", self.size, self.drop_last]]
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """Rows of a source in an order; where ``batches`` is there, in groups of rows that are batches, in their order."""
+
+    source: RowSource
+    rows: Order
+    batches: Order | None = None
+    size: int = _BLOCK_ROWS
+    """Rows of a block; of a batch, where there are batches."""
+
+    @property
+    def order(self) -> Order:
+        """The order of what the reads give out: rows or batches."""
+        return self.rows if self.batches is None else self.batches
+
+    def reordered(self, change: Callable[[Order], Order]) -> ReadRows:
+        """Give out rows, or batches, in another order."""
+        order = change(self.order)
+        return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
+
+    def batched(self, size: int, drop_last: bool) -> ReadRows:
+        """Give out batches of rows."""
+        return replace(self, batches=BatchNumbers(self.rows, size, drop_last), size=size)
+
+    def length(self, which: Epoch) -> int | None:
+        """Count the rows, or batches, of a pass."""
+        return self.order.length(which)
+
+    def describe(self) -> list[Any]:
+        """Say in JSON what decides the order."""
+        return self.order.describe()
+
+    @property
+    def identities(self) -> list[str]:
+        """A name for the content of the files."""
+        return [self.source.shards.identity]
+
+    @property
+    def world(self) -> int:
+        """Into how many shares rows, or batches, are dealt out."""
+        ranks = self.ranks()
+        return 1 if ranks is None else ranks.world
+
+    def keys(self, position: int, count: int, which: Epoch) -> RowKeys:
+        """Return the rows of a block: the batch at a position, or ``count`` rows from there."""
+        if self.batches is None:
+            return self.rows.at(np.arange(position, position + count), which)
+        batch, epoch = (int(found[0]) for found in self.batches.at(np.array([position]), which))
+        own = later_epoch(which, epoch - which.epoch)
+        rows = self.rows.length(own)
+        stop = (batch + 1) * self.size
+        return self.rows.at(np.arange(batch * self.size, stop if rows is None else min(stop, rows)), own)
+
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        """Start at a cursor: read, check and decode ahead of the consumer, until the flow is closed."""
+        cursor = start_cursor(0) | (cursor or {})
+        run = self._run_from(cursor["position"])
+        if run is not None and can_stream(self.source, run.start):
+            return self._stream(run, cursor, meter)
+        epochs = self._stream_epochs(cursor, meter)
+        if epochs is not None:
+            return epochs
+        self.check_seeks()
+        return self._fetch(cursor, meter)
+
+    def _stream_epochs(self, cursor: Cursor, meter: Meter) -> Flow | None:
+        """Stream remote files again and again, where all that the order does is to repeat them."""
+        whole_batches = isinstance(self.batches, BatchNumbers)
+        repeated = self.rows if whole_batches else self.order
+        position = cursor["position"] * (self.size if whole_batches else 1)
+        shards = self.source.shards
+        if not isinstance(repeated, RepeatOrder) or not shards.remote or (position and not shards.counted):
+            return None
+        once = replace(self, batches=None) if whole_batches else self
+        once = once.reordered(lambda order: repeated.inner)
+        run = once._run_from(0)
+        if run is None or not can_stream(self.source, run.start):
+            return None
+        later, within = repeated.split_one(position, Epoch(cursor["epoch"])) if position else (0, 0)
+
+        def open_epoch(epoch: int, within: int) -> Flow:
+            return once.open(start_cursor(epoch) | {"position": within}, meter)
+
+        flow = stream_epochs(open_epoch, repeated.times, cursor, later, within, position - within)
+        return stream_batches_of(flow, self.size, self._drops_last, cursor) if whole_batches else flow
+
+    def check_seeks(self) -> None:
+        """Raise where the order asks for what the files cannot give."""
+        seeks = self.rows.seeks or (self.batches is not None and self.batches.seeks)
+        if not seeks:
+            return
+        shards = self._reached.shards
+        if not shards.seekable:
+            slow = next(p for p, index in zip(shards.paths, shards.indexes, strict=True) if not index.seekable)
+            files = slow if len(shards.paths) == 1 else "FILES"
+            raise NotSeekableError(
+                f"this order needs random access, which {slow} has not: it is one compressed stream. Shuffle within "
+                f"windows (window=10_000), or read a copy, which has it: penstock convert {files} -o COPY",
+                path=slow,
+            )
+
+    @property
+    def _reached(self) -> RowSource:
+        """The source as far as the order goes."""
+        return self.source if self.rows.end is None else self.source.through(self.rows.end - 1)
+
+    def _run_from(self, position: int) -> Run | None:
+        """Return the rows from a position on, where they come as they lie in the files."""
+        run, rows = self.order.run, self.rows.run
+        if run is None or rows is None:
+            return None
+        if self.batches is None:
+            return rows.part(position, None)
+        stop = None if run.stop is None else run.stop * self.size
+        return rows.part((run.start + position) * self.size, stop)
+
+    def _stream(self, run: Run, cursor: Cursor, meter: Meter) -> Flow:
+        position, row = cursor["position"], run.start
+        with closing(stream_batches(self.source, self.size, run)) as batches:
+            while True:
+                with meter.timed("reading"):
+                    batch = next(batches, None)
+                if batch is None:
+                    return
+                if self.batches is not None and batch.num_rows < self.size:
+                    # The last one, unless it stands in front of an error: then it is no batch, and that is raised.
+                    next(batches, None)
+                    if self._drops_last:
+                        return
+                rows = np.arange(row, row + batch.num_rows)
+                keys = RowKeys(rows, np.full(len(rows), cursor["epoch"], np.int64))
+                stop = position + (1 if self.batches is not None else batch.num_rows)
+                yield Block(batch, keys, cursor | {"position": position}, cursor | {"position": stop})
+                position, row = stop, row + batch.num_rows
+
+    @property
+    def _drops_last(self) -> bool:
+        order = self.batches
+        while isinstance(order, WrappedOrder):
+            order = order.inner
+        return isinstance(order, BatchNumbers) and order.drop_last
+
+    def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
+        blocks = self._blocks(cursor["position"], Epoch(cursor["epoch"], cursor["origin"]))
+        source = self._reached
+        for index in source.shards.indexes:
+            for error in getattr(index, "damage", ()):
+                self._pass_over(error, meter, records_in(error))
+        planned: deque[tuple[RowKeys, int, int]] = deque()
+        waiting: deque[tuple[RowKeys, int, int]] = deque()
+        with closing(start_prefetch(source, self.rows, self.size)) as ahead:
+            while True:
+                while len(waiting) < ahead.depth:
+                    if 2 * len(planned) < ahead.together:  # early, while threads have work
+                        more = list(islice(blocks, ahead.together))
+                        ahead.foresee([keys.rows for keys, _, _ in more])
+                        planned.extend(more)
+                    if not planned:
+                        break
+                    waiting.append(planned.popleft())
+                    ahead.submit(waiting[-1][0].rows)
+                if not waiting:
+                    return
+                keys, begin, stop = waiting.popleft()
+                with meter.timed("reading"):
+                    batch, kept, errors, failure = ahead.take()
+                for error in errors:
+                    self._pass_over(error, meter)
+                if kept is not None and len(kept) < len(keys.rows):
+                    keys = RowKeys(keys.rows[kept], keys.epochs[kept])
+                block = Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
+                if failure is not None:
+                    yield cut_short(block)
+                    raise failure
+                yield block
+                del batch, block  # or its memory could not be used again while the consumer works
+
+    def _blocks(self, position: int, which: Epoch) -> Iterator[tuple[RowKeys, int, int]]:
+        """Return the rows of each block from a position on, and where it begins and ends."""
+        end = self.order.length(which)
+        while end is None or position < end:
+            count = self.size if end is None else min(self.size, end - position)
+            stop = position + (1 if self.batches is not None else count)
+            yield self.keys(position, count, which), position, stop
+            position = stop
+
+    def _pass_over(self, error: Any, meter: Meter, records: int | None = 1) -> None:
+        if callable(self.source.on_error):
+            self.source.on_error(error)
+        meter.skip(error, records)
+
+    def fetch(self, rows: Ints) -> Batch:
+        """Read rows on the calling thread."""
+        return self.source.fetch(rows)
+
+    def common_cursor(self, cursor: Cursor) -> Cursor:
+        """Return where any number of ranks goes on when all ranks of these reads stand at ``cursor``."""
+        which, order, position = Epoch(cursor["epoch"], cursor["origin"]), self.order, cursor["position"]
+        while not isinstance(order, ShardOrder):
+            if isinstance(order, RepeatOrder):
+                if (ranks := self.ranks()) is not None and not ranks.is_even(which):
+                    raise StateError(
+                        "the shares of the ranks are of different length, so that they stand in different epochs: "
+                        'shard with remainder="drop" or "repeat" where the number of ranks may change'
+                    )
+                later, position = order.split_one(position, which)
+                which, order = later_epoch(which, later), order.inner
+            elif isinstance(order, BatchNumbers):
+                order, position = self.rows, position * self.size
+            else:
+                raise StateError("rows were dealt out to ranks before their order was decided: shard() behind it")
+        return start_cursor(which.epoch, which.origin + position * order.world)
+
+    def ranks(self) -> ShardOrder | None:
+        """Return the order that deals out rows, or batches, to ranks."""
+        for order in (self.batches, self.rows):
+            while isinstance(order, WrappedOrder):
+                if isinstance(order, ShardOrder):
+                    return order
+                order = order.inner
+        return None
+
+
+def start_cursor(epoch: int, origin: int = 0) -> Cursor:
+    """Return where an epoch begins, or where it goes on with another number of ranks."""
+    return {"epoch": epoch, "position": 0, "origin": origin}
+
+
+def stream_epochs(
+    open_epoch: Callable[[int, int], Flow], times: int | None, cursor: Cursor, later: int, within: int, begin: int
+) -> Flow:
+    """Stream epochs one behind the other, from a place in a later one on.
+
+    Positions are counted through all of them; ``begin`` is where the first of these begins.
+    """
+    for number in count(later) if times is None else range(later, times):
+        length = 0
+        with closing(open_epoch(cursor["epoch"] + number, within)) as blocks:
+            for block in blocks:
+                start, length = block.start["position"], block.stop["position"]
+                yield placed(block, cursor | {"position": begin + start}, cursor | {"position": begin + length})
+        if not length and not within:
+            return  # nothing, again and again, is nothing
+        begin += max(length, within)
+        within = 0
+
+
+def stream_batches_of(rows: Flow, size: int, drop_last: bool, cursor: Cursor) -> Flow:
+    """Make batches of rows, over the ends of epochs; positions count batches."""
+    with closing(ElementSupply(lambda _: rows, None)) as supply:
+        for batch in count(cursor["position"]):
+            parts = supply.take(size)
+            if sum(map(len, parts)) < (size if drop_last else 1):
+                return
+            elements, keys = join([part.elements for part in parts]), join_keys([part.keys for part in parts])
+            yield Block(elements, keys, cursor | {"position": batch}, cursor | {"position": batch + 1})

@@ -1,0 +1,1 @@
+"""Rows of files by number: shards, random access and prefetching."""

@@ -1,0 +1,236 @@
+"""A dataset that is about to be written, with values that carry their bytes past functions.
+
+Between stages, images, tensors and raw arrays are :class:`Stored` values. A function is given plain arrays, and what it
+returns is compared by content with what it was given: what is equal keeps its bytes, whether it was renamed, copied or
+moved to another row.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.columns import Batch, Nullable, Ragged, batch_of_equal_columns
+from penstock.columns.stored_values import Content, Stored, StoredColumn, content_of
+from penstock.dataset.block import Cursor, Flow, OpenFlow
+from penstock.dataset.pipeline import JoinStart, Pipeline
+from penstock.dataset.progress import Meter
+from penstock.dataset.read_rows import ReadRows
+from penstock.dataset.stage import Stage
+from penstock.dataset.transforms.batch import BatchStage, PackStage
+from penstock.dataset.transforms.bucket import BucketStage
+from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, first_place, given_out
+from penstock.dataset.transforms.filter import FilterStage
+from penstock.dataset.transforms.map import MapStage
+from penstock.dataset.transforms.prefetch import PrefetchStage
+from penstock.dataset.transforms.repeat import RepeatStage
+from penstock.dataset.transforms.shard import ShardStage
+from penstock.dataset.transforms.shuffle import WindowShuffleStage
+from penstock.dataset.transforms.take_skip import SkipStage, TakeStage
+from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.dataset.transforms.zip import ZipStart
+from penstock.dataset.workers import name_of
+from penstock.schema import Schema
+from penstock.schema.schema import trace_encoded
+
+_Known: TypeAlias = dict[Content, list[tuple[int | None, Stored]]]
+"""What a function was given, by content, each with its row in a batch."""
+_CACHES = (MemoryCacheStage, DiskCacheStage)
+_FUNCTIONS = (MapStage, FilterStage)
+_UNSEEING = (
+    TakeStage,
+    SkipStage,
+    ShardStage,
+    RepeatStage,
+    WindowShuffleStage,
+    PrefetchStage,
+    UnbatchStage,
+    BatchStage,
+    PackStage,
+)
+
+
+def traced(pipeline: Pipeline) -> tuple[Pipeline, Schema | None]:
+    """Return a pipeline with the same elements, traced, and the schema of what it reads where there is one."""
+    start, schema = pipeline.start, None
+    if isinstance(start, ReadRows):
+        schema = start.source.schema
+        start = replace(start, source=start.source.with_schema(trace_encoded(schema)))
+    elif isinstance(start, JoinStart):
+        children = list(map(traced, start.children))
+        schemas = [found for _, found in children]
+        if not isinstance(start, ZipStart) and all(found == schemas[0] for found in schemas):
+            schema = schemas[0]
+        start = replace(start, children=tuple(child for child, _ in children))
+    computed = _calls_functions(replace(pipeline, stages=()))
+    seeing: list[Stage] = []
+    for stage in pipeline.stages:
+        seeing.append(_traced_stage(stage, computed))
+        computed = computed or isinstance(stage, _FUNCTIONS)
+    return Pipeline(start, tuple(seeing)), schema
+
+
+def _calls_functions(pipeline: Pipeline) -> bool:
+    children = pipeline.start.children if isinstance(pipeline.start, JoinStart) else ()
+    return any(isinstance(stage, _FUNCTIONS) for stage in pipeline.stages) or any(map(_calls_functions, children))
+
+
+def _traced_stage(stage: Stage, computed: bool) -> Stage:
+    if isinstance(stage, _UNSEEING):
+        return stage
+    if isinstance(stage, _FUNCTIONS):
+        return replace(stage, fn=_Traced(stage.fn, returns_elements=isinstance(stage, MapStage)))
+    if isinstance(stage, BucketStage):
+        return stage if isinstance(stage.key, str) else replace(stage, key=_Traced(stage.key, returns_elements=False))
+    if isinstance(stage, _CACHES):
+        if not computed:
+            return _Uncached()
+        warnings.warn(
+            "a cache holds no stored bytes: images and tensors from cache() are encoded again. To keep the stored "
+            "bytes, write the dataset before cache()",
+            stacklevel=6,
+        )
+    return _Untraced(stage)
+
+
+class _Traced:
+    """Calls a function with plain arrays, and finds those that it returns as they were."""
+
+    def __init__(self, fn: Any, *, returns_elements: bool) -> None:
+        self._fn, self._returns_elements = fn, returns_elements
+        self.__module__, self.__qualname__ = name_of(fn).rpartition(".")[::2]  # for messages
+
+    def __call__(self, element: Any, *generator: Any) -> Any:
+        known: _Known = {}
+        shown = _show(element, known, frozen=not self._returns_elements)
+        result = self._fn(shown, *generator)
+        if not known or not self._returns_elements:
+            return result
+        batched = any(row is not None for found in known.values() for row, _ in found)
+        return _Finder(known, batched).mark(result, "")
+
+
+def _show(value: Any, known: _Known, *, frozen: bool) -> Any:
+    """Return an element with plain arrays, and note what they are; frozen ones cannot be changed in place."""
+    if isinstance(value, Stored):
+        known.setdefault(value.content, []).append((None, value))
+        return _frozen(value.array) if frozen else value.array
+    if isinstance(value, StoredColumn):
+        for number, row in enumerate(value.rows):
+            if row is not None:
+                known.setdefault(row.content, []).append((number, row))
+        return _frozen(value.values) if frozen else value.values
+    if isinstance(value, Nullable) and isinstance(value.values, StoredColumn):
+        return Nullable(_show(value.values, known, frozen=frozen), value.valid)
+    if isinstance(value, Batch):
+        columns = {name: _show(column, known, frozen=frozen) for name, column in value.items()}
+        return batch_of_equal_columns(columns, value.num_rows)
+    return _rebuilt(value, lambda name, item: _show(item, known, frozen=frozen))
+
+
+def _frozen(values: Any) -> Any:
+    """Return a view that is read-only: what a filter() changed would be lost, and nobody would know."""
+    if not isinstance(values, np.ndarray):
+        return values
+    view = values.copy() if values.dtype == object else values.view()
+    if values.dtype == object:
+        for number, row in enumerate(values):
+            view[number] = _frozen(row)
+    view.flags.writeable = False
+    return view
+
+
+def _rebuilt(value: Any, change: Any) -> Any:
+    """Change the items of a mapping or a tuple; where all stay as they are, so does it."""
+    if isinstance(value, Mapping):
+        items = {name: change(name, item) for name, item in value.items()}
+        return value if all(items[name] is item for name, item in value.items()) else items
+    if isinstance(value, tuple):
+        parts = [change(str(number), item) for number, item in enumerate(value)]
+        if all(part is item for part, item in zip(parts, value, strict=True)):
+            return value
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
+
+
+class _Finder:
+    """Finds what a function was given in what it returned."""
+
+    def __init__(self, known: _Known, batched: bool) -> None:
+        self._known, self._batched = known, batched
+        self._kinds = {content[:2] for content in known}
+
+    def mark(self, value: Any, name: str) -> Any:
+        """Return an element with what was found as stored values."""
+        if isinstance(value, Batch):
+            columns = {key: self._mark_column(column, key) for key, column in value.items()}
+            return batch_of_equal_columns(columns, value.num_rows)
+        if isinstance(value, Mapping | tuple):
+            return _rebuilt(value, lambda key, item: self.mark(item, str(key)))
+        if self._batched:
+            return self._mark_column(value, name)
+        found = self._find(value, name, None)
+        return value if found is None else found
+
+    def _mark_column(self, column: Any, name: str) -> Any:
+        if isinstance(column, Nullable):
+            values = self._mark_column(column.values, name)
+            return Nullable(values, column.valid) if isinstance(values, StoredColumn) else column
+        if isinstance(column, np.ndarray):
+            if not column.ndim or (column.dtype != object and (column.dtype.str, column.shape[1:]) not in self._kinds):
+                return column
+        elif not isinstance(column, Ragged):
+            return column
+        rows = [self._find(row, name, number) for number, row in enumerate(column)]
+        return StoredColumn(column, rows) if any(row is not None for row in rows) else column
+
+    def _find(self, array: Any, name: str, row: int | None) -> Stored | None:
+        if not isinstance(array, np.ndarray | np.generic) or (array.dtype.str, array.shape) not in self._kinds:
+            return None
+        candidates = self._known.get(content_of(array))
+        if candidates is None:
+            return None
+        # Several may be equal, such as black images: the one that stood here is the one that is meant.
+        _, found = max(candidates, key=lambda item: (item[1].array is array, item[1].name == name, item[0] == row))
+        return found.with_array(array)
+
+
+@dataclass(frozen=True)
+class _Uncached(Stage):
+    """Reads again what a cache would hold, as the epoch that it would hold."""
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        place = first_place(cursor)
+        with closing(upstream(place["up"])) as blocks:
+            for number, block in enumerate(blocks, place["block"]):
+                yield given_out(block, place | {"block": number})
+
+    def describe(self) -> list[Any]:
+        return ["cache"]
+
+
+@dataclass(frozen=True)
+class _Untraced(Stage):
+    """A stage that is given plain arrays, because it keeps what it is given."""
+
+    stage: Stage
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        def plainly(cursor: Cursor) -> Flow:
+            with closing(upstream(cursor)) as blocks:
+                for block in blocks:
+                    elements = block.elements
+                    if isinstance(elements, Batch):
+                        yield replace(block, elements=_show(elements, {}, frozen=False))
+                    else:
+                        yield replace(block, elements=[_show(element, {}, frozen=False) for element in elements])
+
+        return self.stage.open(plainly, cursor, meter)
+
+    def describe(self) -> list[Any]:
+        return self.stage.describe()

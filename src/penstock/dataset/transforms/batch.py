@@ -1,0 +1,151 @@
+"""Batches: elements collected, and blocks that are batches already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.columns import AnyColumn, Batch, Nullable, Ragged
+from penstock.columns.column import pad as pad_column
+from penstock.columns.column import padding_of
+from penstock.columns.stored_values import plain
+from penstock.dataset.block import Cursor, CutShort, Flow, OpenFlow, as_batch, block_of_batch, join
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import ElementSupply, Stage
+
+
+@dataclass(frozen=True)
+class BatchStage(Stage):
+    """Collects ``size`` elements to a batch, across blocks; a block that is just as long is used as it lies.
+
+    Args:
+        size: How many elements a batch has.
+        drop_last: Whether a last batch of fewer is dropped.
+        pad: What becomes of columns of unequal rows; by default they are ``Ragged``.
+    """
+
+    size: int
+    _: KW_ONLY
+    drop_last: bool = False
+    pad: Padding = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"a batch has one element or more, not {self.size}")
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        with closing(ElementSupply(upstream, cursor)) as supply:
+            while supply.ready():
+                start = supply.place
+                parts = supply.take(self.size)
+                if self.drop_last and sum(map(len, parts)) < self.size:
+                    return
+                batch = padded(as_batch(join([part.elements for part in parts])), self.pad)
+                yield block_of_batch(batch, parts[0].keys, start, supply.place)
+
+    def length(self, upstream: int | None) -> int | None:
+        return None if upstream is None else (upstream if self.drop_last else upstream + self.size - 1) // self.size
+
+    def describe(self) -> list[Any]:
+        return ["batch", self.size, self.drop_last, describe_padding(self.pad)]
+
+
+@dataclass(frozen=True)
+class PackStage(Stage):
+    """Makes each block one batch, where they were read as batches: batch i is made of batch i of the reads."""
+
+    one_to_one = True
+
+    _: KW_ONLY
+    pad: Padding = None
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        with closing(upstream(cursor)) as blocks:
+            for block in blocks:
+                # A batch with an element that failed is not given in part; its error comes next.
+                if not isinstance(block, CutShort):
+                    batch = padded(as_batch(block.elements), self.pad)
+                    yield block_of_batch(batch, block.keys, block.start, block.stop)
+
+    def describe(self) -> list[Any]:
+        return ["pack", describe_padding(self.pad)]
+
+
+class Pad(NamedTuple):
+    """How a column of unequal rows becomes an array.
+
+    >>> ds.batch(32, pad={"tokens": ps.Pad(-1, length=128)})
+
+    Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are longer;
+    None is the longest row of the batch. Name a length for each ragged level, or one for the outermost.
+    """
+
+    value: Any = None
+    length: int | Sequence[int | None] | None = None
+
+
+Padding: TypeAlias = bool | Mapping[str, Any] | None
+"""True: all columns of unequal rows, with zeros or empty strings. By name: the columns, each with a value or a Pad."""
+
+
+def padded(batch: Any, padding: Padding) -> Any:
+    """Return a batch with columns of unequal rows turned into arrays, where that is asked for."""
+    if not padding:
+        return batch
+    if not isinstance(batch, Batch):
+        raise TypeError(f"columns are padded by name, and the elements are no dicts: {type(batch).__name__}")
+    columns = {name: plain(column) for name, column in batch.items()}
+    if padding is True:
+        padding = {name: Pad() for name, column in columns.items() if _is_ragged(column) or _holds_arrays(column)}
+    missing = [name for name in padding if name not in batch]
+    if missing:
+        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch)}")
+    return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
+
+
+def describe_padding(padding: Padding) -> Any:
+    """Say in JSON how a batch is padded."""
+    return {name: repr(pad) for name, pad in padding.items()} if isinstance(padding, Mapping) else bool(padding)
+
+
+def _is_ragged(column: AnyColumn) -> bool:
+    return isinstance(column.values if isinstance(column, Nullable) else column, Ragged)
+
+
+def _holds_arrays(column: AnyColumn) -> bool:
+    """Whether the rows are arrays that differ in more than their first dimension, such as images."""
+    if not isinstance(column, np.ndarray) or column.dtype != object or not len(column):
+        return False
+    return isinstance(column[0], np.ndarray)
+
+
+def _padded_arrays(rows: NDArray[Any], value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
+    if len({row.ndim for row in rows}) > 1:
+        raise ValueError("rows that are padded have the same number of dimensions")
+    longest = np.max([row.shape for row in rows], axis=0).tolist()
+    asked = [*lengths, *[None] * len(longest)]
+    sizes = [most if size is None else size for size, most in zip(asked, longest, strict=False)]
+    column = np.full((len(rows), *sizes), value, rows[0].dtype)
+    for target, row in zip(column, rows, strict=True):
+        part = row[tuple(map(slice, sizes))]
+        target[tuple(map(slice, part.shape))] = part
+    return column
+
+
+def _padded(column: AnyColumn, pad: Any) -> AnyColumn:
+    value, length = pad if isinstance(pad, Pad) else (pad, None)
+    lengths = list(length) if isinstance(length, Sequence) else [length]
+    if isinstance(column, np.ndarray) and _holds_arrays(column):
+        return _padded_arrays(column, 0 if value is None else value, lengths)
+    if isinstance(column, np.ndarray) and column.ndim > 1:
+        # Rows of unequal length that happen to be of one length here are padded like those of other batches.
+        rows, width = column.shape[:2]
+        column = Ragged.from_lengths(column.reshape(rows * width, *column.shape[2:]), np.full(rows, width))
+    if not _is_ragged(column):
+        raise ValueError("a column that is padded has rows with a length")
+    return pad_column(column, padding_of(column) if value is None else value, lengths)

@@ -1,0 +1,226 @@
+"""Puts a cache behind a pipeline: in memory, or on disk under a name for all that decides what it holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.columns import Batch
+from penstock.dataset.block import Block, Cursor, Elements, Flow, OpenFlow, epoch_of, is_start, placed, start_of
+from penstock.dataset.disk_cache import CachedBlocks, CachedBlocksWriter, storable
+from penstock.dataset.order import Epoch, Order, RowKeys
+from penstock.dataset.pipeline import JoinStart, Pipeline
+from penstock.dataset.progress import Meter
+from penstock.dataset.read_rows import ReadRows
+from penstock.dataset.stage import Stage
+from penstock.storage import StrPath, locate
+from penstock.storage.local import LocalFiles
+
+# Places of an order that are compared: shares of different ranks differ in all of them.
+_PLACES = 64
+
+
+def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> Stage:
+    """Return the stage that keeps what a pipeline gives; ``key`` stands for the code of its functions."""
+    if path is None:
+        if key is not None:
+            raise ValueError("a key is for a cache on disk: name its path too")
+        return MemoryCacheStage()
+    store, folder = locate(path)
+    if not isinstance(store, LocalFiles):
+        raise ValueError(f"a cache is kept in a folder of this machine, not in {folder}")
+    # Imported here: it knows the whole of Python, and few keep a cache on disk.
+    from penstock.dataset.fingerprint import fingerprint
+
+    return DiskCacheStage(os.path.abspath(folder), fingerprint(_content(pipeline), _functions(pipeline), key))
+
+
+def _content(pipeline: Pipeline) -> Any:
+    """Say in JSON all that decides what a pipeline gives, but for the code of functions."""
+    start = pipeline.start
+    if isinstance(start, JoinStart):
+        return [pipeline.describe(), [_content(child) for child in start.children]]
+    assert isinstance(start, ReadRows)
+    reading = start.source.shards.reading
+    return [
+        pipeline.describe(),
+        start.identities,
+        _times(start.source.shards.paths),
+        start.source.schema.to_json(),
+        [reading.compression, reading.verify, reading.max_record_bytes, reading.salvage, reading.nested],
+        [_rows_at_places(order) for order in (start.rows, start.batches) if order is not None],
+    ]
+
+
+def _times(paths: Iterable[str]) -> list[int]:
+    """Return when local files were last changed: an identity is told by both ends of a file, and not by its middle."""
+    located = map(locate, paths)
+    return [os.stat(name).st_mtime_ns for store, name in located if isinstance(store, LocalFiles)]
+
+
+def _rows_at_places(order: Order) -> list[int]:
+    """Return which rows stand at some places: what an order says of itself leaves out which rank it is for."""
+    if order.run is not None:
+        return []
+    length = order.length(Epoch())
+    places = np.arange(_PLACES) if length is None else np.unique(np.linspace(0, length - 1, _PLACES).astype(np.int64))
+    rows: list[int] = [] if length == 0 else order.at(places, Epoch()).rows.tolist()
+    return [-1 if length is None else length, *rows]
+
+
+def _functions(pipeline: Pipeline) -> Iterator[Callable[..., Any]]:
+    if isinstance(pipeline.start, JoinStart):
+        for child in pipeline.start.children:
+            yield from _functions(child)
+    for stage in pipeline.stages:
+        if is_dataclass(stage):
+            values = (getattr(stage, field.name) for field in fields(stage))
+            yield from (value for value in values if callable(value))
+
+
+def is_in_memory(pipeline: Pipeline) -> bool:
+    """Whether all elements are kept in memory, but for what is done to each of them behind the cache."""
+    for stage in reversed(pipeline.stages):
+        if isinstance(stage, MemoryCacheStage):
+            return True
+        if not stage.one_to_one:
+            return False
+    return False
+
+
+class _Memory:
+    """What a pass left. Other processes start without it."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Memory, ()
+
+
+@dataclass(frozen=True)
+class MemoryCacheStage(Stage):
+    """Keeps what came in the first complete pass: every epoch behind it is epoch 0 of what is before it.
+
+    A cursor names a place of the flow before it, so that a state can be taken up where nothing was kept.
+    """
+
+    _memory: _Memory = field(default_factory=_Memory, init=False, compare=False, repr=False)
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        place = first_place(cursor)
+        kept = self._memory.blocks
+        if kept is not None and is_place_in(kept, place):
+            for number in range(place["block"], len(kept)):
+                yield given_out(
+                    replace(kept[number], elements=_copied(kept[number].elements)), place | {"block": number}
+                )
+            return
+        collected: list[Block] = []
+        with closing(upstream(place["up"])) as blocks:
+            for number, block in enumerate(blocks, place["block"]):
+                # Copies, because the consumer may change what it was given, and few strings may keep much alive.
+                if is_start(place["up"]):
+                    collected.append(replace(block, elements=_copied(block.elements)))
+                yield given_out(block, place | {"block": number})
+        if is_start(place["up"]):
+            self._memory.blocks = collected
+
+    def length(self, upstream: int | None) -> int | None:
+        return upstream
+
+    def describe(self) -> list[Any]:
+        return ["cache"]
+
+
+def first_place(cursor: Cursor) -> dict[str, Any]:
+    """Return a place: the epoch, the number of a block, and where it begins in the flow before the cache."""
+    return {"epoch": epoch_of(cursor), "block": 0, "up": start_of(0)} if is_start(cursor) else cursor
+
+
+class _Placed(Protocol):
+    @property
+    def start(self) -> Cursor: ...
+
+    @property
+    def stop(self) -> Cursor: ...
+
+
+def is_place_in(blocks: Sequence[_Placed], place: dict[str, Any]) -> bool:
+    """Tell whether kept blocks have the place; those of another version may be cut in another way."""
+    number, up = place["block"], place["up"]
+    if number < len(blocks):
+        return is_start(up) if number == 0 else blocks[number].start == up
+    return number == len(blocks) and (is_start(up) if number == 0 else blocks[-1].stop == up)
+
+
+def given_out(block: Block, place: dict[str, Any]) -> Block:
+    """Return a block at its place in an epoch behind the cache."""
+    epoch, number = place["epoch"], place["block"]
+    stop = {"epoch": epoch, "block": number + 1, "up": block.stop}
+    keys = RowKeys(block.keys.rows, block.keys.epochs + epoch)
+    return placed(replace(block, keys=keys), {"epoch": epoch, "block": number, "up": block.start}, stop)
+
+
+def _copied(elements: Elements) -> Elements:
+    return elements.copy() if isinstance(elements, Batch) else list(map(_copied_element, elements))
+
+
+def _copied_element(element: Any) -> Any:
+    if isinstance(element, Batch):
+        return element.copy()
+    try:
+        return deepcopy(element)
+    except Exception:  # what lets nobody copy it is kept as it is
+        return element
+
+
+@dataclass(frozen=True)
+class DiskCacheStage(Stage):
+    """Keeps a complete pass in ``path``, in a folder named by the fingerprint of what it holds.
+
+    A pass that is broken off leaves nothing. As behind ``Cached``, every epoch is epoch 0 of what is before it.
+    """
+
+    path: str
+    fingerprint: str
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        place = first_place(cursor)
+        folder = Path(self.path) / self.fingerprint
+        kept = CachedBlocks(folder) if folder.exists() else None
+        if kept is not None and is_place_in(kept.entries, place):
+            for number in range(place["block"], len(kept.entries)):
+                with meter.timed("reading"):
+                    block = kept.read(number)
+                yield given_out(block, place | {"block": number})
+        elif kept is None and is_start(place["up"]):
+            with CachedBlocksWriter(folder) as writer, closing(_stored_form(upstream, place["up"])) as blocks:
+                for number, block in enumerate(blocks):
+                    writer.add(block)
+                    yield given_out(block, place | {"block": number})
+                writer.commit()
+        else:
+            with closing(_stored_form(upstream, place["up"])) as blocks:
+                for number, block in enumerate(blocks, place["block"]):
+                    yield given_out(block, place | {"block": number})
+
+    def length(self, upstream: int | None) -> int | None:
+        return upstream
+
+    def describe(self) -> list[Any]:
+        return ["cache"]
+
+
+def _stored_form(upstream: OpenFlow, cursor: Cursor) -> Flow:
+    """Open a flow; its elements are those that will be read back."""
+    with closing(upstream(cursor)) as blocks:
+        for block in blocks:
+            yield replace(block, elements=storable(block.elements))

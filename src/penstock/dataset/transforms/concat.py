@@ -1,0 +1,104 @@
+"""Orders that choose from another: a range, a list, or both of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.dataset.block import Cursor, Flow, OpenFlow, _keys_of_child, epoch_of, is_start, placed, start_of
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, Run, finite
+from penstock.dataset.pipeline import JoinStart, Pipeline
+from penstock.dataset.progress import Meter
+from penstock.dataset.read_rows import ReadRows
+
+
+class ConcatOrder(Order):
+    """One order behind another; the rows of the second are numbered behind those of the first."""
+
+    def __init__(self, first: Order, second: Order, files_of_first: Files) -> None:
+        self._first, self._second, self._files = first, second, files_of_first
+
+    def length(self, which: Epoch) -> int | None:
+        second = self._second.length(which)
+        return None if second is None else finite(self._first, which, "concat") + second
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        border = finite(self._first, which, "concat")
+        rows, epochs = np.empty_like(positions), np.empty_like(positions)
+        mine = positions < border
+        rows[mine], epochs[mine] = self._first.at(positions[mine], which)
+        rows[~mine], epochs[~mine] = self._second.at(positions[~mine] - border, which)
+        rows[~mine] += self._files.rows
+        return RowKeys(rows, epochs)
+
+    @property
+    def run(self) -> Run | None:
+        return Run() if self._first.whole and self._second.whole else None
+
+    @property
+    def seeks(self) -> bool:
+        return self._first.seeks or self._second.seeks
+
+    @property
+    def reach(self) -> int:
+        return max(self._first.reach, self._second.reach)
+
+    def describe(self) -> list[Any]:
+        return [["concat", self._first.describe(), self._second.describe()]]
+
+
+@dataclass(frozen=True)
+class ConcatStart(JoinStart):
+    """One behind another."""
+
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        return ConcatFlow(self._openers(meter)).open(cursor)
+
+    def length(self, which: Epoch) -> int | None:
+        total = 0
+        for length in self._lengths(which):
+            if length is None:
+                return None
+            total += length
+        return total
+
+    def describe(self) -> list[Any]:
+        return [["concat", *(child.describe() for child in self.children)]]
+
+
+def concat_start(first: Pipeline, second: Pipeline) -> Pipeline:
+    """Put one pipeline behind another: where both read rows alike, as one that reads all files, and has an index."""
+    one, other = first.start, second.start
+    if (
+        isinstance(one, ReadRows)
+        and isinstance(other, ReadRows)
+        and not (first.stages or second.stages)
+        and one.source.joins(other.source)
+    ):
+        order = ConcatOrder(one.rows, other.rows, one.source.shards)
+        return Pipeline(ReadRows(one.source + other.source, order))
+    return Pipeline(ConcatStart((first, second)))
+
+
+class ConcatFlow:
+    """One flow behind another."""
+
+    def __init__(self, children: Sequence[OpenFlow]) -> None:
+        self._children = children
+
+    def open(self, cursor: Cursor) -> Flow:
+        """Start at a cursor."""
+        if is_start(cursor):
+            cursor = {"epoch": epoch_of(cursor), "child": 0, "up": start_of(epoch_of(cursor))}
+        epoch, up = cursor["epoch"], cursor["up"]
+        for number in range(cursor["child"], len(self._children)):
+            with closing(self._children[number](up)) as blocks:
+                for block in blocks:
+                    place = {"epoch": epoch, "child": number}
+                    given = replace(block, keys=_keys_of_child(block.keys, number))
+                    yield placed(given, place | {"up": block.start}, place | {"up": block.stop})
+            up = start_of(epoch)

@@ -1,0 +1,29 @@
+"""Filter: the elements that a function says yes to."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from penstock.dataset.block import Cursor, Flow, OpenFlow, cut_short, some
+from penstock.dataset.progress import Meter
+from penstock.dataset.workers import FunctionStage, name_of, run
+
+
+class FilterStage(FunctionStage):
+    """Drops the elements for which the function returns what is false."""
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        with closing(upstream(cursor)) as blocks, closing(run(self, blocks, meter, test=True)) as outcomes:
+            for block, (kept, error) in outcomes:
+                positions = [position for position, keep in enumerate(kept) if keep]
+                if len(positions) == len(block):
+                    yield block
+                elif positions:
+                    rest = some(block, positions)
+                    yield rest if error is None else cut_short(rest)
+                if error is not None:
+                    raise error
+
+    def describe(self) -> list[Any]:
+        return ["filter", name_of(self.fn), self.seed]

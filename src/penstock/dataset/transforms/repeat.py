@@ -1,0 +1,99 @@
+"""The same flow again and again, each time as the next epoch."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from penstock.dataset.block import Cursor, Flow, OpenFlow, epoch_of, is_start, placed, start_of
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import Stage
+
+
+class RepeatOrder(WrappedOrder):
+    """Epoch after epoch of another order, ``times`` or without end."""
+
+    def __init__(self, inner: Order, times: int | None) -> None:
+        super().__init__(inner)
+        self.times = times
+
+    def length(self, which: Epoch) -> int | None:
+        first, other = self._lengths(which)
+        if self.times is None:
+            return None if first or other else 0  # nothing, again and again, is nothing
+        return first + (self.times - 1) * other if self.times else 0
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        later, within = self.split(positions, which)
+        if len(later) and later[0] == later[-1] and (later == later[0]).all():  # as in nearly every block
+            return self.inner.at(within, later_epoch(which, int(later[0])))
+        rows, epochs = np.empty_like(positions), np.empty_like(positions)
+        for epoch in np.unique(later).tolist():
+            mine = later == epoch
+            rows[mine], epochs[mine] = self.inner.at(within[mine], later_epoch(which, epoch))
+        return RowKeys(rows, epochs)
+
+    def split(self, positions: Ints, which: Epoch) -> tuple[Ints, Ints]:
+        """Return how many epochs lie before positions, and where in their own epoch they stand."""
+        first, other = self._lengths(which)
+        behind = positions - first
+        if not other:
+            return np.zeros_like(positions), positions
+        return np.where(behind < 0, 0, behind // other + 1), np.where(behind < 0, positions, behind % other)
+
+    def split_one(self, position: int, which: Epoch) -> tuple[int, int]:
+        """Return the same of one position."""
+        later, within = self.split(np.array([position]), which)
+        return int(later[0]), int(within[0])
+
+    def _lengths(self, which: Epoch) -> tuple[int, int]:
+        return finite(self.inner, which, "repeat"), finite(self.inner, later_epoch(which, 1), "repeat")
+
+    def describe(self) -> list[Any]:
+        return [*self.inner.describe(), ["repeat", self.times]]
+
+
+def later_epoch(which: Epoch, epochs: int) -> Epoch:
+    """Return the pass that stands some epochs behind another; only the first was taken up in its middle."""
+    return Epoch(which.epoch + epochs) if epochs else which
+
+
+@dataclass(frozen=True)
+class RepeatStage(Stage):
+    """Epoch after epoch, ``times`` or without end."""
+
+    times: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.times is not None and self.times < 0:
+            raise ValueError(f"a flow is repeated 0 times or more, not {self.times}")
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        if is_start(cursor):
+            cursor = {"first": epoch_of(cursor), "done": 0, "up": cursor}
+        first, up = cursor["first"], cursor["up"]
+        for done in count(cursor["done"]):
+            if done == self.times:
+                return
+            empty = is_start(up)
+            with closing(upstream(up)) as blocks:
+                for block in blocks:
+                    empty = False
+                    place = {"first": first, "done": done}
+                    yield placed(block, place | {"up": block.start}, place | {"up": block.stop})
+            if empty and self.times is None:
+                return  # rather than look for an element for ever
+            up = start_of(first + done + 1)
+
+    def length(self, upstream: int | None) -> int | None:
+        if self.times is None or upstream is None:
+            return 0 if upstream == 0 or self.times == 0 else None
+        return self.times * upstream
+
+    def describe(self) -> list[Any]:
+        return ["repeat", self.times]

@@ -1,0 +1,29 @@
+"""Orders that choose from another: a range, a list, or both of two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import _core
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder
+
+
+class SelectOrder(WrappedOrder):
+    """The positions that a list names."""
+
+    def __init__(self, inner: Order, positions: Ints) -> None:
+        super().__init__(inner)
+        self._positions = positions
+
+    def length(self, which: Epoch) -> int:
+        return len(self._positions)
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        return self.inner.at(self._positions[positions], which)
+
+    @property
+    def seeks(self) -> bool:
+        return True
+
+    def describe(self) -> list[Any]:
+        return [*self.inner.describe(), ["picked", len(self._positions), _core.crc32c(self._positions)]]

@@ -1,0 +1,85 @@
+"""Orders that say how often and for whom: the share of a rank, epoch after epoch."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, placed, some
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import Stage
+
+Remainder: TypeAlias = Literal["keep", "drop", "repeat"]
+"""What is done about rows that cannot be dealt out evenly."""
+
+
+class ShardOrder(WrappedOrder):
+    """The share of one rank: every ``world``-th position, so that all ranks together walk the order from its start."""
+
+    def __init__(self, inner: Order, rank: int, world: int, remainder: Remainder, group: int | None = None) -> None:
+        super().__init__(inner)
+        self.rank, self.world, self.remainder = rank, world, remainder
+        self._group = group or world
+        """Where a remainder is not kept, a multiple of this is dealt out."""
+
+    def divided(self, rank: int, world: int, remainder: Remainder) -> ShardOrder:
+        """Return the share of one of the ranks that this share is divided among, such as the workers of a rank."""
+        rank, world = self.rank + self.world * rank, self.world * world
+        if remainder == "keep":
+            return ShardOrder(self.inner, rank, world, self.remainder, self._group)
+        return ShardOrder(self.inner, rank, world, remainder)
+
+    def length(self, which: Epoch) -> int | None:
+        total = self.inner.length(which)
+        if total is None:
+            return None
+        left = max(0, total - which.origin)
+        if self.remainder == "drop":
+            left -= left % self._group
+        elif self.remainder == "repeat" and total:
+            left += -left % self._group
+        return len(range(self.rank, left, self.world))
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        inner = which.origin + positions * self.world + self.rank
+        if self.remainder == "repeat":
+            inner = inner % finite(self.inner, which, "a share that repeats rows")
+        return self.inner.at(inner, which)
+
+    def is_even(self, which: Epoch) -> bool:
+        """Whether all ranks have shares of the same length."""
+        return self.remainder != "keep" or (self.inner.length(which) or 0) % self.world == 0
+
+    def describe(self) -> list[Any]:
+        return [*self.inner.describe(), ["shard", self.remainder]]
+
+
+@dataclass(frozen=True)
+class ShardStage(Stage):
+    """Every ``world``-th element, from number ``rank`` on: the share of one rank of a flow that all ranks walk."""
+
+    rank: int
+    world: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rank < self.world:
+            raise ValueError(f"rank is 0 to {self.world - 1}, not {self.rank}")
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        # How many elements of all ranks come before the next one of this rank.
+        up, before = (cursor, self.rank) if is_start(cursor) else (cursor["up"], cursor["before"])
+        with closing(upstream(up)) as blocks:
+            for block in blocks:
+                mine = slice(before, None, self.world)
+                start = {"up": block.start, "before": before}
+                before = (before - len(block)) % self.world
+                if mine.start < len(block):
+                    yield placed(some(block, mine), start, {"up": block.stop, "before": before})
+
+    def length(self, upstream: int | None) -> int | None:
+        return None if upstream is None else len(range(self.rank, upstream, self.world))
+
+    def describe(self) -> list[Any]:
+        return ["stride", self.rank, self.world]

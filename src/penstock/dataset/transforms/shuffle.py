@@ -1,0 +1,155 @@
+"""Orders that look random: of all rows, or of windows for files where seeking is slow or impossible."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock import _core
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, join, join_keys, some
+from penstock.dataset.order import AllRows, Epoch, Files, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import ElementSupply, Stage
+
+# A window is mixed from this many runs of rows that are read whole, from all over the data.
+_RUNS_IN_WINDOW = 16
+# Which of several permutations of one seed and epoch.
+_OF_ROWS, _OF_RUNS, _IN_WINDOWS = 0, 1, 2
+
+
+class ShuffleOrder(WrappedOrder):
+    """A pseudo-random permutation of all positions, another one in each epoch."""
+
+    def __init__(self, inner: Order, seed: int) -> None:
+        super().__init__(inner)
+        self._seed = seed
+
+    def length(self, which: Epoch) -> int:
+        return finite(self.inner, which, "shuffle")
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        order = _core.permute(positions, self.length(which), seed=self._seed, epoch=which.epoch, stream=_OF_ROWS)
+        return self.inner.at(order, which)
+
+    @property
+    def seeks(self) -> bool:
+        return True
+
+    def describe(self) -> list[Any]:
+        return [*self.inner.describe(), ["shuffle", self._seed]]
+
+
+class _Runs(NamedTuple):
+    """Runs of rows in the order in which they are read, and the windows that they are mixed in."""
+
+    rows: Ints
+    """The first position, in the inner order, of each run."""
+    starts: Ints
+    """Where each run begins in the pass."""
+    windows: Ints
+    """Where each window begins in the pass, and where the last one ends."""
+
+
+class WindowShuffleOrder(WrappedOrder):
+    """Runs of successive positions in random order, and all that is in a window of them mixed.
+
+    A window reads its rows from sixteen places. Files without random access are read whole instead, in random order,
+    and windows are mixed one after another within each.
+    """
+
+    def __init__(self, inner: Order, seed: int, window: int, files: Files) -> None:
+        super().__init__(inner)
+        self._seed, self._window, self._files = seed, window, files
+        self._runs = lru_cache(maxsize=2)(self._plan)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.inner, self._seed, self._window, self._files)
+
+    def length(self, which: Epoch) -> int:
+        return finite(self.inner, which, "shuffle")
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        runs = self._runs(which)
+        window = np.searchsorted(runs.windows, positions, side="right") - 1
+        mixed = np.empty_like(positions)
+        for number in np.unique(window):
+            mine = window == number
+            begin, end = runs.windows[number : number + 2].tolist()
+            mixed[mine] = begin + _core.permute(
+                positions[mine] - begin,
+                end - begin,
+                seed=self._seed,
+                epoch=which.epoch,
+                stream=_IN_WINDOWS + int(number),
+            )
+        run = np.searchsorted(runs.starts, mixed, side="right") - 1
+        return self.inner.at(runs.rows[run] + mixed - runs.starts[run], which)
+
+    def _plan(self, which: Epoch) -> _Runs:
+        total = self.length(which)
+        if not self._files.seekable and not isinstance(self.inner, AllRows):
+            raise ValueError("files without random access are shuffled first: put shuffle() before what chooses rows")
+        if self._files.seekable:
+            size = max(1, self._window // _RUNS_IN_WINDOW)
+            sizes = np.full(-(-total // size), size, np.int64)
+            sizes[-1:] = total - size * (len(sizes) - 1)
+        else:
+            sizes = np.array(self._files.counts, np.int64)
+        firsts = np.cumsum(sizes) - sizes
+        order = _core.permute(np.arange(len(sizes)), len(sizes), seed=self._seed, epoch=which.epoch, stream=_OF_RUNS)
+        sizes = sizes[order]
+        starts = np.cumsum(sizes) - sizes
+        if self._files.seekable:
+            windows = starts[::_RUNS_IN_WINDOW]
+        else:
+            # Windows do not reach over the end of a file.
+            ranges = zip(starts.tolist(), sizes.tolist(), strict=True)
+            windows = np.concatenate([np.arange(start, start + size, self._window) for start, size in ranges])
+        return _Runs(firsts[order], starts, np.append(windows, total))
+
+    @property
+    def reach(self) -> int:
+        return max(2 * self._window, self.inner.reach)
+
+    def describe(self) -> list[Any]:
+        return [*self.inner.describe(), ["shuffle", self._seed, self._window]]
+
+
+@dataclass(frozen=True)
+class WindowShuffleStage(Stage):
+    """Collects ``window`` elements at a time and gives them in random order, another one in each epoch."""
+
+    seed: int
+    window: int
+
+    def __post_init__(self) -> None:
+        if self.window < 1:
+            raise ValueError(f"a window holds one element or more, not {self.window}")
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        with closing(ElementSupply(upstream, cursor)) as supply:
+            for number in count(0 if is_start(cursor) else cursor["window"]):
+                if not supply.ready():
+                    return
+                start = supply.place | {"window": number}
+                parts = supply.take(self.window)
+                stop = supply.place | {"window": number + 1}
+                keys = join_keys([part.keys for part in parts])
+                collected = Block(join([part.elements for part in parts]), keys, start, stop)
+                yield some(collected, self._order(len(collected), int(keys.epochs[0]), number))
+
+    def _order(self, length: int, epoch: int, number: int) -> list[int]:
+        order = _core.permute(np.arange(length), length, seed=self.seed, epoch=epoch, stream=number)
+        positions: list[int] = order.tolist()
+        return positions
+
+    def length(self, upstream: int | None) -> int | None:
+        return upstream
+
+    def describe(self) -> list[Any]:
+        return ["shuffle", self.seed, self.window]

@@ -1,0 +1,102 @@
+"""Some of a flow's elements: the first, those behind them, every so many-th."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, part, placed
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import ElementSupply, Stage
+
+
+class SliceOrder(WrappedOrder):
+    """Every ``step``-th position from ``start`` to ``stop`` of another order."""
+
+    def __init__(self, inner: Order, start: int, stop: int | None, step: int = 1) -> None:
+        super().__init__(inner)
+        self._start, self._stop, self._step = start, stop, step
+
+    def length(self, which: Epoch) -> int | None:
+        stop = self.inner.length(which) if self._stop is None else self.inner.length_up_to(self._stop, which)
+        return None if stop is None else len(range(self._start, stop, self._step))
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        return self.inner.at(self._start + positions * self._step, which)
+
+    @property
+    def run(self) -> Run | None:
+        inner = self.inner.run if self._step == 1 else None
+        return None if inner is None else inner.part(self._start, self._stop)
+
+    @property
+    def end(self) -> int | None:
+        run = self.inner.run if self._step > 0 else None
+        return self.inner.end if run is None else run.part(self._start, self._stop).stop
+
+    @property
+    def seeks(self) -> bool:
+        return self._step < 0 or self.inner.seeks
+
+    def describe(self) -> list[Any]:
+        return [*self.inner.describe(), ["range", self._start, self._stop, self._step]]
+
+
+@dataclass(frozen=True)
+class TakeStage(Stage):
+    """The first ``count`` elements."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_not_negative(self.count)
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        up, left = (cursor, self.count) if is_start(cursor) else (cursor["up"], cursor["left"])
+        if not left:
+            return
+        with closing(upstream(up)) as blocks:
+            for block in blocks:
+                taken = part(block, 0, min(left, len(block)))
+                start = {"up": block.start, "left": left}
+                left -= len(taken)
+                yield placed(taken, start, {"up": block.stop, "left": left})
+                if not left:
+                    return
+
+    def length(self, upstream: int | None) -> int | None:
+        # A flow without a known length may be shorter.
+        return None if upstream is None else min(upstream, self.count)
+
+    def describe(self) -> list[Any]:
+        return ["take", self.count]
+
+
+@dataclass(frozen=True)
+class SkipStage(Stage):
+    """All elements but the first ``count``."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        _check_not_negative(self.count)
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        place = {"up": cursor, "skip": self.count} if is_start(cursor) else cursor
+        with closing(ElementSupply(upstream, place)) as supply:
+            while count := supply.ready():
+                start = supply.place
+                yield placed(supply.take_ready(count), start, supply.place)
+
+    def length(self, upstream: int | None) -> int | None:
+        return None if upstream is None else max(0, upstream - self.count)
+
+    def describe(self) -> list[Any]:
+        return ["skip", self.count]
+
+
+def _check_not_negative(count: int) -> None:
+    if count < 0:
+        raise ValueError(f"a number of elements is 0 or more, not {count}")

@@ -1,0 +1,48 @@
+"""Unbatched: the rows of batches as elements again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from penstock.columns import Batch
+from penstock.dataset.block import Cursor, Elements, Flow, OpenFlow, join
+from penstock.dataset.order import RowKeys
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import Stage
+
+# A batch has the key of its first row alone. The rows of all batches get keys that differ: their place in the batch
+# stands above any number of rows.
+_PLACE = 2**40
+
+
+@dataclass(frozen=True)
+class UnbatchStage(Stage):
+    """Gives the rows of each batch: of a Batch or a dict of columns, a tuple of columns, or one column."""
+
+    def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
+        with closing(upstream(cursor)) as blocks:
+            for block in blocks:
+                if isinstance(block.elements, Batch):
+                    raise TypeError("unbatch() takes batches apart, and these elements are examples")
+                parts = [_rows(batch) for batch in block.elements]
+                lengths = np.array([part.num_rows if isinstance(part, Batch) else len(part) for part in parts])
+                if lengths.any():
+                    places = np.concatenate([np.arange(length) for length in lengths])
+                    rows, epochs = (np.repeat(keys, lengths) for keys in block.keys)
+                    yield replace(block, elements=join(parts), keys=RowKeys(rows + places * _PLACE, epochs))
+
+    def describe(self) -> list[Any]:
+        return ["unbatch"]
+
+
+def _rows(batch: Any) -> Elements:
+    if isinstance(batch, (Batch, Mapping)):
+        return batch if isinstance(batch, Batch) else Batch(batch)
+    if isinstance(batch, tuple):
+        return list(zip(*batch, strict=True))
+    return list(batch)

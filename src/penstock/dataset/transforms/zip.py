@@ -1,0 +1,59 @@
+"""Several datasets as one: behind one another, side by side, or mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, each, is_start
+from penstock.dataset.order import Epoch, Order
+from penstock.dataset.pipeline import JoinStart
+from penstock.dataset.progress import Meter
+from penstock.dataset.stage import ElementSupply
+from penstock.dataset.transforms.take_skip import SliceOrder
+
+
+@dataclass(frozen=True)
+class ZipStart(JoinStart):
+    """Side by side: elements are tuples, and the shortest ends them."""
+
+    def open(self, cursor: Cursor, meter: Meter) -> Flow:
+        return ZipFlow(self._openers(meter)).open(cursor)
+
+    def length(self, which: Epoch) -> int | None:
+        return min((length for length in self._lengths(which) if length is not None), default=None)
+
+    def reordered(self, change: Callable[[Order], Order]) -> ZipStart | None:
+        shortest = self.length(Epoch())
+        children = tuple(
+            child.reordered(lambda order: change(SliceOrder(order, 0, shortest))) for child in self.children
+        )
+        whole = tuple(child for child in children if child is not None)
+        return ZipStart(whole) if len(whole) == len(children) else None
+
+    def describe(self) -> list[Any]:
+        return [["zip", *(child.describe() for child in self.children)]]
+
+
+class ZipFlow:
+    """Elements of all flows side by side, as tuples; the shortest ends them."""
+
+    def __init__(self, children: Sequence[OpenFlow]) -> None:
+        self._children = children
+
+    def open(self, cursor: Cursor) -> Flow:
+        """Start at a cursor."""
+        places = [cursor] * len(self._children) if is_start(cursor) else cursor["places"]
+        with ExitStack() as stack:
+            supplies = [
+                stack.enter_context(closing(ElementSupply(child, place)))
+                for child, place in zip(self._children, places, strict=True)
+            ]
+            while count := min((supply.ready() for supply in supplies), default=0):
+                start = {"places": [supply.place for supply in supplies]}
+                parts = [supply.take_ready(count) for supply in supplies]
+                stop = {"places": [supply.place for supply in supplies]}
+                elements = list(zip(*(each(part.elements) for part in parts), strict=True))
+                yield Block(elements, parts[0].keys, start, stop)

@@ -1,0 +1,104 @@
+"""Where index files are kept: in the user's cache folder, under a name that tells the data, or beside the data."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+
+from penstock.errors import IndexFileError
+from penstock.index.file_format import from_bytes, to_bytes
+from penstock.index.file_identity import Identity
+from penstock.index.shard_index import ShardIndex
+from penstock.storage import read_whole, split_path, write_whole
+
+
+def cache_folder() -> str:
+    """The folder of this user's indexes: ``PENSTOCK_CACHE``, or where the platform keeps such things."""
+    chosen = os.environ.get("PENSTOCK_CACHE")
+    if chosen:
+        return chosen
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        root = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        root = os.path.join(home, "Library", "Caches")
+    else:
+        root = os.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    return os.path.join(root, "penstock")
+
+
+def path_in_cache(identity: Identity) -> str:
+    """Where the index of this data is kept, wherever the data lies."""
+    return os.path.join(cache_folder(), f"{identity.name}.index")
+
+
+def path_beside(path: str) -> str:
+    """Where an index beside the data is: hidden, so that patterns that find the data do not find it."""
+    folder, name = split_path(path)
+    return f"{folder}.{name}.index"
+
+
+def read_index(path: str, identity: Identity) -> ShardIndex | None:
+    """Read an index file, or answer None where there is none."""
+    # An index that is larger than its data is none.
+    most = identity.size + (64 << 10)
+    try:
+        data = read_whole(path, most)
+    except OSError:
+        return None
+    try:
+        if len(data) > most:
+            raise IndexFileError(f"no index: larger than {most} bytes")
+        return from_bytes(data, identity)
+    except IndexFileError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def write_index(path: str, index: ShardIndex) -> None:
+    """Write an index file: whole, or not at all."""
+    if "://" not in path:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    write_whole(path, to_bytes(index))
+
+
+# Nobody misses an index that goes: it is built again. Other files in the folder are not ours to remove.
+_OURS = re.compile(r"[0-9a-f]{32}\.index|\.[0-9a-f]{32}\.index\.[0-9a-f]{8}\.partial")
+_DAY = 24 * 60 * 60
+_LONGEST_UNUSED = 90 * _DAY
+_LONGEST_WRITTEN = _DAY  # whoever has not finished an index by then was killed
+_MOST_BYTES = 1 << 30
+
+
+def mark_used(path: str) -> None:
+    """Note that an index is in use: its time is that of its last use, to a day."""
+    with suppress(OSError):
+        if time.time() - os.stat(path).st_mtime > _DAY:
+            os.utime(path)
+
+
+@cache
+def tidy_once(folder: str) -> None:
+    """Remove what is unused from a folder of indexes, oldest first; once in a process is enough.
+
+    Other processes may use the folder, or tidy it, at the same time: a file that is gone is as good as removed, and one
+    that is open is read to its end, or on Windows not removed.
+    """
+    now, left = time.time(), _MOST_BYTES
+    with suppress(OSError):
+        for file in sorted(_files(folder), key=lambda file: file.stat().st_mtime, reverse=True):
+            found = file.stat()
+            left -= found.st_size
+            longest = _LONGEST_WRITTEN if file.name.endswith(".partial") else _LONGEST_UNUSED
+            if now - found.st_mtime > longest or left < 0:
+                with suppress(OSError):
+                    os.remove(file)
+
+
+def _files(folder: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        yield from (entry for entry in entries if _OURS.fullmatch(entry.name) and entry.is_file())

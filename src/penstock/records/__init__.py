@@ -1,0 +1,1 @@
+"""One file of records: reading, writing, appending and recovery after damage."""

@@ -1,0 +1,172 @@
+"""Reads the records of one file, as bytes or in coarse chunks, and applies the user's policy to damage."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from penstock._core import RecordChunk
+from penstock.arguments import int_at_least
+from penstock.compression import Trailing, check
+from penstock.errors import CorruptDataError
+from penstock.parallel import available_cpus
+from penstock.records.read_options import ReadOptions
+from penstock.records.scanner import RecordEvents
+from penstock.storage import StrPath, locate
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip", "skip_record", "skip_file"]
+# What a writer that was killed leaves behind.
+_TAIL = ("truncated-header", "truncated-record", "truncated-stream")
+
+
+class RecordReader:
+    """Iterate the records of a TFRecord file as ``bytes``.
+
+    >>> for record in ps.RecordReader("train.tfrecord"):
+    ...     print(len(record))
+
+    Each iteration is a new pass over the file. For work without a Python object per record, see :meth:`chunks`.
+
+    Args:
+        path: A local path, a URL that fsspec knows (``s3://``, ``https://`` ...), or ``-`` for standard input.
+        compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        verify: Check payload checksums. Headers and lengths are checked always.
+        on_error: What damage does. ``"raise"``: an exception, after the good records before it. ``"tolerate_tail"``:
+            an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip"``: every record
+            outside the damage is read, also behind a header that cannot be. ``"skip_record"``: records with a damaged
+            payload are passed over, all else raises. ``"skip_file"``: the file ends at the first damage. What was
+            passed over is in :attr:`damage`.
+        nested: With ``on_error="skip"``, whether payloads may hold TFRecords, whose records are not to be taken for the
+            file's own. True: records of which that cannot be known are skipped, as damage of the kind ``"doubtful"``,
+            unless there is an index of the file. None judges by the other records: if there are many, none of them
+            holds TFRecords, and one that holds these would be far longer than all, they are the file's own. False
+            leaves nothing in doubt.
+        skip: Records to pass over at the start. They are checked like all others.
+        max_record_bytes: A longer record is an error, whatever its header says.
+        trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
+        multistream: Read on where a second ZLIB stream follows the first, which TensorFlow drops.
+        require_nonempty: An input without a single byte is an error: an interrupted writer leaves such a file.
+        threads: Native threads that read and check a local file; by default up to 4.
+    """
+
+    def __init__(
+        self,
+        path: StrPath,
+        *,
+        compression: str | None = "auto",
+        verify: bool = True,
+        on_error: OnError = "raise",
+        nested: bool | None = True,
+        skip: int = 0,
+        max_record_bytes: int = 1 << 30,
+        trailing: Trailing = "error",
+        multistream: bool = False,
+        require_nonempty: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        _check_choice("on_error", on_error, get_args(OnError))
+        _check_choice("trailing", trailing, get_args(Trailing))
+        self._store, self._path = locate(path)
+        self._on_error = on_error
+        self._skip = int_at_least("skip", skip, 0)
+        self._damage: list[CorruptDataError] = []
+        self._options = ReadOptions(
+            compression=None if compression == "auto" else check(compression),
+            verify=bool(verify),
+            max_record_bytes=int_at_least("max_record_bytes", max_record_bytes, 0),
+            trailing=trailing,
+            multistream=multistream,
+            require_nonempty=require_nonempty,
+            threads=min(4, available_cpus()) if threads is None else int_at_least("threads", threads, 1),
+            skip=on_error == "skip",
+            nested=nested,
+            known_starts=partial(_known_starts, self._path),
+        )
+
+    def __repr__(self) -> str:
+        return f"<RecordReader of {self._path!r}>"
+
+    @property
+    def path(self) -> str:
+        """The file, as it was named."""
+        return self._path
+
+    @property
+    def damage(self) -> list[CorruptDataError]:
+        """What the last pass went over instead of raising, in order: errors that were not raised."""
+        return list(self._damage)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return itertools.chain.from_iterable(self.chunks())
+
+    def chunks(self) -> Iterator[RecordChunk]:
+        """Iterate the records in chunks of up to about 1 MiB: a buffer and the spans of the payloads in it."""
+        chunks = self._undamaged(partial(RecordEvents, self._store, self._path, self._options))
+        # A layer less where nothing is skipped: while a chunk is read, the caches lose whatever Python runs through.
+        return _behind(self._skip, chunks) if self._skip else chunks
+
+    def count(self) -> int:
+        """Count the records by their headers; payloads are not checked, and not even read where they are large."""
+        events = RecordEvents(self._store, self._path, replace(self._options, verify=False))
+        if events.native and not self._options.skip:
+            self._damage = []
+            total, error = events.count()
+            if error:
+                self._pass_over_or_raise(error)
+        else:
+            total = sum(map(len, self._undamaged(lambda: events)))
+        return max(0, total - self._skip)
+
+    def _undamaged(self, open_file: Callable[[], RecordEvents]) -> Generator[RecordChunk, None, None]:
+        """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""
+        self._damage = []
+        # Closed here and not by the collector: an error keeps its frames alive, and with them files and threads.
+        with closing(iter(open_file())) as remaining:
+            for event in remaining:
+                if isinstance(event, RecordChunk):
+                    yield event
+                elif isinstance(event, CorruptDataError):
+                    self._pass_over_or_raise(event)
+                    if self._on_error not in ("skip", "skip_record"):
+                        return
+
+    def _pass_over_or_raise(self, error: CorruptDataError) -> None:
+        forgiven = {
+            "raise": False,
+            "tolerate_tail": error.kind in _TAIL,
+            "skip": True,
+            "skip_record": error.kind == "data-crc",
+            "skip_file": True,
+        }
+        if not forgiven[self._on_error]:
+            raise error
+        self._damage.append(error)
+
+
+def _behind(skipped: int, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
+    for chunk in chunks:
+        if skipped < len(chunk):
+            yield chunk[skipped:]
+            break
+        skipped -= len(chunk)
+    yield from chunks
+
+
+def _known_starts(path: str) -> NDArray[np.uint64] | None:
+    # Imported here: most files are not damaged.
+    from penstock.index import known_starts
+
+    return known_starts(path)
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")

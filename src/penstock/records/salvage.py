@@ -1,0 +1,212 @@
+"""Reads on behind damage: every record outside it, and those that are in doubt apart."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from penstock import _core
+from penstock._core import RecordChunk, Stretch
+from penstock.errors import CorruptDataError
+from penstock.records.damage import Lookalike, doubt_of, error_of
+from penstock.storage.local import naming
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PIECE = 1 << 20
+# From this size on, starting native threads to read a stretch pays.
+_WORTH_THREADS = 16 << 20
+
+
+@dataclass(frozen=True)
+class Doubtful:
+    """Frames that may be no records of the file: inside the payload of a damaged record, or headers taken for one."""
+
+    chunk: RecordChunk
+
+
+Salvaged: TypeAlias = RecordChunk | Doubtful | CorruptDataError
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a stream of records, as it lies in a local file."""
+
+    file: str
+    start: int
+    stop: int
+    shift: int = 0
+    """What is added to an offset in the file to get the one in the stream."""
+    at_record: bool = True
+    """A record starts at its start, damaged or not."""
+    at_end: bool = True
+    """Its end is the stream's."""
+
+
+@dataclass(frozen=True)
+class Salvage:
+    """Reads parts of a damaged stream; ``path`` is the name that it has for the user."""
+
+    path: str
+    max_record_bytes: int
+    nested: bool | None
+    """Whether payloads may hold TFRecords; None: judge by the records that are known."""
+    threads: int
+    known_starts: NDArray[np.uint64] | None = None
+    """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
+
+    def read(self, part: Part, record: int, instead: Lookalike | None = None) -> Generator[Salvaged, None, int]:
+        """Give out what a part holds, numbered from ``record``; return the number that comes next."""
+        start, at_record = part.start, part.at_record
+        while start < part.stop:
+            stretches, at_record = self._survey(part, start, at_record)
+            for stretch in stretches:
+                if stretch.kind == "whole":
+                    yield from self._chunks(part, stretch, record)
+                    record += stretch.records
+                elif stretch.kind == "doubtful" and self.known_starts is not None:
+                    record = yield from self._settled(part, stretch, record, self.known_starts)
+                elif stretch.kind == "doubtful":
+                    for chunk in self._chunks(part, stretch, record):
+                        yield Doubtful(chunk) if isinstance(chunk, RecordChunk) else chunk
+                    yield self._doubt(part, stretch, record)
+                elif part.at_end or not stretch.fault.kind.startswith("truncated"):
+                    yield self._error(part, stretch, record, instead)
+                    record += 1
+            start = max(stretch.stop for stretch in stretches)  # those in doubt may overlap
+        return record
+
+    def _settled(
+        self, part: Part, stretch: Stretch, record: int, known: NDArray[np.uint64]
+    ) -> Generator[Salvaged, None, int]:
+        """Give out those records of a stretch that start where one of the file is known to start."""
+        at = stretch.start + part.shift
+        for chunk in self._chunks(part, stretch, record):
+            if not isinstance(chunk, RecordChunk):
+                yield chunk
+                continue
+            for i, length in enumerate(chunk.spans[:, 1].tolist()):
+                nearest = int(known.searchsorted(at))
+                if nearest < len(known) and known[nearest] == at:
+                    yield chunk[i : i + 1]
+                    record += 1
+                at += length + 16
+        return record
+
+    def _survey(self, part: Part, start: int, at_record: bool) -> tuple[list[Stretch], bool]:
+        with naming(self.path):
+            stretches, ends_at_record, _ = _core.survey(
+                part.file,
+                start,
+                part.stop,
+                starts_at_record=at_record,
+                ends_with_file=part.at_end,
+                max_record_bytes=self.max_record_bytes,
+                flat=self.nested is False,
+                by_length=self.nested is None,
+                # All before the first damage of a local file is whole; before a later start, nobody looked.
+                known_from=0 if start == part.start and part.file == self.path else start,
+            )
+        if not stretches:
+            raise OSError(5, "the file became shorter while it was read", self.path)
+        return stretches, ends_at_record
+
+    def _chunks(self, part: Part, stretch: Stretch, record: int) -> Iterator[RecordChunk | CorruptDataError]:
+        native = part.file == self.path and stretch.stop - stretch.start >= _WORTH_THREADS
+        events = self._with_threads(stretch, record) if native else self._piecewise(part, stretch, record)
+        left = stretch.records
+        with closing(events):
+            for event in events:
+                if not isinstance(event, RecordChunk):
+                    # What was whole a moment ago is not any more: somebody writes to the file.
+                    yield error_of(event, self.path)
+                    return
+                yield event[:left]
+                left -= min(left, len(event))
+                if not left:
+                    return
+
+    def _with_threads(self, stretch: Stretch, record: int) -> Generator[RecordChunk | _core.Fault, None, None]:
+        with naming(self.path):
+            records = _core.FileRecords(
+                self.path,
+                max_record_bytes=self.max_record_bytes,
+                threads=self.threads,
+                start_offset=stretch.start,
+                start_record=record,
+            )
+            try:
+                while (event := records.next()) is not None:
+                    yield event
+            finally:
+                records.close()
+
+    def _piecewise(self, part: Part, stretch: Stretch, record: int) -> Generator[RecordChunk | _core.Fault, None, None]:
+        records = _core.StreamRecords(
+            max_record_bytes=self.max_record_bytes,
+            input_end=stretch.stop + part.shift,
+            start_offset=stretch.start + part.shift,
+            start_record=record,
+            source=self.path,
+        )
+        with open(part.file, "rb", buffering=0) as file:
+            file.seek(stretch.start)
+            left = stretch.stop - stretch.start
+            while left and (piece := file.read(min(left, _PIECE))):
+                left -= len(piece)
+                yield from records.feed(piece)
+        yield from records.finish()
+
+    def _error(self, part: Part, stretch: Stretch, record: int, instead: Lookalike | None) -> CorruptDataError:
+        instead = instead if stretch.start + part.shift == 0 else None
+        stop = stretch.stop + part.shift
+        return error_of(stretch.fault, self.path, instead, stop=stop, record=record, shift=part.shift)
+
+    def _doubt(self, part: Part, stretch: Stretch, record: int) -> CorruptDataError:
+        start, stop = stretch.start + part.shift, stretch.stop + part.shift
+        return doubt_of(self.path, stretch.records, record=record, offset=start, stop=stop)
+
+
+class Spool:
+    """A local file that takes a part of a stream, to be searched and read again.
+
+    It takes no more than half of what is free in its folder: a few bytes from a stranger may inflate to terabytes.
+    """
+
+    def __init__(self, folder: str, source: str) -> None:
+        self._name = os.path.join(folder, "part")
+        self._source = source
+        self._room = shutil.disk_usage(folder).free // 2
+        self._file = open(self._name, "wb")  # noqa: SIM115 (open as long as the spool)
+        self._size = 0
+
+    def write(self, data: memoryview) -> None:
+        if self._size + len(data) > self._room:
+            raise CorruptDataError(
+                "what lies behind the damage takes more than half of the space that is free for temporary files, "
+                f"{self._room} bytes (TMPDIR names another folder for them): {self._source}",
+                path=self._source,
+                kind="no-room",
+            )
+        with naming(self._name):
+            self._file.write(data)
+        self._size += len(data)
+
+    def part(self, offset: int, *, at_record: bool, at_end: bool) -> Part:
+        """What was written, which starts at an offset in the stream."""
+        self._file.flush()
+        return Part(self._name, 0, self._size, offset, at_record, at_end)
+
+    def clear(self) -> None:
+        self._file.seek(0)
+        self._file.truncate()
+        self._size = 0
+
+    def close(self) -> None:
+        self._file.close()

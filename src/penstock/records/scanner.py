@@ -1,0 +1,268 @@
+"""Opens a file of records and gives out what the scanner finds in it: chunks and faults, in order.
+
+Local plain files are read, checked and cut into records by native threads that run ahead; everything else is fetched
+and inflated in Python and pushed into the same native scanner.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Any, Protocol, TypeVar
+
+from penstock import _core
+from penstock._core import Fault, RecordChunk, Sound
+from penstock.compression import Compression, detect, inflate
+from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
+from penstock.errors import CorruptDataError, TruncatedError
+from penstock.records.damage import THE_FILE, Lookalike, error_of, lookalike, told
+from penstock.records.read_options import ReadOptions
+from penstock.records.salvage import Part, Salvage, Salvaged, Spool
+from penstock.storage import FileStore
+from penstock.storage.local import LocalFiles, naming
+
+# Bytes that are walked in one native call.
+_STRIDE = 64 << 20
+E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+
+
+class _NativeRecords(Protocol[E_co]):
+    """A file that native threads read."""
+
+    def next(self) -> E_co | Fault | None: ...
+    def close(self) -> None: ...
+
+
+class RecordEvents:
+    """One pass over one file."""
+
+    def __init__(self, store: FileStore, path: str, options: ReadOptions) -> None:
+        self._store = store
+        self._path = path
+        self._options = options
+        self._process = os.getpid()
+        info = store.stat(path)
+        self._can_start_again = info.seekable
+        self._size = info.size
+        self._stream: Generator[bytes, None, None] | None = None
+        self._pieces: Iterator[bytes] = iter(())
+        if isinstance(store, LocalFiles) and info.seekable:
+            self._head = _read_head(store, path)
+            self.native = not self._compression()
+            """Whether native threads read the file."""
+            if not self.native:
+                self._pieces = self._stream = store.stream(path)
+        else:
+            self.native = False
+            self._stream = store.stream(path)
+            self._head = _gather_head(self._stream)
+            self._pieces = itertools.chain([self._head], self._stream)
+
+    def count(self) -> tuple[int, CorruptDataError | None]:
+        """Count the records by headers alone, where the file is ``native``; return also the fault that ended it."""
+        if self._lacks_content():
+            return 0, self._empty()
+        options = self._options
+        with naming(self._path):
+            walk = _core.FrameWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
+            while walk.advance(_STRIDE):
+                pass  # between two strides, Ctrl-C is heard
+        fault = walk.fault
+        error = None if fault.kind == "none" else error_of(fault, self._path, self._instead(fault, self._head))
+        return walk.records, error
+
+    def __iter__(self) -> Generator[Salvaged, None, None]:
+        """Chunks, and the damage between and behind them as errors that are not raised yet."""
+        if not self.native:
+            return self._events(self._from_pieces())
+        if self._options.search_first:
+            return self._events(self._from_search())
+        return self._from_threads(self._open_records)
+
+    def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | Sound, None, None]:
+        """The same, but where native threads read, records that ``decoder`` decodes are only told of, as sound."""
+        if not self.native:
+            return iter(self)
+        options = self._options
+        return self._from_threads(
+            lambda: _core.CheckedRecords(
+                self._path, decoder, max_record_bytes=options.max_record_bytes, threads=options.threads
+            )
+        )
+
+    def _events(self, found: Iterator[Salvaged]) -> Generator[Salvaged, None, None]:
+        """Let pass what is read in Python, and look after what native readers see to themselves."""
+        if self._lacks_content():
+            yield self._empty()
+        try:
+            for event in found:
+                yield event
+                if os.getpid() != self._process:
+                    # The threads that read ahead stayed in the parent: waiting for them would be forever.
+                    raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
+        except CorruptDataError as error:
+            yield error
+        finally:
+            if self._stream is not None:
+                self._stream.close()
+
+    def chunks(self) -> Generator[RecordChunk, None, None]:
+        """Chunks alone; damage raises."""
+        with closing(iter(self)) as events:
+            for event in events:
+                if isinstance(event, CorruptDataError):
+                    raise event
+                if isinstance(event, RecordChunk):
+                    yield event
+
+    def _lacks_content(self) -> bool:
+        return self._options.require_nonempty and not self._head
+
+    def _empty(self) -> CorruptDataError:
+        return TruncatedError(f"the file is empty: {self._path}", path=self._path, offset=0, kind="empty")
+
+    def _compression(self) -> Compression:
+        chosen = self._options.compression
+        if chosen is not None:
+            return chosen
+        kind = detect(self._head)
+        # The length in a damaged header may look like the two bytes that a zlib stream starts with.
+        return "" if kind == "ZLIB" and self._options.skip and not inflates(self._head) else kind
+
+    def _open_records(self) -> _core.FileRecords:
+        options = self._options
+        return _core.FileRecords(
+            self._path, verify=options.verify, max_record_bytes=options.max_record_bytes, threads=options.threads
+        )
+
+    def _from_threads(self, open_file: Callable[[], _NativeRecords[E]]) -> Generator[E | Salvaged, None, None]:
+        if self._lacks_content():
+            yield self._empty()
+        broken = None
+        with naming(self._path):
+            records = open_file()
+            try:
+                while broken is None and (event := records.next()) is not None:
+                    if not isinstance(event, Fault):
+                        yield event
+                    elif self._options.skip:
+                        broken = event
+                    else:
+                        yield error_of(event, self._path, self._instead(event, self._head))
+            finally:
+                records.close()
+        if broken is not None:
+            part = Part(self._path, broken.offset, self._size or 0)
+            salvaged = self._salvage().read(part, broken.record, self._instead(broken, self._head))
+            yield from self._events(salvaged)
+
+    def _from_search(self) -> Iterator[Salvaged]:
+        yield from self._salvage().read(Part(self._path, 0, self._size or 0), 0, lookalike(self._head, self._subject()))
+
+    def _from_pieces(self) -> Iterator[Salvaged]:
+        options = self._options
+        kind = self._compression()
+        records = _core.StreamRecords(
+            verify=options.verify,
+            max_record_bytes=options.max_record_bytes,
+            source=self._path,
+            input_end=self._size if not kind else None,
+        )
+        plain = inflate(kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream)
+        head = b""
+        can_skip = options.skip and self._can_start_again
+        try:
+            for piece in plain:
+                head = head or bytes(memoryview(piece)[:HEAD_BYTES])
+                for event in records.feed(piece):
+                    if can_skip and isinstance(event, Fault):
+                        return (yield from self._behind_damage(event.offset, event.record, head))
+                    yield self._judged(event, head)
+        except CorruptDataError as error:
+            if can_skip:
+                return (yield from self._behind_damage(records.offset, records.record, head))
+            raise self._completed(error, records.record) from None
+        for event in records.finish():
+            if can_skip and isinstance(event, Fault):
+                return (yield from self._behind_damage(event.offset, event.record, head))
+            yield self._judged(event, head)
+
+    def _behind_damage(self, offset: int, record: int, head: bytes) -> Iterator[Salvaged]:
+        """Read the stream again, and give out what can be saved of it from ``offset`` on."""
+        # Imported here: most streams are not damaged.
+        import tempfile
+
+        from penstock.compression.resync import Gap, inflate_parts
+
+        options = self._options
+        salvage = self._salvage()
+        instead = lookalike(head, self._subject())
+        with (
+            closing(self._store.stream(self._path)) as pieces,
+            tempfile.TemporaryDirectory(prefix="penstock-") as folder,
+            closing(Spool(folder, self._path)) as spool,
+        ):
+            parts = inflate_parts(
+                self._compression(),
+                pieces,
+                path=self._path,
+                trailing=options.trailing,
+                multistream=options.multistream,
+            )
+            start, stop = offset, 0
+            at_record = True
+            for found in parts:
+                if isinstance(found, Gap):
+                    part = spool.part(start, at_record=at_record, at_end=False)
+                    record = yield from salvage.read(part, record, instead)
+                    yield self._completed(found.error, record)
+                    record += 1
+                    spool.clear()
+                    start, at_record = stop, found.at_record
+                else:
+                    stop += len(found)
+                    spool.write(memoryview(found)[max(0, len(found) - (stop - start)) :])
+            yield from salvage.read(spool.part(start, at_record=at_record, at_end=True), record, instead)
+
+    def _salvage(self) -> Salvage:
+        options = self._options
+        known = None if options.known_starts is None else options.known_starts()
+        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads, known)
+
+    def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
+        """Turn a fault into an error; ``head`` is the start of the plain stream."""
+        if isinstance(event, RecordChunk):
+            return event
+        return error_of(event, self._path, self._instead(event, head))
+
+    def _instead(self, fault: Fault, head: bytes) -> Lookalike | None:
+        return lookalike(head, self._subject()) if fault.offset == 0 else None
+
+    def _subject(self) -> str:
+        return f"the inflated {self._compression()} stream" if self._compression() else THE_FILE
+
+    def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
+        """Tell what the layers below could not know: the record, and what the file seems to be instead."""
+        wrong_kind = error.offset == 0 and detect(self._head) != self._compression()
+        hint, seems = told(lookalike(self._head) if wrong_kind else None)
+        place: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
+        return type(error)(f"{error}, record {record}{hint}", **seems, **place)
+
+
+def _read_head(store: FileStore, path: str) -> bytes:
+    """Read as much as tells the kind of the file, which a few bytes do, as a rule."""
+    head = store.read(path, 0, CERTAIN_BYTES)
+    return head if is_certain(head) else store.read(path, 0, HEAD_BYTES)
+
+
+def _gather_head(stream: Iterator[bytes]) -> bytes:
+    """Take pieces until they tell the kind of the stream: a pipe may begin with a small one."""
+    head = bytearray()
+    for piece in stream:
+        head += piece
+        if len(head) >= HEAD_BYTES or is_certain(head):
+            break
+    return bytes(head)

@@ -1,0 +1,168 @@
+"""The JSON file of a schema: a small, versioned format, described in ``docs/schema.md``.
+
+What a file holds beyond this version is kept and written back; what it *requires* beyond it is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from penstock.errors import SchemaError
+from penstock.schema.dtype import FLOATS
+from penstock.schema.feature import Feature, Sections
+
+FORMAT = "penstock.schema"
+VERSION = 1
+REQUIREMENTS: frozenset[str] = frozenset()
+"""The extensions of the format that this version understands."""
+# A schema of 100,000 features is smaller; a larger file is something else.
+MAX_BYTES = 64 << 20
+_FILE_KEYS = ("format", "version", "requires", "features", "sequence")
+_FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions")
+_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+Unknown: TypeAlias = dict[str | None, dict[str, Any]]
+"""Keys that this version does not know: under None those of the file, else those of a feature, by its name."""
+
+
+def dumps(sections: Sections, unknown: Unknown) -> str:
+    """Return the JSON text of a schema, with one line for each feature."""
+    head = {"format": FORMAT, "version": VERSION, "requires": []} | unknown.get(None, {})
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    for title, section in zip(("features", "sequence"), sections, strict=True):
+        if section is not None:
+            lines.append(f'  "{title}": {_section_to_json(section, unknown)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def loads(text: str | bytes) -> tuple[Sections, Unknown]:
+    """Return the schema that a JSON text describes."""
+    if len(text) > MAX_BYTES:
+        raise SchemaError(f"no schema: larger than {MAX_BYTES} bytes")
+    try:
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except SchemaError:
+        raise
+    # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"no schema: it is not JSON ({type(error).__name__})") from None
+    found = _expect(document, dict, "a schema")
+    _check_head(found)
+    unknown: Unknown = {}
+    context = _section_from_json(found.get("features"), "features", unknown)
+    sequence = _section_from_json(found["sequence"], "sequence", unknown) if "sequence" in found else None
+    if rest := _beyond(found, _FILE_KEYS):
+        unknown[None] = rest
+    return Sections(context, sequence), unknown
+
+
+def feature_to_json(feature: Feature) -> dict[str, Any]:
+    """Return ``feature`` as what JSON can hold; what has its usual value is left out."""
+    entry: dict[str, Any] = {"dtype": feature.dtype, "shape": list(feature.shape), "encoding": feature.encoding}
+    if feature.optional:
+        entry["optional"] = True
+    if feature.has_default:
+        entry["default"] = _default_to_json(feature.default)
+    if feature.key is not None:
+        entry["key"] = feature.key
+    if feature.partitions:
+        entry["partitions"] = list(feature.partitions)
+    return entry
+
+
+def feature_from_json(entry: object) -> Feature:
+    """Return the feature that a parsed JSON object describes."""
+    found = _expect(entry, dict, "a feature")
+    arguments = {key: found[key] for key in _FEATURE_KEYS if key in found}
+    _expect(arguments.get("dtype"), str, '"dtype"')
+    _expect(arguments.get("encoding", ""), str, '"encoding"')
+    _expect(arguments.get("optional", False), bool, '"optional"')
+    _expect(arguments.get("partitions", []), list, '"partitions"')
+    for size in _expect(arguments.get("shape", []), list, '"shape"'):
+        if size is not None:
+            _expect(size, int, 'a size in "shape"')
+    if "default" in arguments:
+        arguments["default"] = _default_from_json(arguments["default"], arguments["dtype"])
+    return Feature(**arguments)
+
+
+def _check_head(found: dict[str, Any]) -> None:
+    if found.get("format") != FORMAT:
+        raise SchemaError(f'no schema: expected "format": "{FORMAT}"')
+    version = found.get("version")
+    if type(version) is not int or version < 1:
+        raise SchemaError('a schema has a "version", which is a positive integer')
+    if version > VERSION:
+        raise SchemaError(f"the schema has version {version}; this Penstock reads up to version {VERSION}: update it")
+    for requirement in _expect(found.get("requires", []), list, '"requires"'):
+        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
+            raise SchemaError(f"the schema requires {str(requirement)[:80]!r}, which this Penstock does not know")
+
+
+def _section_to_json(section: Mapping[str, Feature], unknown: Unknown) -> str:
+    entries = [
+        f"    {json.dumps(name)}: {json.dumps(feature_to_json(feature) | unknown.get(name, {}))}"
+        for name, feature in section.items()
+    ]
+    return "{\n" + ",\n".join(entries) + "\n  }" if entries else "{}"
+
+
+def _section_from_json(section: object, title: str, unknown: Unknown) -> dict[str, Feature]:
+    features = {}
+    for name, entry in _expect(section, dict, f'"{title}"').items():
+        try:
+            features[name] = feature_from_json(entry)
+        except SchemaError as error:
+            raise SchemaError(f"feature {name[:80]!r}: {error}") from None
+        if rest := _beyond(entry, _FEATURE_KEYS):
+            unknown[name] = rest
+    return features
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise SchemaError("no schema: an object of the JSON has the same key twice")
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise SchemaError(f'no schema: JSON has no {name}; a default is written as the string "nan", "inf" or "-inf"')
+
+
+def _beyond(found: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    return {key: value for key, value in found.items() if key not in known}
+
+
+def _expect(value: object, kind: type, what: str) -> Any:
+    if type(value) is not kind:
+        names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "an integer"}
+        raise SchemaError(f"{what} is {names[kind]} in JSON, found {type(value).__name__}")
+    return value
+
+
+def _default_to_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_default_to_json(item) for item in value]
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _default_from_json(value: object, dtype: str, depth: int = 0) -> Any:
+    if isinstance(value, list) and depth <= 32:
+        return [_default_from_json(item, dtype, depth + 1) for item in value]
+    if isinstance(value, dict) and dtype == "bytes":
+        try:
+            return base64.b64decode(_expect(value.get("base64"), str, '"base64"'), validate=True)
+        except (binascii.Error, ValueError):
+            raise SchemaError('the default is no base64: bytes are written {"base64": "..."}') from None
+    if isinstance(value, str) and dtype in FLOATS:
+        return _NOT_FINITE.get(value, value)
+    return value

@@ -1,1 +1,0 @@
-"""Schemas in the formats of others, one file each. What a format cannot say is refused, or listed in docs/schema.md."""

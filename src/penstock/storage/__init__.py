@@ -1,0 +1,29 @@
+"""Where files live: local disks, anything that fsspec reaches, standard input and output.
+
+All stores speak one small protocol (:class:`FileStore`: stat, read a range, list, put); :func:`locate` picks the store
+for a path, and :func:`find_files` turns what a user typed (files, globs, directories, URLs) into a list of files.
+"""
+
+from __future__ import annotations
+
+from penstock.storage.find_files import files_below, find_files, is_folder, is_pattern, path_parts
+from penstock.storage.paths import StrPath, locate, make_folder_of, path_text, read_whole, split_path, write_whole
+from penstock.storage.store import FileInfo, FileStore, Upload
+
+__all__ = [
+    "FileInfo",
+    "FileStore",
+    "StrPath",
+    "Upload",
+    "files_below",
+    "find_files",
+    "is_folder",
+    "is_pattern",
+    "locate",
+    "make_folder_of",
+    "path_parts",
+    "path_text",
+    "read_whole",
+    "split_path",
+    "write_whole",
+]

@@ -1,0 +1,294 @@
+"""Local files: read by ranges, written through a native thread, in place or behind a temporary name."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import stat
+import sys
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from functools import partial
+
+from penstock import _core
+from penstock._core import FrameBuffer
+from penstock.storage.store import FileInfo, Upload
+
+# The allocator keeps memory of this size for the next piece. That of much larger ones goes back to the system, and to
+# take it again costs a page fault for every 4 KB.
+_PIECE = 1 << 20
+_OTHER_FILES = 256  # that a process has open
+# In bytes, on most file systems.
+_LONGEST_NAME = 255
+
+
+class LocalFiles:
+    """The files of this machine."""
+
+    def stat(self, path: str) -> FileInfo:
+        info = os.stat(path)
+        if stat.S_ISDIR(info.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+        if stat.S_ISREG(info.st_mode):
+            return FileInfo(size=info.st_size)
+        return FileInfo(size=None, seekable=False)
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        with naming(path), open(path, "rb", buffering=0) as file:
+            file.seek(start)
+            pieces = []
+            while start < stop and (piece := file.read(stop - start)):
+                pieces.append(piece)
+                start += len(piece)
+            return b"".join(pieces)
+
+    def stream(self, path: str) -> Generator[bytes, None, None]:
+        with naming(path), open(path, "rb", buffering=0) as file:
+            while piece := file.read(_PIECE):
+                yield piece
+
+    def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
+        """As in the protocol; a folder that cannot be looked into goes to ``unreadable``, or raises without it."""
+        if os.path.isdir(pattern):
+            walk = os.walk(pattern, onerror=partial(_refuse, unreadable))
+            found = [os.path.join(folder, name) for folder, _, names in walk for name in names]
+        else:
+            found = glob.glob(pattern, recursive=True)
+        return sorted(path for path in found if _is_file(path))
+
+    def put(self, path: str, *, atomic: bool) -> Upload:
+        return LocalUpload(path, atomic=atomic)
+
+    def append(self, path: str, offset: int) -> Upload:
+        """Start to write behind the first ``offset`` bytes of a file, which stay; what follows them is cut off."""
+        return LocalUpload(path, atomic=False, offset=offset)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+
+def _refuse(unreadable: Callable[[OSError], None] | None, error: OSError) -> None:
+    """Tell, or raise, where a folder cannot be looked into: what is in it would be missing, and nobody would know."""
+    # What is hidden holds no data, and lost+found is at the top of every disk.
+    if os.path.basename(error.filename or "").startswith((".", "_", "lost+found")):
+        return
+    if unreadable is None:
+        raise error
+    unreadable(error)
+
+
+def allow_open_files(count: int) -> None:
+    """Let the process open so many files more, where the system does: the usual limit is 1,024, or 256 on macOS."""
+    try:
+        import resource
+    except ImportError:
+        return  # Windows has a limit of its own, which is not raised from here
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(count + _OTHER_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):  # then opening them tells
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a file, or a link to nowhere, of which a reader tells; a pipe would wait for its writer."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return True
+
+
+def unfinished_path(path: str) -> str:
+    """Return where a file is written until it is whole: ``.<name>.<8 hex digits>.partial`` in the same directory."""
+    folder, name = os.path.split(path)
+    ending = f".{os.urandom(4).hex()}.partial"
+    while len(os.fsencode(name)) + len(ending) >= _LONGEST_NAME:
+        name = name[:-1]
+    return os.path.join(folder, f".{name}{ending}")
+
+
+class LocalUpload:
+    """A local file being written.
+
+    With ``atomic`` the bytes go to :func:`unfinished_path` and :meth:`commit` renames; what was flushed before a crash
+    is found there. Without, they go to the file itself, of which the first ``offset`` bytes stay.
+    """
+
+    def __init__(self, path: str, *, atomic: bool, offset: int = 0) -> None:
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
+        if not path:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)  # realpath() takes it for "."
+        self._path = path
+        self._target = path
+        self._keep = False
+        # A device or a pipe is written to, never replaced by a file.
+        atomic = atomic and (not os.path.exists(path) or os.path.isfile(path))
+        if atomic:
+            # A link is followed, as open() would: the file that it points to is replaced, not the link.
+            self._path = os.path.realpath(path)
+            self._target = unfinished_path(self._path)
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else 0 if offset else os.O_TRUNC)
+        flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            descriptor = os.open(self._target, flags, 0o666)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            error.filename = path  # and not a name that nobody gave: its folder is missing
+            raise
+        try:
+            try:
+                if offset:
+                    os.ftruncate(descriptor, offset)
+                    os.lseek(descriptor, offset, os.SEEK_SET)
+                with naming(self._target):
+                    self._writer = _core.FileWriter(descriptor)
+            finally:
+                os.close(descriptor)  # the writer has a copy, and hundreds of shards may be open at once
+        except BaseException:
+            if atomic:
+                os.unlink(self._target)
+            raise
+        self._open = True
+
+    @property
+    def target(self) -> str:
+        """The path that the bytes go to now."""
+        return self._target
+
+    def write(self, data: bytes) -> None:
+        with naming(self._target):
+            self._writer.write(data)
+
+    def write_frames(self, frames: _core.FrameBuffer) -> None:
+        with naming(self._target):
+            self._writer.write_frames(frames)
+
+    def flush(self) -> None:
+        with naming(self._target):
+            self._writer.drain()
+        self._keep = True
+
+    def sync(self) -> None:
+        with naming(self._target):
+            self._writer.sync()
+            _sync_folder(self._target)
+        self._keep = True
+
+    def commit(self, *, sync: bool) -> None:
+        with naming(self._target):
+            self._writer.sync() if sync else self._writer.drain()
+            self._close()
+        self._keep = True  # whole, also where it cannot have its name: that of another owner's file, or one in use
+        if self._target != self._path:
+            if os.path.exists(self._path):
+                # The new file takes the permissions of the one that it replaces.
+                os.chmod(self._target, stat.S_IMODE(os.stat(self._path).st_mode))
+            os.replace(self._target, self._path)
+            self._target = self._path
+        if sync:
+            _sync_folder(self._path)
+
+    def abort(self) -> str | None:
+        try:
+            self._close()
+        except OSError:
+            pass  # given up anyway; the error that led here is on its way to the user
+        if self._target == self._path or self._keep:
+            return self._target if os.path.exists(self._target) else None
+        try:
+            os.unlink(self._target)
+        except FileNotFoundError:
+            pass
+        return None
+
+    def _close(self) -> None:
+        if self._open:
+            self._open = False
+            self._writer.close()
+
+
+class naming:
+    """Adds the path to an OSError that comes from below without one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = self._path
+
+
+def _sync_folder(path: str) -> None:
+    """Make a new name in a directory survive a loss of power."""
+    if os.name == "nt":
+        return  # Windows has no way to ask for this
+    descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+_STREAM_PIECE = 1 << 20
+
+
+class StandardStreams:
+    """One stream in, one stream out."""
+
+    _was_read = False
+
+    def stat(self, path: str) -> FileInfo:
+        return FileInfo(size=None, seekable=False)
+
+    def read(self, path: str, start: int, stop: int) -> bytes:
+        raise OSError(errno.ESPIPE, "standard input has no ranges", path)
+
+    def stream(self, path: str) -> Generator[bytes, None, None]:
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "standard input is closed", path)
+        if self._was_read:  # a second pass would find nothing, and call that all
+            raise OSError(errno.ESPIPE, "standard input flows by once, and was read before", path)
+        self._was_read = True
+        descriptor = sys.stdin.fileno()
+        while piece := os.read(descriptor, _STREAM_PIECE):
+            yield piece
+
+    def list(self, pattern: str) -> list[str]:
+        return [pattern]
+
+    def put(self, path: str, *, atomic: bool) -> Upload:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed", path)
+        return StandardOutput()
+
+    def remove(self, path: str) -> None:
+        raise OSError(errno.ESPIPE, "standard output cannot be taken back", path)
+
+
+class StandardOutput:
+    """Standard output being written: what is sent cannot be taken back."""
+
+    def __init__(self) -> None:
+        self._out = sys.stdout.buffer
+
+    def write(self, data: bytes) -> None:
+        self._out.write(data)
+
+    def write_frames(self, frames: FrameBuffer) -> None:
+        self._out.write(frames.take())
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def sync(self) -> None:
+        self._out.flush()
+
+    def commit(self, *, sync: bool) -> None:
+        self._out.flush()
+
+    def abort(self) -> str | None:
+        return None

@@ -1,0 +1,94 @@
+"""Picks the store for a path."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import closing
+from typing import TypeAlias
+
+from penstock.storage.local import LocalFiles, StandardStreams
+from penstock.storage.store import FileStore
+
+StrPath: TypeAlias = str | os.PathLike[str]
+
+
+def locate(path: StrPath) -> tuple[FileStore, str]:
+    """Return the store that holds ``path``, and the path as that store names it."""
+    name = path_text(path)
+    if name == "-":
+        return StandardStreams(), name
+    if name.startswith("file://"):
+        return LocalFiles(), _path_in(name)
+    if "://" in name:
+        # Imported here: fsspec is an extra, and slow to import.
+        from penstock.storage.http import HttpFiles
+        from penstock.storage.remote import RemoteFiles
+
+        return HttpFiles() if name.startswith(("http://", "https://")) else RemoteFiles(), name
+    return LocalFiles(), name
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """Cut a path before the name of its file: the folder with its separator, so that the two joined are the path.
+
+    A URL has slashes on every system, which ``os.path`` does not know.
+    """
+    separators = "/\\" if os.name == "nt" and "://" not in path else "/"
+    cut = max(map(path.rfind, separators)) + 1
+    return path[:cut], path[cut:]
+
+
+def _path_in(url: str) -> str:
+    """Return the path that a ``file://`` URL names, whatever bytes it is made of."""
+    # Imported here: few write paths as URLs.
+    from urllib.parse import unquote_to_bytes
+
+    return os.fsdecode(unquote_to_bytes(os.fsencode(url.removeprefix("file://").removeprefix("localhost"))))
+
+
+def path_text(path: StrPath) -> str:
+    """Return a path, or a URL, as text."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        # universal_pathlib's remote paths are no os.PathLike, but print as URLs.
+        if hasattr(path, "protocol"):
+            return str(path)
+        raise TypeError(f"a path is a str or an os.PathLike, not {type(path).__name__}") from None
+
+
+def make_folder_of(path: str) -> None:
+    """Make the folder that a local file is written to."""
+    if "://" in path:
+        return
+    first = re.split(r"[/\\]", path)[0]
+    if first != path and first.startswith("~") and not os.path.isdir(first):
+        # Whoever removes a folder of that name, as a shell understands it, loses another one.
+        raise ValueError(f"{path}: no folder {first} is made; os.path.expanduser, or a shell, tells whose home it is")
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+
+
+def read_whole(path: StrPath, most: int) -> bytes:
+    """Read a file; of one that is longer than ``most`` bytes, just enough to tell that it is."""
+    store, name = locate(path)
+    data = bytearray()
+    with closing(store.stream(name)) as pieces:
+        for piece in pieces:
+            data += piece
+            if len(data) > most:
+                break
+    return bytes(data)
+
+
+def write_whole(path: StrPath, data: bytes, *, sync: bool = False) -> None:
+    """Write a file: whole, or not at all. With ``sync``, it is on the disk when this returns."""
+    store, name = locate(path)
+    upload = store.put(name, atomic=True)
+    try:
+        upload.write(data)
+        upload.commit(sync=sync)
+    except BaseException:
+        if (left := upload.abort()) is not None and left != name:
+            store.remove(left)
+        raise

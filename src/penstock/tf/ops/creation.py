@@ -1,0 +1,212 @@
+"""Operations that make tensors, and that tell their shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.registry import operation
+from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
+from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy
+from penstock.tf.tensors.shape import ShapeLike, TensorShape
+from penstock.tf.tensors.tensor import Tensor
+
+
+@operation("convert_to_tensor")
+def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
+    """Return a value as a tensor."""
+    if dtype is None and dtype_hint is not None and not isinstance(value, Tensor):
+        try:
+            return as_tensor(value, dtype_hint)
+        except (TypeError, ValueError):
+            pass  # a hint, no more
+    return as_tensor(value, dtype)
+
+
+@operation("constant")
+def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str = "Const") -> Tensor:
+    """Make a tensor; a single value fills ``shape``."""
+    array = as_array(value, dtype)
+    if shape is not None:
+        wanted = new_shape(as_shape(shape), array.dtype)
+        size = math.prod(wanted)
+        if array.size == 1:
+            array = np.full(wanted, array.reshape(())[()], array.dtype)
+        elif array.size != size:
+            raise TypeError(f"a value of {array.size} elements does not make a tensor of shape {wanted}")
+        array = array.reshape(wanted)
+    return Tensor(array.copy() if isinstance(value, np.ndarray) else array)
+
+
+@operation("zeros")
+def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Make a tensor of zeros, or of empty strings."""
+    return fill(shape, zero_of(as_dtype(dtype).numpy))
+
+
+@operation("ones")
+def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """Make a tensor of ones."""
+    wanted = as_dtype(dtype).numpy
+    return Tensor(np.ones(new_shape(as_shape(shape), wanted), wanted))
+
+
+@operation("zeros_like")
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Make a tensor of zeros of the same shape."""
+    array = as_array(input)
+    return zeros(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
+
+
+@operation("ones_like")
+def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Make a tensor of ones of the same shape."""
+    array = as_array(input)
+    return ones(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
+
+
+@operation("fill")
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """Make a tensor of one value."""
+    one = as_array(value)
+    return Tensor(np.full(new_shape(as_shape(dims), one.dtype), one[()], one.dtype))
+
+
+def zero_of(dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return zero, or an empty string."""
+    zero = np.zeros((), dtype)
+    if dtype.hasobject:
+        zero[()] = b""
+    return zero
+
+
+# Of these the widest is the dtype of a range.
+_WIDTHS = [np.dtype(kind) for kind in (np.int32, np.int64, np.float16, np.float32, np.float64)]
+
+
+@operation("range")
+def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
+    """Count from ``start`` up to, and without, ``limit``."""
+    if limit is None:
+        start, limit = 0, start
+    parts = [as_array(part, dtype) if not isinstance(part, Tensor) else part._array for part in (start, limit, delta)]
+    found = parts[0].dtype if dtype is not None else max((part.dtype for part in parts), key=_WIDTHS.index)
+    bounds: list[Any] = [part.astype(found)[()] for part in parts]
+    first, last, step = bounds
+    if step == 0:
+        raise InvalidArgumentError("Requires delta != 0")
+    if (step > 0 and first > last) or (step < 0 and first < last):
+        raise InvalidArgumentError(f"Requires start <= limit when delta > 0, and >= when delta < 0: {first}, {last}")
+    length = (last.item() - first.item()) / step.item()
+    if not math.isfinite(length):
+        raise InvalidArgumentError(f"tf.range has no end: {first}, {last}, {step}")
+    new_shape([math.ceil(length)], found)
+    return Tensor(np.arange(first, last, step, dtype=found))
+
+
+@operation("shape")
+def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """Return the sizes as a tensor."""
+    return Tensor(np.array(as_array(input).shape, as_dtype(out_type).numpy))
+
+
+@operation("size")
+def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """Return the number of elements."""
+    return Tensor(np.array(as_array(input).size, as_dtype(out_type).numpy))
+
+
+@operation("length")
+def length(input: Any) -> Tensor:
+    """Return the first size, by which a tensor is gone through; not one of TensorFlow's operations."""
+    if isinstance(input, Tensor) and not input.ndim:
+        raise TypeError("Cannot iterate over a scalar tensor.")
+    return Tensor(np.array(len(input), np.int32))
+
+
+@operation("rank")
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Return the number of dimensions."""
+    return Tensor(np.array(as_array(input).ndim, np.int32))
+
+
+@operation("identity")
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """Return the tensor itself."""
+    return as_tensor(input)
+
+
+@operation("ensure_shape")
+def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
+    """Raise unless the tensor has the shape."""
+    found = as_tensor(x)
+    if not TensorShape(shape).is_compatible_with(found.shape):
+        raise InvalidArgumentError(f"a tensor of shape {found.shape} is not compatible with {TensorShape(shape)}")
+    return found
+
+
+@operation("set_shape")
+def set_shape(tensor: Tensor, shape: ShapeLike) -> Tensor:
+    """Do what the method of tensors does: raise unless the tensor has the shape."""
+    tensor.shape.assert_is_compatible_with(shape)
+    return tensor
+
+
+@operation("one_hot")
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Mark each index in a row of ``depth`` values."""
+    given = next((of_numpy(as_array(value).dtype) for value in (on_value, off_value) if value is not None), float32)
+    wanted = given if dtype is None else as_dtype(dtype)
+    on, off = (
+        as_array(1 if on_value is None else on_value, wanted),
+        as_array(0 if off_value is None else off_value, wanted),
+    )
+    places = as_array(indices)
+    marked = np.full(new_shape((*places.shape, int(depth)), wanted.numpy), off[()], wanted.numpy)
+    flat = places.ravel()
+    inside = np.flatnonzero((flat >= 0) & (flat < int(depth)))
+    marked.reshape(flat.size, int(depth))[inside, flat[inside]] = on
+    return Tensor(np.moveaxis(marked, -1, -1 if axis is None else axis))
+
+
+@operation("cast")
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Convert to another dtype."""
+    wanted = as_dtype(dtype)
+    array = as_array(x)
+    if of_numpy(array.dtype) == wanted:
+        return as_tensor(x)
+    if array.dtype == object or wanted.name == "string":
+        raise UnimplementedError(f"Cast {of_numpy(array.dtype).name} to {wanted.name} is not supported")
+    if array.dtype.kind == "c" and not wanted.is_complex:
+        array = array.real
+    return Tensor(cast_array(array, wanted))
+
+
+@operation("saturate_cast")
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Convert to another dtype; what it does not hold becomes its smallest or largest value."""
+    wanted = as_dtype(dtype)
+    array = as_array(value)
+    found = of_numpy(array.dtype)
+    if found.is_numeric and not found.is_complex and (wanted.is_integer or wanted.is_floating):
+        number = array.dtype.type
+        low, high = number(max(found.min, wanted.min)), number(min(found.max, wanted.max))
+        if (
+            found.is_floating and wanted.is_integer and int(high) > wanted.max
+        ):  # rounded up: the next number below is the largest that fits
+            high = np.nextafter(high, number(0))
+        array = np.clip(array, low, high)
+    return Tensor(np.asarray(cast_array(array, wanted)))

@@ -1,0 +1,38 @@
+"""What is not part of the data layer comes from a TensorFlow that is installed, and is imported only then."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+
+class NotInDataLayerError(AttributeError):
+    """A name of TensorFlow that is not part of the data layer, where TensorFlow is not installed."""
+
+
+def attribute_of_tensorflow(path: str, name: str) -> Any:
+    """Return an attribute that a module of ours does not have: ``"io"``, ``"x"`` is TensorFlow's ``tf.io.x``."""
+    dotted = f"{path}.{name}".removeprefix(".")
+    # Python itself asks for names such as __path__ and __wrapped__.
+    if name.startswith("__"):
+        raise AttributeError(f"tf.{path} has no attribute {name!r}")
+    if importlib.util.find_spec("tensorflow") is not None:
+        found: Any = importlib.import_module("tensorflow")
+        for part in dotted.split("."):
+            found = getattr(found, part)
+        return found
+    if dotted == "keras" and importlib.util.find_spec("keras") is not None:
+        return importlib.import_module("keras")
+    if dotted == "function":
+        return _function
+    what = "keras" if dotted == "keras" else "tensorflow"
+    raise NotInDataLayerError(
+        f"tf.{dotted} is not part of the data layer of penstock.tf, and {what} is not installed:"
+        f"  pip install {what}  adds it",
+        name=name,
+    )
+
+
+def _function(func: Any = None, **options: Any) -> Any:
+    """Stand in for ``tf.function`` where there is no graph to compile to: the function runs as it is."""
+    return func if func is not None else lambda decorated: decorated

@@ -1,0 +1,1 @@
+"""Tensors, their specs and conversions."""

@@ -1,0 +1,1 @@
+"""Functions recorded once on symbols and run for whole batches."""

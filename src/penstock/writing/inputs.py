@@ -1,0 +1,329 @@
+"""What a user hands to be written: tables in memory, of known length, or streams of rows and of tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.codec.encode_values import as_array, as_column, is_arrow
+from penstock.columns import Batch, BytesColumn, Nullable, Ragged, batches_from_arrow, collate, from_arrow
+from penstock.errors import import_extra
+from penstock.schema import Schema
+from penstock.schema.arrow_metadata import recorded_schema
+
+RowStream: TypeAlias = slice | NDArray[np.int64]
+Columns: TypeAlias = Mapping[str, Any] | Batch
+_NAMELESS = 'a column has a name, and this {0} has none: write {{"name": values}}'
+
+
+class Table(Protocol):
+    """Columns in memory, or where memory is mapped."""
+
+    @property
+    def num_rows(self) -> int:
+        """The length of every column."""
+
+    def take(self, rows: RowStream) -> Columns:
+        """Return some rows; a slice shares memory."""
+
+    def sample(self) -> Columns:
+        """Return columns from which a schema can be drawn."""
+
+
+class ColumnTable:
+    """Columns by name: arrays, columns, tensors and lists of rows."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = {name: as_column(name, column) for name, column in columns.items()}
+        self._num_rows = columns.num_rows if isinstance(columns, Batch) else len(next(iter(self._columns.values()), ()))
+        for name, column in self._columns.items():
+            if len(column) != self._num_rows:
+                raise ValueError(f"columns are of equal length: {self._num_rows} rows, but {name!r} has {len(column)}")
+
+    @property
+    def num_rows(self) -> int:
+        return self._num_rows
+
+    def take(self, rows: RowStream) -> Columns:
+        return {name: _take(column, rows) for name, column in self._columns.items()}
+
+    def sample(self) -> Columns:
+        return self._columns
+
+
+class ArrowTable:
+    """A table that speaks Arrow; it is converted piece by piece, so that one which is mapped need not fit memory."""
+
+    def __init__(self, data: Any) -> None:
+        arrow = import_extra("pyarrow", "arrow", "writing Arrow data")
+        try:
+            self._table = arrow.table(data)
+        except arrow.ArrowInvalid:
+            raise TypeError(_NAMELESS.format(type(data).__name__)) from None
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._table.num_rows)
+
+    def take(self, rows: RowStream) -> Columns:
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(self.num_rows)
+            return from_arrow(self._table.slice(start, stop - start))
+        return self._whole.take(rows)
+
+    @cached_property
+    def _whole(self) -> Batch:
+        # pyarrow gathers rows of some types only.
+        return from_arrow(self._table)
+
+    def sample(self) -> Columns:
+        # Types tell everything but whether values are absent, which the whole column tells.
+        head = from_arrow(self._table.slice(0, 1))
+        nullable = {name for name, column in zip(head, self._table.columns, strict=True) if column.null_count}
+        return {name: _as_nullable(column) if name in nullable else column for name, column in head.items()}
+
+
+def open_source(data: Any) -> Table | Iterator[Any]:
+    """Return a table, or an iterator of rows or of tables."""
+    if isinstance(data, Batch | Mapping):
+        return ColumnTable(data)
+    if _is_pandas(data):
+        return ColumnTable(_from_pandas(data))
+    if isinstance(data, np.ndarray):
+        if data.dtype.names is None:
+            raise TypeError(_NAMELESS.format("array"))
+        return ColumnTable({name: data[name] for name in data.dtype.names})
+    if (stream := open_framework_source(data)) is not None:
+        return stream
+    if is_arrow(data):
+        if hasattr(data, "num_rows") or hasattr(data, "__len__"):
+            return ArrowTable(data)
+        return iter(batches_from_arrow(data))
+    if isinstance(data, str | bytes) or not hasattr(data, "__iter__"):
+        advice = (
+            "; to write what a file holds:  penstock convert FILE -o NAME"
+            if isinstance(data, str | os.PathLike)
+            else ""
+        )
+        found = f"found {type(data).__name__}{advice}"
+        raise TypeError(f"expected columns, rows, a data frame or an iterator of them, {found}")
+    items: Iterator[Any] = iter(data)
+    return items
+
+
+def schema_of_table(data: Any) -> Schema | None:
+    """Return the schema that an Arrow table or reader brings along from the dataset that it was made of."""
+    columns: Any = getattr(data, "schema", None)
+    if not is_arrow(data) or not hasattr(columns, "metadata"):
+        return None
+    schema = recorded_schema(columns)
+    if schema is None or not hasattr(data, "columns"):
+        return schema
+    # Values that have come to be absent since would not be found there.
+    lacking = [schema[name] for name, column in zip(columns.names, data.columns, strict=True) if column.null_count]
+    return schema if all(feature.optional or feature.has_default for feature in lacking) else None
+
+
+def as_table(item: Any) -> Table | None:
+    """Return an item of a stream as a table; None where it is a row."""
+    if isinstance(item, Batch):
+        return ColumnTable(item)
+    if is_arrow(item):
+        return ArrowTable(item)
+    return ColumnTable(_from_pandas(item)) if _is_pandas(item) else None
+
+
+def peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """Return the first item, None where there is none, and all of them."""
+    for first in items:
+        return first, chain([first], items)
+    return None, items
+
+
+def _as_nullable(column: Any) -> Nullable:
+    return column if isinstance(column, Nullable) else Nullable(column, np.ones(len(column), np.bool_))
+
+
+def _take(column: Any, rows: RowStream) -> Any:
+    if isinstance(column, list) and not isinstance(rows, slice):
+        return [column[row] for row in rows.tolist()]
+    return column[rows]
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _from_pandas(frame: Any) -> dict[str, Any]:
+    """Return the columns of a data frame; its own Arrow export would make NaN absent, and the index a column."""
+    columns: dict[str, Any] = {}
+    for position, name in enumerate(frame.columns):
+        if str(name) in columns:
+            raise ValueError(f"two columns have the name {str(name)!r}")
+        series = frame.iloc[:, position]
+        plain = isinstance(series.dtype, np.dtype)
+        columns[str(name)] = series.to_numpy() if plain else _from_extension(series)
+    return columns
+
+
+def _from_extension(series: Any) -> Any:
+    arrow = import_extra("pyarrow", "arrow", f"writing the pandas type {series.dtype}")
+    return from_arrow(arrow.table({"": arrow.array(series, from_pandas=True)}))[""]
+
+
+# Rows that are converted together.
+_ROWS = 1024
+
+
+def open_framework_source(data: Any) -> Iterator[Any] | None:
+    """Return rows or batches of a framework's dataset; None where the object is of no framework."""
+    for cls in type(data).__mro__:
+        match cls.__module__.partition(".")[0], cls.__name__:
+            case "tensorflow", "DatasetV2":
+                return _from_tensorflow(data, sys.modules["tensorflow"])
+            case "torch", "DataLoader":
+                return _from_loader(data)
+            case "torch", "IterableDataset":
+                return map(row_of, data)
+            case "torch", "Dataset":
+                return (row_of(data[position]) for position in range(len(data)))
+            case "datasets", "Dataset":
+                return _from_hugging_face(data)
+            case "datasets", "IterableDataset":
+                return map(row_of, data)
+            case "penstock", "Dataset" if cls.__module__.startswith("penstock.tf."):
+                return _from_tensorflow(data, sys.modules["penstock.tf"])
+    return _from_penstock(data) if is_dataset(data) else None
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether an object is a dataset of Penstock."""
+    return hasattr(data, "_as_stored") and hasattr(data, "_traced")
+
+
+def mapped_rows(data: Any, function: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return a dataset of Penstock with a function called for each row, of batches too."""
+    return (data.unbatch() if _is_batched(data) else data).map(function)
+
+
+def traced(data: Any) -> tuple[Any, Schema | None]:
+    """Return an iterator over a dataset of Penstock with what is stored of it, and the schema of what it reads."""
+    if data._as_stored() is not None and not _is_batched(data):
+        data = data.batch(_ROWS)
+    elements, schema = data._traced()
+    return iter(elements), schema
+
+
+def _is_batched(data: Any) -> bool:
+    return any(isinstance(first, Batch) for first in data.take(1))
+
+
+def _from_penstock(data: Any) -> Iterator[Any]:
+    # Datasets with functions are traced: Python's values in columns would have types that nobody chose.
+    return iter(data if _is_batched(data) else data.batch(_ROWS))
+
+
+def _from_tensorflow(data: Any, tf: Any) -> Iterator[Any]:
+    """Return batches of a dataset of TensorFlow's, or of ``penstock.tf``; rows where shapes are not known before."""
+
+    def densely(*element: Any) -> dict[str, Any]:
+        named = _named(element if len(element) > 1 else element[0], _is_tuple)
+        return {name: tf.sparse.to_dense(value) if name in sparse else value for name, value in named}
+
+    specs = _named(data.element_spec, _is_tuple)
+    sparse = {name for name, spec in specs if isinstance(spec, tf.SparseTensorSpec)}
+    dense = data.map(densely)
+    try:
+        # What varies in shape becomes ragged by its spec, not by what the first rows happen to be.
+        batches = dense.ragged_batch(_ROWS)
+    except tf.errors.UnimplementedError:
+        for element in dense:
+            yield {name: _tensorflow_row(value) for name, value in element.items()}
+        return
+    for batch in batches:
+        yield Batch({name: _tensorflow_column(value) for name, value in batch.items()})
+
+
+def _tensorflow_row(value: Any) -> Any:
+    return value.to_list() if hasattr(value, "nested_row_splits") else value.numpy()
+
+
+def _tensorflow_column(value: Any) -> Any:
+    if hasattr(value, "nested_row_splits"):
+        column = _tensorflow_column(value.flat_values)
+        for splits in reversed(value.nested_row_splits):
+            column = Ragged(column, splits.numpy().astype(np.int64))
+        return column
+    array = value.numpy()
+    if array.dtype != object:
+        return array
+    return _strings(array)
+
+
+def _strings(array: Any) -> BytesColumn:
+    """Return an array of bytes as a column; one of rows of several has a shape."""
+    flat = array.reshape(-1).tolist()
+    column = collate(flat) if flat else BytesColumn(np.zeros((0, 4), np.int32), ())
+    assert isinstance(column, BytesColumn)
+    return BytesColumn(column.views, column.buffers, shape=array.shape[1:], rows=len(array))
+
+
+def _from_loader(loader: Any) -> Iterator[Any]:
+    # Without a batch size, a loader hands on what its dataset gives: rows.
+    if loader.batch_sampler is None:
+        yield from (
+            row_of(tuple(item) if isinstance(item, list) else item) for item in loader
+        )  # it makes lists of tuples
+        return
+    for batch in loader:
+        yield Batch({name: _loaded_column(value) for name, value in _named(batch, _is_list_of_columns)})
+
+
+def _loaded_column(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return collate(value)
+    if getattr(value, "is_nested", False):
+        offsets = as_array(value.offsets()).astype(np.int64)
+        return Ragged(as_array(value.values()), offsets)
+    return as_array(value)
+
+
+def _from_hugging_face(data: Any) -> Iterator[Any]:
+    # Arrow has the types of all columns but for what is decoded when it is asked for, such as sound.
+    if any(hasattr(feature, "decode_example") for feature in data.features.values()):
+        return iter(data.with_format("numpy"))
+    return iter(data.with_format("arrow").iter(_ROWS))
+
+
+def row_of(element: Any) -> dict[str, Any]:
+    """Return an element as a row: what lies in one another is joined."""
+    return dict(_named(element, _is_tuple))
+
+
+def _named(element: Any, is_structure: Callable[[Any], bool], name: str = "") -> Iterator[tuple[str, Any]]:
+    """Return the leaves of an element, each with its name."""
+    if isinstance(element, Mapping):
+        items = [(str(key), value) for key, value in element.items()]
+    elif is_structure(element):
+        items = [(str(key), value) for key, value in enumerate(element)]
+    else:
+        yield name or "value", element
+        return
+    for key, value in items:
+        yield from _named(value, is_structure, f"{name}/{key}" if name else key)
+
+
+def _is_tuple(element: Any) -> bool:
+    return isinstance(element, tuple)
+
+
+def _is_list_of_columns(element: Any) -> bool:
+    # A loader makes lists of tuples, and leaves strings in a list, which is a column.
+    return isinstance(element, list | tuple) and not all(isinstance(value, str | bytes) for value in element)

@@ -1,0 +1,195 @@
+"""Map and Filter: one call for each element, whoever makes it; errors come where they belong."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.dataset.progress import Meter
+from penstock.dataset.transforms.batch import BatchStage, PackStage
+from penstock.dataset.transforms.filter import FilterStage
+from penstock.dataset.transforms.map import MapStage
+
+
+def number(element: dict[str, Any]) -> int:
+    return int(element["n"])
+
+
+def is_odd(element: dict[str, Any]) -> bool:
+    return bool(element["n"] % 2)
+
+
+def noise(element: dict[str, Any], rng: np.random.Generator) -> tuple[int, float]:
+    return int(element["n"]), rng.random()
+
+
+def fail_at(bad: int, element: dict[str, Any]) -> int:
+    if element["n"] == bad:
+        raise KeyError("no such thing")
+    return int(element["n"])
+
+
+def stop_at(bad: int, element: dict[str, Any]) -> int:
+    if element["n"] == bad:
+        raise StopIteration
+    return int(element["n"])
+
+
+workers = st.integers(0, 3)
+
+
+@relaxed
+@given(sources(), workers)
+def test_map_calls_once_for_each_element_in_order(source: Source, workers: int):
+    seen = elements_of(MapStage(lambda element: plain(element), workers=workers), source)
+    assert seen == source.rows()
+    assert source.all_closed()
+
+
+@relaxed
+@given(sources(), workers)
+def test_filter_keeps_elements_as_they_are(source: Source, workers: int):
+    stage = FilterStage(is_odd, workers=workers)
+    assert elements_of(stage, source) == [row for row in source.rows() if row["n"] % 2]
+    check_resumes(stage, source)
+    assert source.all_closed()
+
+
+def test_filtered_columns_stay_columns():
+    blocks = list(blocks_of(FilterStage(is_odd), Source([4, 1, 3])))
+    assert [block.elements["n"].tolist() for block in blocks] == [[1, 3], [5, 7]]
+
+
+def test_a_filter_may_drop_everything():
+    assert elements_of(FilterStage(lambda element: False), Source([3, 2])) == []
+
+
+@relaxed
+@given(sources(), workers)
+def test_random_numbers_depend_on_the_row_and_the_epoch_alone(source: Source, workers: int):
+    stage = MapStage(noise, seed=7, workers=workers)
+    seen = elements_of(stage, source)
+    assert seen == elements_of(MapStage(noise, seed=7), Source([1] * len(source)))
+    assert len({value for _, value in seen}) == len(seen)
+    check_resumes(stage, source)
+    if seen:
+        assert seen != elements_of(stage, source, {"epoch": 1})
+        assert seen != elements_of(MapStage(noise, seed=8), source)
+
+
+def test_numbers_that_were_drawn_before_do_not_count():
+    drawn = MapStage(
+        lambda element, rng: (rng.integers(9, size=int(element["n"]), dtype=np.uint8).size, rng.random()), seed=1
+    )
+    first = [rng for _, rng in elements_of(drawn, Source([8]))]
+    single = [rng for _, rng in elements_of(drawn, Source([1] * 8))]
+    assert first == single
+
+
+def test_numbers_stay_the_same_from_version_to_version():
+    # Runs are resumed after an update: a row's numbers are a place in the stream of Philox.
+    for epoch in (0, 2):
+        key, counter = np.array([7, epoch], np.uint64), np.array([0, 0, 0, 3], np.uint64)
+        expected = np.random.Generator(np.random.Philox(key=key, counter=counter)).random()
+        assert elements_of(MapStage(noise, seed=7), Source([5]), {"epoch": epoch})[3] == (3, expected)
+
+
+def test_any_integer_is_a_seed():
+    seeds = [0, 2**63, 2**63 + 1, 2**64 - 1, -2]
+    seen = {seed: tuple(elements_of(MapStage(noise, seed=seed), Source([3]))) for seed in seeds}
+    assert len(set(seen.values())) == len(seeds)
+
+
+@relaxed
+@given(sources(), workers, st.data())
+def test_an_error_comes_behind_the_elements_before_it(source: Source, workers: int, data: st.DataObject):
+    bad = data.draw(st.integers(0, max(0, len(source) - 1)))
+    for stage in (
+        MapStage(partial(fail_at, bad), workers=workers),
+        FilterStage(partial(fail_at, bad), workers=workers),
+    ):
+        seen: list[int] = []
+        try:
+            for block in blocks_of(stage, source):
+                seen += (
+                    [plain(element) for element in block.elements]
+                    if isinstance(stage, MapStage)
+                    else block.keys.rows.tolist()
+                )
+        except KeyError as error:
+            assert f"row {bad} in epoch 0" in error.__notes__[0]
+            assert "fail_at" in error.__notes__[0]
+        else:
+            assert len(source) == 0
+        assert seen == list(range(isinstance(stage, FilterStage), bad))
+        assert source.all_closed()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_batch_with_a_bad_element_is_not_given_in_part(workers: int):
+    failing = MapStage(lambda element: {"n": fail_at(5, element)}, workers=workers)
+    source = Source([4, 4, 4])
+    for batching in (BatchStage(4), PackStage()):
+        flow = batching.open(lambda cursor: failing.open(source, cursor, Meter()), None, Meter())
+        assert plain(next(flow).elements[0]["n"]) == [0, 1, 2, 3]
+        with pytest.raises(KeyError, match="no such thing"):
+            next(flow)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_an_error_of_the_source_comes_behind_the_blocks_before_it(workers: int):
+    seen = []
+    with pytest.raises(OSError, match="the disk is gone"):
+        for block in blocks_of(MapStage(number, workers=workers), Source([2, 2, 2], fails_after=2)):
+            seen += block.elements
+    assert seen == [0, 1, 2, 3]
+
+
+def test_a_function_that_returns_no_truth_value_is_named():
+    with pytest.raises(ValueError, match="ambiguous") as caught:
+        elements_of(FilterStage(lambda element: np.zeros(2)), Source([1]))
+    assert "row 0" in caught.value.__notes__[0]
+
+
+def test_a_function_that_stops_iterations_does_not_end_the_flow():
+    with pytest.raises(RuntimeError):
+        elements_of(MapStage(lambda element: next(iter(()))), Source([1]))
+
+
+def test_batches_are_elements_too():
+    stage = MapStage(lambda batch: batch["n"].sum())
+    batched = BatchStage(3)
+    source = Source([4, 4])
+    seen = elements_of(stage, lambda cursor: batched.open(source, cursor, Meter()))
+    assert seen == [3, 12, 13]
+
+
+def test_what_cannot_be_is_refused_at_once():
+    with pytest.raises(TypeError, match="does not pickle"):
+        MapStage(lambda element: element, workers=1, processes=True)
+    with pytest.raises(ValueError, match="how many processes"):
+        MapStage(number, processes=True)
+    with pytest.raises(TypeError, match="function is expected"):
+        FilterStage("n")  # type: ignore[arg-type]
+
+
+def test_stages_pickle_and_say_what_they_do():
+    stage = MapStage(number, seed=3, workers=2)
+    assert pickle.loads(pickle.dumps(stage)) == stage
+    assert stage.describe() == MapStage(number, seed=3).describe() == ["map", f"{__name__}.number", 3]
+    assert MapStage(partial(fail_at, 3)).describe()[1].endswith("fail_at")
+
+
+@pytest.mark.parametrize("stage", [MapStage, FilterStage])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stop_iteration_of_a_function_is_an_error_that_names_the_row(stage: Any, workers: int):
+    with pytest.raises(RuntimeError, match="raised StopIteration") as raised:
+        elements_of(stage(partial(stop_at, 3), workers=workers), Source([4, 4]))
+    assert "stop_at for row 3 in epoch 0" in raised.value.__notes__[0]

@@ -1,0 +1,117 @@
+"""Flows joined: behind one another, side by side, mixed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from typing import Any
+
+import pytest
+from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.columns import Batch
+from penstock.dataset.block import each
+from penstock.dataset.progress import Meter
+from penstock.dataset.transforms.batch import BatchStage
+from penstock.dataset.transforms.concat import ConcatFlow
+from penstock.dataset.transforms.mix import MixFlow
+from penstock.dataset.transforms.zip import ZipFlow
+
+several = st.lists(sources(12), min_size=1, max_size=3)
+NOTHING = Source([])
+
+
+@relaxed
+@given(several, st.integers(0, 2))
+def test_concat_gives_one_behind_another(children: list[Source], epoch: int):
+    flow = ConcatFlow(children).open
+    expected = [row for child in children for row in child.rows(epoch)]
+    assert elements_of(flow, NOTHING, {"epoch": epoch}) == expected
+    check_resumes(flow, NOTHING)
+    assert all(child.all_closed() for child in children)
+
+
+@relaxed
+@given(several)
+def test_zip_gives_tuples_until_the_shortest_ends(children: list[Source]):
+    flow = ZipFlow(children).open
+    assert elements_of(flow, NOTHING) == list(zip(*(child.rows() for child in children), strict=False))
+    check_resumes(flow, NOTHING)
+    assert all(child.all_closed() for child in children)
+
+
+def taken_from(flow: Any, most: int) -> list[tuple[int, Any]]:
+    """The number of the child and the row of each element of a mix."""
+    seen: list[tuple[int, Any]] = []
+    for block in islice(blocks_of(flow, NOTHING), most):
+        rows = [plain(element) for element in each(block.elements)]
+        seen += zip((block.keys.rows >> 52).tolist(), rows, strict=True)
+    return seen
+
+
+@relaxed
+@given(several, st.data(), st.integers(0, 5), st.sampled_from(["first", "all"]))
+def test_a_mix_keeps_the_order_of_each_child(children: list[Source], data: st.DataObject, seed: int, stop: Any):
+    weights = data.draw(st.lists(st.floats(0.1, 9), min_size=len(children), max_size=len(children)))
+    mixed = MixFlow(children, weights=weights, seed=seed, stop=stop)
+    seen = taken_from(mixed.open, 1000)
+    ended = 0
+    for number, child in enumerate(children):
+        mine = [row for which, row in seen if which == number]
+        assert mine == child.rows()[: len(mine)]
+        ended += len(mine) == len(child)
+    assert ended >= (len(children) if stop == "all" else 1)
+    check_resumes(mixed.open, NOTHING)
+    assert all(child.all_closed() for child in children)
+
+
+def test_a_mix_does_not_depend_on_the_sizes_of_blocks():
+    one = MixFlow([Source([10] * 20), Source([200])], weights=[1, 2], seed=3)
+    two = MixFlow([Source([200]), Source([7] * 28 + [4])], weights=[1, 2], seed=3)
+    assert taken_from(one.open, 1000) == taken_from(two.open, 1000)
+
+
+def test_a_mix_without_end_starts_children_again():
+    children = [Source([2]), Source([3, 2])]
+    mixed = MixFlow(children, weights=[1, 1], seed=1, stop="never")
+    seen = taken_from(mixed.open, 30)
+    mine = [(row["epoch"], row["n"]) for which, row in seen if which == 0]
+    assert len(mine) > 6
+    assert mine == [(number // 2, number % 2) for number in range(len(mine))]
+    check_resumes(mixed.open, NOTHING)
+    with pytest.raises(ValueError, match="dataset 0 of the mix has no elements"):
+        elements_of(MixFlow([Source([])], weights=[1], seed=0, stop="never").open, NOTHING)
+
+
+def test_weights_decide_how_often_a_child_is_chosen():
+    mixed = MixFlow([Source([1000] * 3), Source([1000] * 3)], weights=[1, 3], seed=5, stop="all")
+    counts = Counter(which for which, _ in taken_from(mixed.open, 1000)[:3000])
+    assert 650 < counts[0] < 850
+
+
+def test_epochs_and_seeds_mix_in_another_way():
+    children = [Source([50]), Source([50])]
+
+    def order(seed: int, epoch: int) -> list[int]:
+        flow = blocks_of(MixFlow(children, weights=[1, 1], seed=seed).open, NOTHING, {"epoch": epoch})
+        return [row >> 52 for block in flow for row in block.keys.rows.tolist()]
+
+    assert order(1, 0) == order(1, 0) != order(2, 0)
+    assert order(1, 0) != order(1, 1)
+
+
+def test_columns_of_the_same_names_stay_columns():
+    blocks = list(blocks_of(MixFlow([Source([5]), Source([5])], weights=[1, 1], seed=1, stop="all").open, NOTHING))
+    assert all(isinstance(block.elements, Batch) for block in blocks)
+
+
+def test_batches_are_mixed_too():
+    batched = BatchStage(2)
+    children = [
+        lambda cursor, child=child: batched.open(child, cursor, Meter()) for child in (Source([4]), Source([6]))
+    ]
+    mixed = MixFlow(children, weights=[1, 1], seed=1, stop="all")
+    assert sorted(len(batch) for batch in elements_of(mixed.open, NOTHING)) == [2] * 5
+    check_resumes(mixed.open, NOTHING)

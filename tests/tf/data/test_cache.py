@@ -1,0 +1,178 @@
+"""``cache(filename)``: a whole pass writes a file, others read it, and none reads what is not true any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import penstock.tf as tf
+
+Dataset = tf.data.Dataset
+
+
+def numbers(ds: Any) -> list[int]:
+    return [int(element) for element in ds.as_numpy_iterator()]
+
+
+def noting(calls: list[int]) -> Callable[[Any], Any]:
+    class Note:
+        """A function with a state that counts by its type alone."""
+
+        __slots__ = ()
+
+        def __call__(self, x: Any) -> Any:
+            calls.append(int(x))
+            return x + 10
+
+    return Note()
+
+
+def test_the_first_whole_pass_writes_what_later_datasets_read(tmp_path: Path):
+    calls: list[int] = []
+    note = noting(calls)
+
+    def made() -> Any:
+        return Dataset.range(3).map(note).cache(str(tmp_path / "deep" / "cache"))
+
+    calls.clear()
+    ds = made()
+    abandoned = iter(ds)
+    next(abandoned)
+    del abandoned
+    assert list((tmp_path / "deep").iterdir()) == []
+    assert numbers(ds) == numbers(ds) == numbers(made()) == [10, 11, 12]
+    assert calls == [0, 0, 1, 2]
+
+
+def test_a_cache_in_memory_is_complete_with_its_last_element_and_one_in_a_file_with_the_end(tmp_path: Path):
+    def orders(ds: Any, count: int) -> int:
+        return len({tuple(numbers(ds.take(count))) for _ in range(9)})
+
+    shuffled = Dataset.range(20).shuffle(20)
+    assert orders(shuffled.cache(), 20) == 1
+    assert orders(shuffled.cache().batch(20).unbatch(), 20) == 1
+    assert orders(shuffled.cache(), 19) > 1
+    assert orders(shuffled.filter(lambda x: x >= 0).cache(), 20) > 1  # how many there are is not known
+    assert orders(shuffled.cache(tmp_path / "taken"), 20) > 1
+    assert orders(shuffled.cache(tmp_path / "whole"), 21) == 1
+
+
+def test_the_first_complete_iteration_fills_a_cache():
+    ds = Dataset.range(20).shuffle(20).cache()
+    one, other = ds.as_numpy_iterator(), ds.as_numpy_iterator()
+    next(other)
+    first = [int(element) for element in one]
+    assert len(list(other)) == 19
+    assert numbers(ds) == first
+
+
+def test_caches_of_equal_length_side_by_side_are_both_complete(tmp_path: Path):
+    shuffled = Dataset.range(20).shuffle(20)
+    for cached in (shuffled.filter(lambda x: x >= 0).cache(), shuffled.cache(tmp_path / "cache")):
+        ds = Dataset.zip(Dataset.range(20), cached).map(lambda place, x: x)
+        assert numbers(ds) == numbers(ds)
+
+
+def test_every_kind_of_element_comes_back(tmp_path: Path):
+    ragged = tf.ragged.constant([[[1], []], [[2, 3]]])
+    sparse = tf.SparseTensor([[0, 1]], [b"x"], [2, 3])
+    element = {"pair": (tf.constant([1.5]), tf.constant(b"s")), "ragged": ragged, "sparse": sparse, "no": ()}
+    ds = Dataset.from_tensors(element).cache(tmp_path / "cache")
+    list(ds)
+    (found,) = ds
+    assert found["pair"][0].numpy().tolist() == [1.5]
+    assert found["pair"][1].numpy() == b"s"
+    assert found["ragged"].to_list() == [[[1], []], [[2, 3]]]
+    assert tf.sparse.to_dense(found["sparse"]).numpy().tolist() == [[b"", b"x", b""], [b"", b"", b""]]
+    assert found["no"] == ()
+
+
+def write(path: Path, records: list[bytes]) -> None:
+    with tf.io.TFRecordWriter(path) as writer:
+        for record in records:
+            writer.write(record)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path, name: Dataset.range(4).map(lambda x: x + 1).cache(name),
+        lambda path, name: Dataset.range(3).map(lambda x: x + 2).cache(name),
+        lambda path, name: Dataset.range(3).map(lambda x: x + 1).filter(lambda x: x > 1).cache(name),
+        lambda path, name: tf.data.TFRecordDataset(path).cache(name),
+    ],
+)
+def test_a_cache_of_something_else_is_refused(tmp_path: Path, change: Any):
+    write(tmp_path / "data", [b"a"])
+    name = str(tmp_path / "cache")
+    list(Dataset.range(3).map(lambda x: x + 1).cache(name))
+    assert numbers(Dataset.range(3).map(lambda x: x + 1).cache(name)) == [1, 2, 3]
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Delete it, or give cache"):
+        list(change(tmp_path / "data", name))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda path: tf.data.TFRecordDataset(path),
+        lambda path: tf.data.TFRecordDataset(path, num_parallel_reads=2),
+        lambda path: Dataset.list_files(str(path)).interleave(tf.data.TFRecordDataset),
+    ],
+)
+def test_a_cache_of_files_that_have_changed_is_refused(tmp_path: Path, read: Any):
+    path = tmp_path / "data"
+    write(path, [b"a", b"b"])
+    name = str(tmp_path / "cache")
+    list(read(path).map(tf.strings.length).shuffle(3).cache(name))
+    assert numbers(read(path).map(tf.strings.length).shuffle(3).cache(name)) == [1, 1]
+    write(path, [b"a", b"c"])
+    with pytest.raises(tf.errors.FailedPreconditionError, match="data has changed"):
+        list(read(path).map(tf.strings.length).shuffle(3).cache(name))
+
+
+def test_a_description_of_features_counts(tmp_path: Path):
+    def parsing(features: Any) -> Any:
+        ds = Dataset.from_tensor_slices([tf.train.Example().SerializeToString()])
+        return ds.map(lambda record: tf.io.parse_single_example(record, features)).cache(tmp_path / "cache")
+
+    for default in (1, 1, 2):
+        ds = parsing({"x": tf.io.FixedLenFeature([], tf.int64, default)})
+        if default == 1:
+            assert [int(element["x"]) for element in ds] == [1]
+        else:
+            with pytest.raises(tf.errors.FailedPreconditionError, match="their functions have changed"):
+                list(ds)
+
+
+def test_elements_that_fail_are_left_out_of_the_cache(tmp_path: Path):
+    ds = Dataset.range(4).map(lambda x: 6 // (x - 2)).cache(tmp_path / "cache")
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        list(ds)
+    assert list(tmp_path.iterdir()) == []
+    assert numbers(ds.ignore_errors()) == numbers(ds) == [-3, -6, 6]
+
+
+def test_damage_is_found_and_what_cannot_be_kept_is_refused(tmp_path: Path):
+    ds = Dataset.range(4).cache(tmp_path / "cache")
+    list(ds)
+    (file,) = tmp_path.iterdir()
+    records = [record.numpy() for record in tf.data.TFRecordDataset(file)]
+    for kept in (records[:-1], [b"else", *records[1:]], [records[0], b"[]", *records[1:]], [records[0], b"\xff"], []):
+        write(file, kept)
+        with pytest.raises(tf.errors.DataLossError):
+            list(ds)
+    with pytest.raises(tf.errors.UnimplementedError, match="cache\\(filename\\) keeps tensors"):
+        list(Dataset.range(4).window(2).cache(tmp_path / "windows"))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_numbers_of_every_kind_come_back_as_they_were(tmp_path: Path, dtype: str, shape: tuple[int, ...]):
+    element = tf.cast(tf.ones(shape, tf.int32), dtype)
+    ds = Dataset.from_tensors(element).cache(tmp_path / "cache")
+    (written,), (found,) = ds, ds
+    assert (found.dtype, found.shape) == (written.dtype, written.shape) == (element.dtype, element.shape)
+    assert found.numpy().tolist() == element.numpy().tolist()
