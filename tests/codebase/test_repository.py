@@ -105,7 +105,7 @@ def test_the_worst_retired_words_stay_out():
     found = []
     for path in texts():
         text = path.read_text()
-        found += [f"{path.relative_to(ROOT)}: {line.strip()}" for line in text.splitlines() if '"""Answer' in line]
+        found += [f"{path.relative_to(ROOT)}: {line.strip()}" for line in text.splitlines() if '"""' + "Answer" in line]
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     for path in [*texts(), *pages]:
         if path.name not in {"CONTRIBUTING.md", Path(__file__).name} and re.search(r"\bdata sets?\b", path.read_text()):
@@ -120,7 +120,7 @@ def test_no_module_hides_a_public_function():
 
 def test_no_two_classes_share_a_name():
     """Apart from the same concept at two levels: what TensorFlow calls like we do."""
-    same_concept = {"Dataset", "TFRecordWriter", "Compression", "Float64"}
+    same_concept = {"Dataset", "TFRecordWriter", "ResizeMethod"}
     homes: dict[str, set[str]] = {}
     for path in sorted((ROOT / "src/penstock").rglob("*.py")):
         for node in ast.parse(path.read_text()).body:
