@@ -1,4 +1,4 @@
-"""Operations that TensorFlow 2 changed: with the arguments, and the meaning, that they have in TensorFlow 1."""
+"""``tf.compat.v1``: the names that data code of TensorFlow 1 uses, with the arguments that they have there."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from typing import Any
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.io.records import TFRecordCompressionType, tf_record_iterator
 from penstock.tf.ops.elementwise import pair
-from penstock.tf.ops.images import check_size, fitted, image_of, resize_with_crop_or_pad
+from penstock.tf.ops.images import batch_images, check_size, fitted, image_of, resize_with_crop_or_pad
 from penstock.tf.ops.indexing import where as where_v2
+from penstock.tf.ops.indexing import where_spec
 from penstock.tf.ops.resize import resample_by_corners
+from penstock.tf.ops.rules import sizes_of_argument
 from penstock.tf.ops.strings import cut_at, cut_rows, rows_as_sparse, strings_of
 from penstock.tf.registry import operation
+from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor
 from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.dtypes import float32
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import Symbol
 
@@ -51,22 +57,23 @@ _ARGUMENTS = {
 }
 
 
-def find(path: str, name: str) -> Any:
-    """Return what TensorFlow 1 has under a name of a part of ``tf``, ``""`` being the top; or raise AttributeError."""
-    dotted = f"{path}.{name}".removeprefix(".")
-    if dotted in CHANGED:
-        return CHANGED[dotted]
-    found = getattr(importlib.import_module(f"penstock.tf.{path}".rstrip(".").replace("strings", "ops.strings")), name)
-    # Those of tf.math are at the top, too.
-    given = _ARGUMENTS.get(name if path == "math" else dotted)
-    return found if given is None else _with_arguments(found, given.split())
+def _find(namespace: str, name: str) -> Any:
+    """Return what TensorFlow 1 has under a name of a namespace, ``""`` for ``tf`` itself; or raise AttributeError."""
+    dotted = f"{namespace}.{name}".removeprefix(".")
+    if dotted in _CHANGED:
+        return _CHANGED[dotted]
+    tf: Any = importlib.import_module("penstock.tf")
+    found = getattr(getattr(tf, namespace) if namespace else tf, name)
+    # The operations of tf.math are in tf, too.
+    arguments = _ARGUMENTS.get(name if namespace == "math" else dotted)
+    return found if arguments is None else _with_arguments(found, arguments.split())
 
 
-class Part(ModuleType):
-    """A part of ``tf`` as it is in TensorFlow 1."""
+class _Namespace(ModuleType):
+    """A namespace of ``tf`` as it is in TensorFlow 1."""
 
     def __getattr__(self, name: str) -> Any:
-        return find(self.__name__, name)
+        return _find(self.__name__, name)
 
 
 def _with_arguments(function: Callable[..., Any], given: list[str]) -> Callable[..., Any]:
@@ -97,7 +104,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return where_v2(condition) if x is None and y is None else _select(condition, x, y)
 
 
-@operation("compat.v1.where")
+@operation("compat.v1.where", spec=where_spec)
 def _select(condition: Any, x: Any, y: Any) -> Tensor:
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
@@ -145,7 +152,13 @@ def resize(
     return _resize(images, size, method, align_corners, preserve_aspect_ratio)
 
 
-@operation("compat.v1.image.resize")
+def _resize_spec(operation: Any, images: Any, size: Any, method: Any, align: bool, preserve_aspect_ratio: bool) -> Any:
+    sizes = [None, None] if preserve_aspect_ratio else sizes_of_argument(size) or [None, None]
+    dtype = images.dtype if method in (1, "nearest") else float32
+    return TensorSpec([*images.shape[:-3], *sizes, *images.shape[-1:]], dtype)
+
+
+@operation("compat.v1.image.resize", batch=batch_images, spec=_resize_spec)
 def _resize(images: Any, size: Any, method: Any, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
     array = image_of(images)
     if array.ndim > 4:
@@ -223,7 +236,9 @@ def _of_type(result_type: str) -> Callable[..., Any]:
     return rows_as_sparse if result_type == "SparseTensor" else cut_rows
 
 
-CHANGED: dict[str, Any] = {
+_CHANGED: dict[str, Any] = {
+    "io.TFRecordCompressionType": TFRecordCompressionType,
+    "io.tf_record_iterator": tf_record_iterator,
     "where": where,
     "string_split": string_split,
     "strings.split": split,
@@ -236,4 +251,35 @@ CHANGED: dict[str, Any] = {
     "image.resize_nearest_neighbor": _resizer("nearest"),
     "image.resize_image_with_crop_or_pad": resize_with_crop_or_pad,
 }
-"""What is another operation in TensorFlow 1, or has a name that TensorFlow 2 dropped."""
+"""Names with another meaning in TensorFlow 1, and names that TensorFlow 2 dropped."""
+
+# Names that are in tf itself in TensorFlow 1.
+_MOVED = {
+    "decode_raw": "io",
+    "FixedLenFeature": "io",
+    "FixedLenSequenceFeature": "io",
+    "SparseFeature": "io",
+    "VarLenFeature": "io",
+    "gfile": "io",
+    "parse_example": "io",
+    "parse_single_example": "io",
+    "parse_single_sequence_example": "io",
+    "parse_tensor": "io",
+    "read_file": "io",
+    "serialize_tensor": "io",
+}
+_UNCHANGED = frozenset(("errors", "python_io", "random", "sparse", "train"))
+_NAMESPACES = {name: _Namespace(name) for name in ("image", "io", "math", "strings")}
+
+
+def __getattr__(name: str) -> Any:
+    tf = importlib.import_module("penstock.tf")
+    if name in _NAMESPACES:
+        return _NAMESPACES[name]
+    if name in _MOVED:
+        return _find(_MOVED[name], name)
+    if name in _CHANGED or name in tf.__all__:
+        return _find("", name)
+    if name in _UNCHANGED:
+        return getattr(tf, name)
+    return attribute_of_tensorflow("compat.v1", name)
