@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from penstock.errors import StateError
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -16,7 +18,11 @@ class Epoch(NamedTuple):
 
     epoch: int = 0
     origin: int = 0
-    """How much of the epoch all ranks together had seen when another number of ranks took it up."""
+    """How much of the epoch all ranks together had seen when another number of ranks resumed it."""
+
+    def later(self, epochs: int) -> Epoch:
+        """Return the epoch that follows after some epochs; only the first one may have been resumed in its middle."""
+        return Epoch(self.epoch + epochs) if epochs else self
 
 
 class RowKeys(NamedTuple):
@@ -55,6 +61,35 @@ class Files(Protocol):
     @property
     def seekable(self) -> bool:
         """Whether all files have random access."""
+
+
+Remainder: TypeAlias = Literal["keep", "drop", "repeat"]
+"""What happens to elements that cannot be divided evenly among ranks."""
+
+
+class Share(NamedTuple):
+    """Which share of the elements an order is."""
+
+    rank: int
+    world: int
+    remainder: Remainder
+
+
+class Group(NamedTuple):
+    """How an order groups rows into batches."""
+
+    size: int
+    drop_last: bool
+
+
+class Repeats(Protocol):
+    """An order that is several epochs of another one."""
+
+    inner: Order
+    times: int | None
+
+    def split_one(self, position: int, which: Epoch) -> tuple[int, int]:
+        """Return how many epochs lie before a position, and its position within its own epoch."""
 
 
 class Order(ABC):
@@ -98,9 +133,41 @@ class Order(ABC):
         """How far apart in a file rows may be that are read at about the same time."""
         return 0
 
+    @property
+    def share(self) -> Share | None:
+        """The share of one rank that the order is; of several shard() calls, the last one."""
+        return None
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether any part of the order is the share of one rank."""
+        return self.share is not None
+
+    @property
+    def group(self) -> Group | None:
+        """How rows are grouped, where the order is one of batches."""
+        return None
+
+    @property
+    def repeats(self) -> Repeats | None:
+        """The order itself where it is a repetition of another one, from its start to its end."""
+        return None
+
+    def has_even_shares(self, which: Epoch) -> bool:
+        """Whether all ranks have shares of the same length."""
+        return True
+
+    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+        """Return the epoch, and how much of it all ranks together have seen, when all of them are at a position.
+
+        Raises:
+            StateError: Another number of ranks cannot resume there.
+        """
+        raise StateError("rows were dealt out to ranks before their order was decided: call shard() after it")
+
     @abstractmethod
     def describe(self) -> list[Any]:
-        """Say in JSON what decides the order; the number of ranks is no part of it."""
+        """Return in JSON what decides the order, without the number of ranks. Saved states compare it."""
 
 
 class AllRows(Order):
@@ -143,6 +210,21 @@ class WrappedOrder(Order):
     @property
     def reach(self) -> int:
         return self.inner.reach
+
+    @property
+    def share(self) -> Share | None:
+        return self.inner.share
+
+    @property
+    def is_sharded(self) -> bool:
+        return self.inner.is_sharded
+
+    @property
+    def group(self) -> Group | None:
+        return self.inner.group
+
+    def has_even_shares(self, which: Epoch) -> bool:
+        return self.inner.has_even_shares(which)
 
 
 def finite(order: Order, which: Epoch, what: str) -> int:
