@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 
-from penstock._core import RecordChunk, Sound
+from penstock._core import RecordChunk, ValidRecords
 from penstock.codec.decode_blobs import is_blob
 from penstock.codec.decoder import Decoder, decoding_of
 from penstock.compression import Compression
@@ -66,7 +66,7 @@ class FileCheck:
                 if isinstance(event, CorruptDataError):
                     self.damage.append(event)
                     self.before = self.records if self.before is None else self.before
-                elif isinstance(event, Sound):
+                elif isinstance(event, ValidRecords):
                     self.payloads.count(event.records)
                     yield self._count(event.records, event.bytes)
                 elif isinstance(event, RecordChunk):
