@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decode_blobs import decode_blobs
-from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_unequal
+from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_object_column
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import Stage
@@ -74,7 +74,7 @@ def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
     return batch | {
         name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
         for name, column in batch.items()
-        if is_unequal(column)
+        if is_object_column(column)
     }
 
 
