@@ -26,7 +26,7 @@ from penstock.dataset.transforms.take_skip import SkipStage, TakeStage
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
-from penstock.schema.arrow_metadata import record_schema
+from penstock.schema.arrow_metadata import attach_schema
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
 from penstock.schema.schema import keep_images_encoded
@@ -45,11 +45,11 @@ def open_arrow(dataset: Dataset) -> Any:
     batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(elements))
     first = next(batches, None)
     if first is None:
-        schema = pa.schema([]) if stored is None else record_schema(elements.schema.to_arrow(), stored[1])
+        schema = pa.schema([]) if stored is None else attach_schema(elements.schema.to_arrow(), stored[1])
         return pa.RecordBatchReader.from_batches(schema, iter(()))
     # Whether values are absent is known of one batch at a time.
     schema = pa.schema([field.with_nullable(True) for field in first.schema])
-    schema = schema if stored is None else record_schema(schema, stored[1])
+    schema = schema if stored is None else attach_schema(schema, stored[1])
     return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in chain([first], batches)))
 
 

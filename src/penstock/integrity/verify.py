@@ -15,7 +15,7 @@ from penstock.index import known_starts
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
 from penstock.schema import Schema
-from penstock.schema.recognize import recognise_payload
+from penstock.schema.recognize import recognize_payload
 from penstock.storage import locate
 
 
@@ -128,7 +128,7 @@ class PayloadCheck:
                 before = (error.record or 0) - chunk.first_record
                 self._accept(chunk[:before])
                 if not self._told:
-                    self._seems = recognise_payload(chunk[before])
+                    self._seems = recognize_payload(chunk[before])
                 self._told.append(error)
                 chunk = chunk[before + 1 :]
             else:
