@@ -69,7 +69,7 @@ class SchemaChoice:
             return Described(inferred.schema, "there are no records", inferred)
         share = "all " if inferred.complete else "the first " if len(inferred.files) <= 1 else "a sample of "
         records = plural(inferred.records, "record")
-        if inferred.complete and inferred.passed_over:
+        if inferred.complete and inferred.skipped:
             share, records = "", plural(inferred.records, "sound record")
         files = "" if len(inferred.files) <= 1 else f" of {plural(len(inferred.files), 'file')}"
         return Described(inferred.schema, f"inferred from {share}{records}{files}", inferred)

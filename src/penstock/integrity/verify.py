@@ -8,14 +8,14 @@ from functools import partial
 
 from penstock._core import RecordChunk, ValidRecords
 from penstock.codec.decode_blobs import is_blob
-from penstock.codec.decoder import Decoder, decoding_of
+from penstock.codec.decoder import Decoder
 from penstock.compression import Compression
 from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, import_extra
 from penstock.index import known_starts
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
 from penstock.schema import Schema
-from penstock.schema.recognize import recognise_payload
+from penstock.schema.recognize import recognize_payload
 from penstock.storage import locate
 
 
@@ -102,7 +102,7 @@ class PayloadCheck:
         self.decoded = self._decodable(schema) if decode else []
         """The images and tensors that are decoded."""
         self._blobs = Decoder(schema, columns=self.decoded, threads=1) if self.decoded else None
-        self.native = None if nested or self._blobs else decoding_of(self._decoder).native
+        self.native = None if nested or self._blobs else self._decoder._native
         """What is sound to this native decoder needs no look; None where it does not see all that is checked."""
         self._good = 0
         self._told: list[MalformedExampleError] = []
@@ -128,7 +128,7 @@ class PayloadCheck:
                 before = (error.record or 0) - chunk.first_record
                 self._accept(chunk[:before])
                 if not self._told:
-                    self._seems = recognise_payload(chunk[before])
+                    self._seems = recognize_payload(chunk[before])
                 self._told.append(error)
                 chunk = chunk[before + 1 :]
             else:

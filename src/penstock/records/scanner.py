@@ -178,7 +178,7 @@ class RecordEvents:
             yield from self._events(salvaged)
 
     def _add_to_checksum(self, event: Any) -> None:
-        if isinstance(event, Sound):
+        if isinstance(event, ValidRecords):
             self.crc32c = _core.crc32c_combine(self.crc32c, event.crc32c, event.bytes)
         else:
             # The frames of a chunk follow each other without a gap.
