@@ -17,6 +17,7 @@ from penstock.errors import ManifestError, SchemaError
 from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, locate, read_whole, split_path, write_whole
+from penstock.storage.shard_names import ShardName
 
 HEADER = FormatHeader("manifest", "penstock.manifest", 1)
 SUFFIX = ".penstock.json"
@@ -26,7 +27,6 @@ _MAX_BYTES = 256 << 20
 
 _FILE_KEYS = (*HEADER_KEYS, "schema", "shards")
 _SHARD_KEYS = ("name", "records", "bytes", "crc32c", "appending")
-_NUMBERED = re.compile(r"^(?P<name>.+)-\d{5,}-of-\d{5,}(?P<suffix>\..*)?$")
 
 
 @dataclass(frozen=True)
@@ -138,11 +138,11 @@ class Manifest:
     def _extras(self, store: FileStore, path: str) -> Iterator[Finding]:
         """Shards of the same name that do not belong: a reader who takes a pattern would take them, too."""
         known = {shard.name for shard in self.shards}
-        names = {match["name"] for shard in self.shards if (match := _NUMBERED.match(shard.name))}
+        datasets = {found.dataset for shard in self.shards if (found := ShardName.parse(shard.name))}
         for entry in store.list(f"{glob.escape(path)}/*"):
             _, name = split_path(entry)
-            match = _NUMBERED.match(name)
-            if match and match["name"] in names and name not in known and not match["name"].startswith("."):
+            found = ShardName.parse(name)
+            if found and found.dataset in datasets and name not in known and not name.startswith("."):
                 yield Finding("extra", name, "is not in the manifest, but has the name of a shard")
 
 

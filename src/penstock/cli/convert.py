@@ -18,7 +18,7 @@ from penstock.cli.tables import TABLES, open_tables, schema_of_csv, table_format
 from penstock.codec.encode_values import Float64
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.export_arrow import open_arrow
-from penstock.discovery.resolve import load_schema
+from penstock.discovery.sidecars import load_schema
 from penstock.errors import PenstockError
 from penstock.writing.write import write
 

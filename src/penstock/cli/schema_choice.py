@@ -15,7 +15,7 @@ from penstock.cli.output import complain, plural, printable
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.work import expand
 from penstock.discovery.infer import infer_from
-from penstock.discovery.resolve import find_sidecar, load_schema
+from penstock.discovery.sidecars import find_sidecar, load_schema
 from penstock.errors import CorruptDataError, PenstockError
 from penstock.records.reader import OnError, RecordReader
 from penstock.schema import Schema

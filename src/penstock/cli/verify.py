@@ -13,10 +13,18 @@ import click
 from rich.text import Text
 
 from penstock.cli.manifests import problems_of_manifest
-from penstock.cli.missing_shards import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, print_problems, printable, size_text, write_json
-from penstock.cli.problems import MALFORMED, Problem, advice_on, is_expected, note_on_numbers, problem_of
+from penstock.cli.problems import (
+    A_FILE_IS_MISSING,
+    COPY_ALL,
+    MALFORMED,
+    Problem,
+    advice_on,
+    is_expected,
+    note_on_numbers,
+    problem_of,
+)
 from penstock.cli.work import names_folder, on_each
 from penstock.discovery.resolve import ResolvedFile, resolve_files
 from penstock.integrity.verify import MOST_TOLD, FileCheck
@@ -24,8 +32,9 @@ from penstock.manifest import SUFFIX
 from penstock.parallel import FileProgress, available_cpus, jobs_for
 from penstock.schema import Schema
 from penstock.storage import locate
-from penstock.storage.shard_names import dataset_of
+from penstock.storage.shard_names import MissingShards, dataset_of, missing_shards
 
+_MOST_NUMBERS = 5
 _EXAMPLES = """\b
 Examples:
   penstock verify train.tfrecord
@@ -130,7 +139,14 @@ def _missing(paths: tuple[str, ...], files: list[ResolvedFile], manifests: list[
     folders = tuple(os.path.join(locate(path)[1], "") for path in paths if names_folder(path))
     described = {manifest.removesuffix(SUFFIX) for manifest in manifests}
     there = [file.path for file in files if file.error is None and file.path.startswith(folders)]
-    return missing_by_name(file for file in there if dataset_of(file) not in described)
+    return [_missing_problem(shards) for shards in missing_shards(f for f in there if dataset_of(f) not in described)]
+
+
+def _missing_problem(shards: MissingShards) -> Problem:
+    are, more = "is" if len(shards) == 1 else "are", " ..." if len(shards) > _MOST_NUMBERS else ""
+    numbers = ", ".join(f"{number:05d}" for number in shards.first(_MOST_NUMBERS)) + more
+    cause = f"{len(shards):,} of {shards.count:,} shards {are} missing, by the names of the others: {numbers}"
+    return Problem(shards.pattern, "shard-missing", cause, COPY_ALL, case=A_FILE_IS_MISSING)
 
 
 def _verify_manifest(path: str, ticker: FileProgress) -> Report:

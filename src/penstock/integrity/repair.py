@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +23,7 @@ from penstock.records.salvage import Doubtful, Salvaged
 from penstock.records.scanner import RecordEvents
 from penstock.records.writer import RecordWriter
 from penstock.storage import StrPath, find_files, locate, make_folder_of, split_path
-
-_EXTENSIONS = re.compile(r"(\.(tfrecords?|tfrec|record))?(\.(gz|gzip|zlib|zz|snappy))?$")
+from penstock.storage.shard_names import without_extension
 
 
 @dataclass(frozen=True)
@@ -123,11 +121,6 @@ def _bytes_of(event: Salvaged) -> int:
         return 0 if event.kind == "doubtful" or event.stop is None else event.stop - (event.offset or 0)
     chunk = event.chunk if isinstance(event, Doubtful) else event
     return int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
-
-
-def without_extension(path: str) -> str:
-    """Return a path without what says that it is a TFRecord, and how compressed."""
-    return _EXTENSIONS.sub("", path)
 
 
 def check_target(source: str, target: str, *, replace: bool) -> None:

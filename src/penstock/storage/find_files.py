@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from penstock.compression.detect import starts_records
 from penstock.storage.local import LocalFiles
 from penstock.storage.paths import StrPath, locate
+from penstock.storage.shard_names import has_record_extension
 from penstock.storage.store import FileStore
 
-# Names that TFRecords have: train.tfrecord, flowers00-230.tfrec, mnist-train.tfrecord-00000-of-00001, x.record.gz
-_NAME = re.compile(r"\.(tfrecords?|tfrec|record)(-\d+-of-\d+)?(\.(gz|zlib|zz|snappy))?$")
 _GLOB = re.compile(r"[*?\[]")
 _HEAD_BYTES = 4096
 
@@ -94,7 +93,7 @@ def _is_hidden(parts: list[str]) -> bool:
 
 
 def _is_records(store: FileStore, path: str, unreadable: Callable[[OSError], None] | None) -> bool:
-    if _NAME.search(path):
+    if has_record_extension(path):
         return True
     try:
         # A pipe would wait for its writer.

@@ -14,11 +14,8 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, locate, make_folder_of
 from penstock.storage.local import LocalFiles, allow_open_files
+from penstock.storage.shard_names import ShardName, without_extension, written_suffix
 from penstock.writing.shard_writer import ShardWriter
-
-_EXTENSIONS = {"": "", "GZIP": ".gz", "ZLIB": ".zlib", "SNAPPY": ".snappy"}
-ENDING = re.compile(r"-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<suffix>\.tfrecord(\.(gz|zlib|snappy))?)")
-"""How the name of a shard goes on behind that of its dataset."""
 
 
 class Target:
@@ -56,8 +53,7 @@ class Target:
             way_out = "replace=True replaces it" if self._is_whole else "remove it, or choose another name"
             raise FileExistsError(17, f"The dataset, or a part of one, exists; {way_out}", self._old[0])
         make_folder_of(self._base)
-        suffix = f".tfrecord{_EXTENSIONS[kind]}"
-        names = [self._base + shard_ending(number, shards, suffix) for number in numbers]
+        names = [str(ShardName(self._base, number, shards, written_suffix(kind))) for number in numbers]
         self.shards: list[ShardWriter] = []
         if isinstance(self._store, LocalFiles):
             allow_open_files(len(names))
@@ -121,11 +117,6 @@ class Target:
         return self._base + SUFFIX
 
 
-def shard_ending(number: int, count: int, suffix: str) -> str:
-    """Return how the name of a shard goes on behind that of its dataset."""
-    return f"-{number:05d}-of-{count:05d}{suffix}"
-
-
 def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[str]:
     """Return the manifest and the shards of a dataset that are there."""
     # A store may spell the way to a file in its own manner; the name is the same.
@@ -134,7 +125,7 @@ def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[st
     found = [
         path
         for path in (store.list(pattern) if shards_too else [])
-        if os.path.basename(path).startswith(name) and ENDING.fullmatch(os.path.basename(path)[len(name) :])
+        if (shard := ShardName.parse(os.path.basename(path))) and shard.dataset == name and shard.is_written
     ]
     try:
         store.stat(base + SUFFIX)
@@ -157,7 +148,7 @@ def _check_base(base: str) -> None:
         raise ValueError(f"a dataset has a name, such as data/train; found {base!r}")
     if any(mark in (base if "://" in base else name) for mark in "*?["):
         raise ValueError(f"the name of a dataset has no *, ? or [, which stand for many names; found {base!r}")
-    if name.endswith((".tfrecord", ".tfrecords", ".tfrec", ".gz")):
+    if without_extension(name) != name:
         plain = name.split(".")[0]
         raise ValueError(f"the path names a dataset, not a file: write {plain!r} for {plain}-00000-of-00001.tfrecord")
 
