@@ -20,6 +20,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.export_arrow import open_arrow
 from penstock.discovery.sidecars import load_schema
 from penstock.errors import PenstockError
+from penstock.storage import is_remote
 from penstock.writing.write import write
 
 _EXAMPLES = """\b
@@ -84,7 +85,7 @@ def convert(
     ending = os.path.splitext(output)[1]
     if ending[1:].isalpha() and not table_format(output):
         raise click.UsageError(f"Nothing is known of {ending}: a table is {TABLES}, a dataset has no extension.")
-    if table_format(output) and "://" in output:
+    if table_format(output) and is_remote(output):
         raise click.UsageError("A table is written to a file of this machine: copy it from there.")
     problems: list[Problem] = []
     rows = 0

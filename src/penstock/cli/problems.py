@@ -10,8 +10,10 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from penstock.discovery.resolve import is_file_error
 from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, NotSeekableError, PenstockError
 from penstock.integrity.problems import cause_of
+from penstock.storage import is_remote
 
 _REPAIR = "penstock repair FILE -o NEW"
 _CUT_SHORT = f"its writer was killed or a copy broke off; copy it again, or keep its whole records with  {_REPAIR}"
@@ -121,8 +123,7 @@ def is_expected(path: str, error: Exception) -> bool:
         return False  # about whoever reads our output, and has left
     if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
         return False  # about our output, which alone has no name
-    # Drivers of remote stores have exceptions of their own that no common class unites.
-    return isinstance(error, OSError | PenstockError) or "://" in path
+    return is_file_error(path, error)
 
 
 def problem_of(path: str, error: Exception) -> Problem:
@@ -156,7 +157,7 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
     """Tell reading from writing: what is not there, and is not what is read, was to be written."""
     place = error.filename if isinstance(error.filename, str) else path
     denied = isinstance(error, PermissionError)
-    if "://" in place:
+    if is_remote(place):
         advice = "" if denied else "check the address and the connection"
         return Problem(place, "not-readable", _first_lower(error.strerror or ""), advice, case="a URL cannot be read")
     if place == path or os.path.lexists(place):
@@ -170,7 +171,7 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
 
 def _look_around(path: str) -> str:
     """What to do about a file that is not there, by what is there instead."""
-    if "://" in path:
+    if is_remote(path):
         return "check the address"
     if os.path.isdir(path):
         return "to read files of other names, name them"

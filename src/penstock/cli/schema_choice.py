@@ -21,7 +21,7 @@ from penstock.records.reader import OnError, RecordReader
 from penstock.schema import Schema
 from penstock.schema.inference import Inferred
 from penstock.schema.observations import read_features
-from penstock.storage import locate
+from penstock.storage import is_remote, locate
 from penstock.storage.shard_names import dataset_of
 
 
@@ -120,7 +120,7 @@ def _flows_by(path: str) -> bool:
     """Whether what is read of a file is gone: it is a pipe."""
     store, name = locate(path)
     try:
-        return "://" not in name and not store.stat(name).seekable
+        return not is_remote(name) and not store.stat(name).seekable
     except OSError:
         return False  # whoever reads the file tells what is wrong
 

@@ -23,10 +23,10 @@ from penstock.schema import Schema
 from penstock.storage import (
     FileStore,
     StrPath,
-    files_below,
     find_files,
     is_folder,
     is_pattern,
+    is_remote,
     locate,
     path_text,
     split_path,
@@ -227,7 +227,7 @@ def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
 def is_file_error(path: str, error: Exception) -> bool:
     """Return whether an error is about a file, and not a mistake in the program."""
     # The drivers of remote stores have exceptions of their own without a common base class.
-    return isinstance(error, OSError | PenstockError) or "://" in path
+    return isinstance(error, OSError | PenstockError) or is_remote(path)
 
 
 def _load(path: str, manifests: dict[str, Manifest], unreadable: dict[str, Exception]) -> bool:
@@ -357,7 +357,7 @@ def manifest_of(path: str, *, folders: bool, split: str | None = None) -> str | 
         return path + SUFFIX
     if isinstance(reason, PermissionError):
         raise reason
-    if not folders or ("://" not in name and not isinstance(reason, IsADirectoryError)):
+    if not folders or (store.capabilities.folders and not isinstance(reason, IsADirectoryError)):
         return None
     found = store.list(f"{glob.escape(name.rstrip('/'))}/*{SUFFIX}")
     names = {split_path(file)[1].removesuffix(SUFFIX): file for file in found}
@@ -374,5 +374,5 @@ def _manifests_below(path: str) -> list[str]:
     store, name = locate(path)
     with suppress(OSError):
         if is_folder(store, name):
-            return [entry for entry in files_below(store, name, lambda error: None) if entry.endswith(SUFFIX)]
+            return [entry for entry in store.list(name, lambda error: None) if entry.endswith(SUFFIX)]
     return []

@@ -21,7 +21,7 @@ from penstock.records.damage import THE_FILE, Lookalike, error_of, lookalike, to
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Part, Salvage, Salvaged, Spool
 from penstock.storage import FileStore
-from penstock.storage.local import LocalFiles, naming
+from penstock.storage.local import naming
 
 # Bytes that are walked in one native call.
 _STRIDE = 64 << 20
@@ -49,7 +49,7 @@ class RecordEvents:
         self._size = info.size
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
-        if isinstance(store, LocalFiles) and info.seekable:
+        if store.capabilities.native_paths and info.seekable:
             self._head = _read_head(store, path)
             self.native = not self._compression()
             """Whether native threads read the file."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable
 
 from penstock.compression.detect import starts_records
-from penstock.storage.local import LocalFiles
 from penstock.storage.paths import StrPath, locate
 from penstock.storage.shard_names import has_record_extension
 from penstock.storage.store import FileStore
@@ -33,9 +32,7 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
             files += found
         elif is_folder(store, name):
             above = len(path_parts(name))
-            shown = (
-                entry for entry in files_below(store, name, unreadable) if not _is_hidden(path_parts(entry)[above:])
-            )
+            shown = (entry for entry in store.list(name, unreadable) if not _is_hidden(path_parts(entry)[above:]))
             found = [entry for entry in shown if _is_records(store, entry, unreadable)]
             if not found:
                 raise FileNotFoundError(2, "No TFRecord file in the directory", name)
@@ -44,12 +41,6 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
             store.stat(name)
             files.append(name)
     return files
-
-
-def files_below(store: FileStore, folder: str, unreadable: Callable[[OSError], None] | None) -> list[str]:
-    """List all files below a directory; what of it cannot be read goes to ``unreadable``, or raises without it."""
-    # Other stores answer for the whole at once.
-    return store.list(folder, unreadable) if isinstance(store, LocalFiles) else store.list(folder)
 
 
 def is_pattern(store: FileStore, name: str) -> bool:
@@ -75,7 +66,7 @@ def is_folder(store: FileStore, name: str) -> bool:
         return True
     except FileNotFoundError:
         # Object stores have no directories, only names that begin alike.
-        return "://" in name and not _GLOB.search(name) and bool(store.list(name))
+        return not store.capabilities.folders and not _GLOB.search(name) and bool(store.list(name))
     return False
 
 

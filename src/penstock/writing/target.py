@@ -12,8 +12,8 @@ from typing import Protocol
 from penstock.compression import check, check_level
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
-from penstock.storage import FileStore, StrPath, locate, make_folder_of
-from penstock.storage.local import LocalFiles, allow_open_files
+from penstock.storage import FileStore, StrPath, is_remote, locate, make_folder_of
+from penstock.storage.local import allow_open_files
 from penstock.storage.shard_names import ShardName, without_extension, written_suffix
 from penstock.writing.shard_writer import ShardWriter
 
@@ -55,7 +55,7 @@ class Target:
         make_folder_of(self._base)
         names = [str(ShardName(self._base, number, shards, written_suffix(kind))) for number in numbers]
         self.shards: list[ShardWriter] = []
-        if isinstance(self._store, LocalFiles):
+        if self._store.capabilities.native_paths:
             allow_open_files(len(names))
         try:
             for name in names:
@@ -121,7 +121,7 @@ def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[st
     """Return the manifest and the shards of a dataset that are there."""
     # A store may spell the way to a file in its own manner; the name is the same.
     name = os.path.basename(base)
-    pattern = f"{base if '://' in base else glob.escape(base)}-*"
+    pattern = f"{base if is_remote(base) else glob.escape(base)}-*"
     found = [
         path
         for path in (store.list(pattern) if shards_too else [])
@@ -146,7 +146,7 @@ def _check_base(base: str) -> None:
     name = re.split(r"[/\\]", base)[-1]
     if not name or base == "-":
         raise ValueError(f"a dataset has a name, such as data/train; found {base!r}")
-    if any(mark in (base if "://" in base else name) for mark in "*?["):
+    if any(mark in (base if is_remote(base) else name) for mark in "*?["):
         raise ValueError(f"the name of a dataset has no *, ? or [, which stand for many names; found {base!r}")
     if without_extension(name) != name:
         plain = name.split(".")[0]
@@ -172,7 +172,7 @@ class OldFiles(Protocol):
 
 def old_files(store: FileStore, paths: list[str]) -> OldFiles:
     """Return what becomes of the files at some paths."""
-    return _Renamed(paths) if isinstance(store, LocalFiles) else _Removed(store, paths)
+    return _Renamed(paths) if store.capabilities.rename else _Removed(store, paths)
 
 
 class _Renamed:
