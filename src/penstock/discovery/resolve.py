@@ -160,7 +160,7 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
         ManifestError: A folder holds several datasets, or a shard is missing or has another size.
         OSError: A path stands for no file.
     """
-    names = _path_texts(paths)
+    names = path_texts(paths)
     if not names:
         raise ValueError("a dataset has at least one file")
     manifests: dict[str, Manifest] = {}
@@ -194,7 +194,7 @@ def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False)
     manifests: dict[str, Manifest] = {}
     unreadable: dict[str, Exception] = {}
     files: list[ResolvedFile] = []
-    names = _path_texts(paths)
+    names = path_texts(paths)
     if names.count("-") > 1:
         raise ValueError("standard input can be read once: name - once")
     for path in names:
@@ -226,7 +226,8 @@ def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False)
     return Resolved(tuple(files), manifests, unreadable, datasets)
 
 
-def _path_texts(paths: StrPath | Iterable[StrPath]) -> list[str]:
+def path_texts(paths: StrPath | Iterable[StrPath]) -> list[str]:
+    """Return one path, or several, as a list of strings."""
     given: Any = paths
     is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
     return list(map(path_text, [given] if is_one or not isinstance(given, Iterable) else given))
