@@ -158,15 +158,12 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
         ManifestError: A folder holds several datasets, or a shard is missing or has another size.
         OSError: A path stands for no file.
     """
-    given: Any = paths
-    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
-    names: list[StrPath] = [given] if is_one or not isinstance(given, Iterable) else list(given)
+    names = path_texts(paths)
     if not names:
         raise ValueError("a dataset has at least one file")
     manifests: dict[str, Manifest] = {}
     files: list[ResolvedFile] = []
-    for name in names:
-        path = path_text(name)
+    for path in names:
         if split is not None and not is_folder(*locate(path)):
             raise ValueError(f"split={split!r} chooses a dataset of a folder, and {path} is not a folder: leave it out")
         manifest = manifest_of(path, folders=True, split=split)
@@ -182,7 +179,7 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
     return Resolved(tuple(map(_current, described)), manifests, unreadable, datasets).complete()
 
 
-def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
+def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False) -> Resolved:
     """Find all files that paths stand for; nothing that is wrong with a path raises.
 
     A path that stands for no file becomes one :class:`ResolvedFile` with an error, as does every shard that is listed
@@ -195,7 +192,10 @@ def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
     manifests: dict[str, Manifest] = {}
     unreadable: dict[str, Exception] = {}
     files: list[ResolvedFile] = []
-    for path in paths:
+    names = path_texts(paths)
+    if names.count("-") > 1:
+        raise ValueError("standard input can be read once: name - once")
+    for path in names:
         failed: list[OSError] = []
         try:
             named = manifest_of(path, folders=False)
@@ -222,6 +222,13 @@ def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
     if describe:
         files = list(_with_sidecars(files, manifests, unreadable))
     return Resolved(tuple(files), manifests, unreadable, datasets)
+
+
+def path_texts(paths: StrPath | Iterable[StrPath]) -> list[str]:
+    """Return one path, or several, as a list of strings."""
+    given: Any = paths
+    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
+    return list(map(path_text, [given] if is_one or not isinstance(given, Iterable) else given))
 
 
 def is_file_error(path: str, error: Exception) -> bool:
