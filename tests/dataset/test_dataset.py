@@ -305,10 +305,10 @@ def test_a_line_says_what_it_is(written: Path):
     ds = ps.Dataset(written / "train")
     assert repr(ds) == f"<Dataset of 3 files, 20 records: {', '.join(SCHEMA)}>"
     steps = repr(ds.shuffle(7).map(ids).batch(4)).rpartition("; ")[2]
-    assert steps == "shuffle(7), map(ids), batch(4)>"
+    assert steps == "shuffle(seed=7), map(ids), batch(4)>"
     steps = repr(ds.map(ids).batch(4).shuffle(7).map(len).batch(2)).rpartition("; ")[2]
-    assert steps == "map(ids), batch(4), shuffle(7), map(len), batch(2)>"
-    assert repr(ds.zip(ds.take(3))) == "<Dataset of zip([], [range(0, 3, 1)])>"
+    assert steps == "map(ids), batch(4), shuffle(seed=7), map(len), batch(2)>"
+    assert repr(ds.zip(ds.take(3))) == "<Dataset of zip([], [take(3)])>"
     assert repr(iter(ds)).startswith("<epoch 0, 0 elements given, of <Dataset of 3 files")
 
 

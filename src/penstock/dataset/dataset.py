@@ -328,8 +328,8 @@ class Dataset:
     def progress(self, name: str = "") -> Iterator[Any]:
         """Iterate with a progress bar: the rate, the share of the epoch, and where the time goes."""
         iterator, start = iter(self), self._pipeline.start
-        # What must be read to be counted is not read twice.
-        is_unknown = isinstance(start, ReadRows) and start.source.shards.remote and not start.source.shards.counted
+        # Remote files without known counts would be read twice, once to be counted.
+        is_unknown = isinstance(start, ReadRows) and start.is_remote and not start.source.shards.counted
         total = None if is_unknown else self._pipeline.length(Epoch(iterator.epoch))
         return shown(iterator, iterator.meter, total=total, name=name)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow
+from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 from penstock.dataset.workers import ended
@@ -19,6 +20,7 @@ class PrefetchStage(Stage):
     """Keeps up to ``blocks`` blocks (behind ``batch``: batches) ready. Closing it ends the thread with its block."""
 
     one_to_one = True
+    keeps_rows = True
 
     blocks: int
 
@@ -33,6 +35,10 @@ class PrefetchStage(Stage):
             thread.start()
             while (block := channel.get()) is not None:
                 yield block
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("prefetch", self.blocks)]
 
     def describe(self) -> list[Any]:
         return []  # it changes nothing about what is given
