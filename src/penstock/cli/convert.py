@@ -110,7 +110,7 @@ def convert(
                 max_record_bytes=reading.max_record_bytes,
                 on_error=_reporter(problems) if skip_damaged else "raise",
             )
-            chosen = dataset if shuffle is None else dataset.shuffle(shuffle)
+            chosen = dataset if shuffle is None else dataset.shuffle(seed=shuffle)
             chosen = chosen.skip(skip) if skip else chosen
             chosen = chosen if limit is None else chosen.take(limit)
             with _told_in_a_line():

@@ -162,12 +162,19 @@ class PackStage(Stage):
 
 
 class Pad(NamedTuple):
-    """How a column of unequal rows becomes an array.
+    """How to pad the rows of a ragged column to an array.
 
-    >>> ds.batch(32, pad={"tokens": ps.Pad(-1, length=128)})
+    Args:
+        value: What rows are padded with; by default zero, or an empty string.
+        length: The length of every row: longer rows are cut. None pads to the longest row of the batch. A sequence
+            has a length for each ragged level.
 
-    Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are longer;
-    None is the longest row of the batch. Name a length for each ragged level, or one for the outermost.
+    Example:
+        >>> ds[[1, 3]]["tokens"].to_list()
+        [[0], [0, 1, 2]]
+        >>> ds.select([1, 3]).batch(2, pad={"tokens": ps.Pad(-1, length=4)})[0]["tokens"]
+        array([[ 0, -1, -1, -1],
+               [ 0,  1,  2, -1]])
     """
 
     value: Any = None

@@ -19,7 +19,8 @@ def shard(pipeline: Pipeline, rank: int, world: int, remainder: Remainder) -> Pi
     """Return the share of one rank."""
     world, rank = int_at_least("world", world, 1), operator.index(rank)
     if not 0 <= rank < world:
-        raise ValueError(f"a rank is one of 0 ... {world - 1}, not {rank}")
+        swapped = " (tf.data takes them in the other order)" if rank >= world else ""
+        raise ValueError(f"shard(rank, world) takes a rank from 0 to {world - 1}, not {rank}{swapped}")
     if remainder not in get_args(Remainder):
         raise ValueError(f"remainder is 'keep', 'drop' or 'repeat', not {remainder!r}")
 
