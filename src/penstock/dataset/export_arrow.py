@@ -14,16 +14,9 @@ from penstock.codec.decode_blobs import decode_blobs
 from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_object_column
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
-from penstock.dataset.stage import Stage
-from penstock.dataset.transforms.batch import BatchStage, PackStage, batch
-from penstock.dataset.transforms.bucket import BucketStage
+from penstock.dataset.transforms.batch import batch
 from penstock.dataset.transforms.filter import FilterStage
-from penstock.dataset.transforms.prefetch import PrefetchStage
-from penstock.dataset.transforms.repeat import RepeatStage
-from penstock.dataset.transforms.shard import ShardStage
-from penstock.dataset.transforms.shuffle import WindowShuffleStage
-from penstock.dataset.transforms.take_skip import SkipStage, TakeStage, take
-from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.dataset.transforms.take_skip import take
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.arrow_metadata import attach_schema
@@ -103,27 +96,13 @@ def _batches(pipeline: Pipeline, iterate: Iterate) -> Iterator[Batch]:
             yield element
 
 
-# What leaves elements as they are.
-_CHOOSING = (
-    FilterStage,
-    TakeStage,
-    SkipStage,
-    ShardStage,
-    RepeatStage,
-    WindowShuffleStage,
-    PrefetchStage,
-    UnbatchStage,
-)
-_GROUPING = (BatchStage, PackStage, BucketStage)
-
-
 def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     """Return a pipeline whose images are bytes, and the schema to write it by; None where rows are made anew.
 
     Functions that choose elements are given pixels all the same.
     """
     start = pipeline.start
-    if not isinstance(start, ReadRows) or not all(map(_keeps_rows, pipeline.stages)):
+    if not isinstance(start, ReadRows) or not pipeline.keeps_rows:
         return None
     schema = start.source.schema
     images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
@@ -136,10 +115,6 @@ def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     ]
     stored = start.source.with_schema(keep_images_encoded(schema))
     return Pipeline(replace(start, source=stored), tuple(seeing)), schema
-
-
-def _keeps_rows(stage: Stage) -> bool:
-    return isinstance(stage, _CHOOSING) or (isinstance(stage, _GROUPING) and not stage.pad)
 
 
 @dataclass(frozen=True)

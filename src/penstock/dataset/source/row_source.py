@@ -91,7 +91,7 @@ class RowSource:
         """Decode by another schema."""
         return self._with(schema=schema, columns=None)
 
-    def with_memory(self, allocate: Allocate) -> RowSource:
+    def with_allocator(self, allocate: Allocate) -> RowSource:
         """Decode dense columns into memory that a function makes."""
         return self._with(allocate=allocate)
 
