@@ -220,7 +220,7 @@ def test_gfile_on_a_remote_store():
 
 
 def test_a_compressed_string_may_not_claim_any_amount_of_memory(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("penstock.tf.io.decoding._MOST_INFLATED", 1000)
+    monkeypatch.setattr("penstock.tf.io.decoding._MAX_INFLATED_BYTES", 1000)
     whole = tf.io.decode_compressed(zlib.compress(b"a" * 1000), "ZLIB")
     assert whole.numpy() == b"a" * 1000
     for bomb in (zlib.compress(b"a" * 1001), zlib.compress(b"a" * 600) * 2):
