@@ -1,4 +1,4 @@
-"""Random feature descriptions and records, most of which fit; seeded."""
+"""Random feature descriptions and records, most of which match; seeded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTITIONS = ["RowSplits", "RowLengths", "RowStarts", "RowLimits", "ValueRowIds"
 
 
 class Case(NamedTuple):
-    """Source text of a call on ``records``, and the records."""
+    """The source text of a call on ``records``, and the records."""
 
     source: str
     records: list[bytes]
@@ -29,7 +29,7 @@ def example_cases(seed: int, count: int) -> Iterator[Case]:
 def sequence_cases(seed: int, count: int) -> Iterator[Case]:
     random = Random(seed)
     for _ in range(count):
-        # Not without records, of which TensorFlow asks for required features too.
+        # At least one record: TensorFlow requires features even of none.
         yield _Maker(random, fewest=1).sequence_case()
 
 

@@ -104,6 +104,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(tmp_path), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 
 
-def test_both_work_side_by_side(environment: dict[str, str]) -> None:
+def test_both_work_in_one_process(environment: dict[str, str]) -> None:
     result = subprocess.run([PYTHON, "-W", "ignore", "-c", SCRIPT], env=environment, capture_output=True, text=True)
     assert result.stdout == "all well\n", result.stderr[-3000:]

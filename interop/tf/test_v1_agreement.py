@@ -1,4 +1,4 @@
-"""``tf.compat.v1`` beside TensorFlow's: where TensorFlow 2 changed an operation, the first meaning holds."""
+"""``tf.compat.v1`` compared with TensorFlow's, for operations that TensorFlow 2 changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def assert_same(oracle: Oracle, source: str, names: dict[str, Any], *, tolerance
 
 
 def assert_same_in_a_dataset(oracle: Oracle, source: str, names: dict[str, Any], *, tolerance: float = 0.0) -> None:
-    """Compare what a function of one name makes of its slices, traced and not."""
+    """Compare a function of one name, mapped over its slices, traced and untraced."""
     (name,) = names
     pipeline = f"list(tf.data.Dataset.from_tensor_slices({name}).map(lambda {name}: {source}))"
     theirs = assert_same(oracle, pipeline, names, tolerance=tolerance)
