@@ -132,7 +132,7 @@ class _Maker:
         levels = random.choice([0, 0, 1, 1, 2])
         kinds = [random.choice([*PARTITIONS, "UniformRowLength"]) for _ in range(levels)]
         for row in self.context:
-            # One Example without row splits is refused by TensorFlow; in a batch it is an empty row, as it is here.
+            # TensorFlow raises for one Example without row splits; in a batch it is an empty row, as it is here.
             if len(self.context) == 1 or random.random() < 0.9:
                 self.put_ragged(row, key, dtype, kinds)
         parts = [
@@ -154,7 +154,7 @@ class _Maker:
         for level, kind in enumerate(kinds):
             lengths = [2 if kind == "UniformRowLength" else random.randrange(4) for _ in range(count)]
             if kind == "ValueRowIds" and lengths:
-                lengths[-1] = max(1, lengths[-1])  # row ids do not know of rows behind the last value
+                lengths[-1] = max(1, lengths[-1])  # row ids cannot express rows after the last value
             limits = [sum(lengths[: place + 1]) for place in range(count)]
             stored = {
                 "RowSplits": [0, *limits],
