@@ -10,7 +10,7 @@ from itertools import islice, repeat
 from typing import Any
 
 from penstock.tf.data.node import ELEMENTS, Node, Origin, arguments_of, as_answer, call_function
-from penstock.tf.tensors.batch_values import for_all
+from penstock.tf.tensors.batch_values import broadcast_rows
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.specs import UNKNOWN_SPEC, TensorSpec, spec_of
 from penstock.tf.tensors.structure import filled, leaves, map_structure
@@ -48,8 +48,8 @@ class Computation:
         found = self.origin.batch(rows)
         for trace in self.traces:
             found = run_batch(trace, len(rows), *leaves(found))
-            found = map_structure(lambda leaf: for_all(leaf, len(rows)), found)
-        return map_structure(lambda leaf: for_all(leaf, len(rows)), found)
+            found = map_structure(lambda leaf: broadcast_rows(leaf, len(rows)), found)
+        return map_structure(lambda leaf: broadcast_rows(leaf, len(rows)), found)
 
     def blocks(self, rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
         """Give rows in blocks that grow, the first being wanted at once; and errors behind the rows before them."""
@@ -113,8 +113,8 @@ def inputs_like(structure: Any) -> Any:
 def how_traced(trace: Trace) -> str:
     """Tell how a traced function is run."""
     told = "traced, for many elements in one call"
-    if trace.ways > 1:
-        told += f", {trace.ways} {'or more ' if trace.open else ''}ways through its conditions"
+    if trace.paths > 1:
+        told += f", {trace.paths} {'or more ' if trace.open else ''}ways through its conditions"
     if trace.reasons:
         told += f"; for each element where it raises {', '.join(dict.fromkeys(trace.reasons))}"
     return told
@@ -187,7 +187,7 @@ class _InBlocks:
 
 def elements_of(found: Any, count: int) -> list[Any]:
     """Split what was computed for many rows into the element of each."""
-    columns = [for_all(leaf, count).each() for leaf in leaves(found)]
+    columns = [broadcast_rows(leaf, count).each() for leaf in leaves(found)]
     return [filled(found, values) for values in zip(*columns, strict=True)]
 
 

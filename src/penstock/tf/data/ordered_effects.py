@@ -17,11 +17,11 @@ from penstock.tf.data.compute import Computation, RowFallback, trace_of
 from penstock.tf.data.node import Node, as_answer, call_function
 from penstock.tf.ops.random_state import FunctionState
 from penstock.tf.registry import OPERATIONS
-from penstock.tf.tensors.batch_values import BatchValue, RowValues, end_to_end, stack_rows
+from penstock.tf.tensors.batch_values import BatchValue, RowValues, concat_rows, stack_rows
 from penstock.tf.tensors.structure import leaves
 from penstock.tf.tracing.infer_specs import specs_of_results
 from penstock.tf.tracing.recording import Call, Symbol, Untraceable
-from penstock.tf.tracing.trace import Fork, Stretch, Trace
+from penstock.tf.tracing.trace import Fork, Segment, Trace
 from penstock.tf.tracing.vectorize import finish_batch, run_calls
 
 
@@ -102,7 +102,7 @@ class _OfRows(dict[int, Any]):
 
     def __missing__(self, number: int) -> Any:
         if number in self._blocks[0].values:
-            value: Any = end_to_end([block.values[number] for block in self._blocks]).pick(self._places)
+            value: Any = concat_rows([block.values[number] for block in self._blocks]).pick(self._places)
         else:  # by some rows it was not made: those that go another way
             value = stack_rows([row.made.get(number) for row in self._rows])
         self[number] = value
@@ -183,7 +183,7 @@ def _make(calls: list[Call], known: dict[int, Any]) -> None:
     """Make calls for one row."""
     for call in calls:
         args, kwargs = call.arguments(known)
-        call.keep(OPERATIONS[call.name].function(*args, **kwargs), known)
+        call.store(OPERATIONS[call.name].function(*args, **kwargs), known)
 
 
 class _Alone(NamedTuple):
@@ -221,7 +221,7 @@ class Phases(NamedTuple):
     """What those in order need: for a block of rows, ahead."""
     in_order: InTurn
     """Those with effects, what lies between them, and the conditions that decide on them: for each row in its turn."""
-    behind: Stretch
+    behind: Segment
     """All others: for many rows at once, when elements are wanted."""
     carried: frozenset[int]
     """The symbols that the last ones ask for, of inputs and of calls before."""
@@ -253,7 +253,7 @@ def phases_of(trace: Trace) -> Phases:
     return Phases(before, in_turn, behind, frozenset(asked & early), frozenset(asked & later))
 
 
-def _parted(stretch: Stretch) -> tuple[InTurn | None, Stretch, set[int]]:
+def _parted(stretch: Segment) -> tuple[InTurn | None, Segment, set[int]]:
     """Return the calls of a stretch, and of all behind it, that are made in turn; the others; what the first need."""
     calls, end = stretch
     needed: set[int] = set()
@@ -261,15 +261,15 @@ def _parted(stretch: Stretch) -> tuple[InTurn | None, Stretch, set[int]]:
     if isinstance(end, Fork):
         (yes, yes_behind, of_yes), (no, no_behind, of_no) = _parted(end.yes), _parted(end.no)
         if yes or no:
-            needed = of_yes | of_no | {end.question.symbol.number}
-            following = InTurn([], end.question.symbol.number, yes, no)
+            needed = of_yes | of_no | {end.condition.symbol.number}
+            following = InTurn([], end.condition.symbol.number, yes, no)
         end = end._replace(yes=yes_behind, no=no_behind)
     in_turn: set[int] = set()  # places of calls
     for place in reversed(range(len(calls))):
         if calls[place].has_effects or not needed.isdisjoint(calls[place].numbers):
             in_turn.add(place)
             needed |= asked_by(calls[place])
-    others = Stretch([call for place, call in enumerate(calls) if place not in in_turn], end)
+    others = Segment([call for place, call in enumerate(calls) if place not in in_turn], end)
     if not in_turn and following.question is None:
         return None, others, needed
     return following._replace(calls=[calls[place] for place in sorted(in_turn)]), others, needed
@@ -281,7 +281,7 @@ def asked_by(structure: Any) -> set[int]:
     return {leaf.number for leaf in leaves(parts) if isinstance(leaf, Symbol)}
 
 
-def _asked_behind(stretch: Stretch) -> set[int]:
+def _asked_behind(stretch: Segment) -> set[int]:
     """Return the symbols that a stretch and all behind it ask for; some may be its own."""
     asked = {number for call in stretch.calls for number in asked_by(call)}
     if isinstance(stretch.end, Fork):
