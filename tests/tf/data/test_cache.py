@@ -143,7 +143,7 @@ def test_a_description_of_features_counts(tmp_path: Path):
         if default == 1:
             assert [int(element["x"]) for element in ds] == [1]
         else:
-            with pytest.raises(tf.errors.FailedPreconditionError, match="their functions have changed"):
+            with pytest.raises(tf.errors.FailedPreconditionError, match="its function or the Penstock version has changed"):
                 list(ds)
 
 
@@ -164,7 +164,7 @@ def test_damage_is_found_and_what_cannot_be_kept_is_refused(tmp_path: Path):
         write(file, kept)
         with pytest.raises(tf.errors.DataLossError):
             list(ds)
-    with pytest.raises(tf.errors.UnimplementedError, match="cache\\(filename\\) keeps tensors"):
+    with pytest.raises(tf.errors.UnimplementedError, match="cache\\(filename\\) stores tensors"):
         list(Dataset.range(4).window(2).cache(tmp_path / "windows"))
 
 

@@ -37,7 +37,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("pipeline", PIPELINES)
 def test_a_fault_of_ours_is_told_and_costs_no_element(pipeline: Callable[[Any], Any]):
     ds = pipeline(Dataset.range(-4, 5))
-    with pytest.warns(RuntimeWarning, match="KeyError: 'a fault of ours'.* fault of penstock.tf"):
+    with pytest.warns(RuntimeWarning, match="KeyError: 'a fault of ours'.* bug in penstock.tf"):
         found = list(ds)
     flat = [int(value) for element in found for value in (element if element.ndim else [element])]
     assert flat == [4, 3, 2, 1, 0, 1, 2, 3, 4]

@@ -52,7 +52,7 @@ def test_what_cannot_be_saved_or_loaded_says_so(tmp_path: Path):
     ragged = Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
     with pytest.raises(tf.errors.UnimplementedError, match="RaggedTensor"):
         ragged.save(str(tmp_path / "ragged"))
-    with pytest.raises(tf.errors.NotFoundError, match="no saved dataset"):
+    with pytest.raises(tf.errors.NotFoundError, match="not a saved dataset"):
         Dataset.load(tmp_path / "ragged")
     with pytest.raises(tf.errors.UnimplementedError, match="SNAPPY"):
         Dataset.range(3).save(str(tmp_path), compression="SNAPPY")
