@@ -17,7 +17,7 @@
 #include <memory>
 #include <variant>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "core/example/batch.h"
 #include "io/block_reader.h"
 
@@ -29,14 +29,16 @@ struct NotYet {};
 struct Sound {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;  // of the frames, where it was asked for
 };
 using NextEvent = std::variant<Chunk, Fault, Sound, EndOfRecords, NotYet>;
 
 class FileRecords {
  public:
-  // With a `decoder`, chunks come out only where one of their records does not decode; others are told as Sound.
+  // With a `decoder`, chunks come out only where one of their records does not decode; others are reported as Sound,
+  // with the `checksum` of their frames if that is wanted.
   FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
-              std::shared_ptr<BatchDecoder> decoder = nullptr);
+              std::shared_ptr<BatchDecoder> decoder = nullptr, bool checksum = false);
   ~FileRecords();
   FileRecords(const FileRecords&) = delete;
   FileRecords& operator=(const FileRecords&) = delete;

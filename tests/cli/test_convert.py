@@ -6,15 +6,15 @@ import gzip
 import json
 from pathlib import Path
 
+import framing
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-
-import framing
-import penstock as ps
 from schema_examples import example
+
+import penstock as ps
 
 
 @pytest.fixture

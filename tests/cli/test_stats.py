@@ -11,10 +11,10 @@ import pytest
 from hypothesis import example as hypothesis_example
 from hypothesis import given
 from hypothesis import strategies as st
+from schema_examples import example, sequence_example
 
 import penstock as ps
 from penstock.cli.histogram import Histogram
-from schema_examples import example, sequence_example
 
 
 def features(result) -> dict[str, dict]:

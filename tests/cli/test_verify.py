@@ -9,13 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import framing
 import numpy as np
 import pytest
+from schema_examples import example, example_list
 
-import framing
 import penstock as ps
 from penstock.codec.images import encode_image
-from schema_examples import example, example_list
 
 
 def test_all_is_well_in_one_line(penstock):

@@ -58,7 +58,7 @@ LAYERS = {
         io
         tracing
         data
-        image, math, train, compat, python_io, ragged
+        image, math, train, compat
     """,
     "tf.data": """
         node

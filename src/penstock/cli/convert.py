@@ -17,7 +17,6 @@ from penstock.cli.schema_choice import OncePipe, SchemaChoice, open_readers, sch
 from penstock.cli.tables import TABLES, open_tables, schema_of_csv, table_format, write_table
 from penstock.codec.encode_values import Float64
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.export_arrow import open_arrow
 from penstock.discovery.resolve import load_schema
 from penstock.errors import PenstockError
 from penstock.writing.write import write
@@ -128,7 +127,7 @@ def _write_records(output: str, data: Any, target: dict[str, Any], **options: An
 def _write_table(output: str, dataset: Dataset, target: dict[str, Any]) -> int:
     if os.path.exists(output) and not target["replace"]:
         raise FileExistsError
-    return write_table(open_arrow(dataset), output)
+    return write_table(dataset._open_arrow(), output)
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from rich.text import Text
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, printable, write_json
 from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.cli.work import Ticker, expand, jobs_for, on_each
-from penstock.parallel import available_cpus
+from penstock.cli.work import expand, on_each
+from penstock.parallel import FileProgress, available_cpus, jobs_for
 
 _EXAMPLES = """\b
 Examples:
@@ -47,7 +47,7 @@ def count(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: b
     the total.
     """
 
-    def work(file: str | Problem, ticker: Ticker) -> Count:
+    def work(file: str | Problem, ticker: FileProgress) -> Count:
         counted = _count(file, reading, threads)
         ticker.advance(1, counted.records or 0)
         return counted

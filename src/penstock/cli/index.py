@@ -12,10 +12,11 @@ from rich.text import Text
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, plain_table, print_table, printable, size_text, write_json
 from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.cli.work import expand, on_each
 from penstock.index import ShardIndex, Where, open_index
 from penstock.index.cache import path_beside, path_in_cache
 from penstock.index.foreign_formats import SUFFIXES, to_text
+from penstock.parallel import FileProgress, jobs_for
 from penstock.storage import split_path, write_whole
 
 _EXAMPLES = """\b
@@ -88,7 +89,7 @@ def index(
     if output and not into_folder and len(files) != 1:
         raise click.UsageError("the indexes of several files go to a folder: --output needs one that is there.")
 
-    def work(file: str | Problem, ticker: Ticker) -> Indexed:
+    def work(file: str | Problem, ticker: FileProgress) -> Indexed:
         where: Where = "beside" if beside else "cache" if kind == "penstock" else "none"
         target = None if kind == "penstock" else _target(file, kind, output, into_folder)
         indexed = _index(file, reading, where, target, ticker)
@@ -114,7 +115,7 @@ def _target(file: str | Problem, kind: str, output: str | None, into_folder: boo
     return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
 
 
-def _index(file: str | Problem, reading: Reading, where: Where, target: str | None, ticker: Ticker) -> Indexed:
+def _index(file: str | Problem, reading: Reading, where: Where, target: str | None, ticker: FileProgress) -> Indexed:
     if isinstance(file, Problem):
         ticker.advance(1)
         return Indexed(file.path, problem=file)

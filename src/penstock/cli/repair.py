@@ -9,12 +9,12 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.manifests import manifest_of
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, open_console, plural, print_problems, printable, write_json
 from penstock.cli.problems import is_expected, note_on_numbers, problem_of
 from penstock.cli.work import expand, names_folder
 from penstock.compression import by_extension
+from penstock.discovery.resolve import manifest_of
 from penstock.errors import PenstockError
 from penstock.integrity.repair import RepairReport, repair_dataset
 from penstock.integrity.repair import repair as repair_file
@@ -62,7 +62,7 @@ def repair(
         )
     if dry_run == (output is not None):
         raise click.UsageError("Say where to with --output, or look first with --dry-run.")
-    path = manifest_of(paths[0]) or paths[0]
+    path = manifest_of(paths[0], folders=False) or paths[0]
     try:
         with ProgressBar("repairing", _plain_bytes(path) if on_terminal() else None, "bytes") as bar:
             options: dict[str, Any] = {

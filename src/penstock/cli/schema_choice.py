@@ -15,7 +15,7 @@ from penstock.cli.output import complain, plural, printable
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.work import expand
 from penstock.discovery.infer import infer_from
-from penstock.discovery.resolve import find_beside, load_schema
+from penstock.discovery.resolve import find_sidecar, load_schema
 from penstock.errors import CorruptDataError, PenstockError
 from penstock.records.reader import OnError, RecordReader
 from penstock.schema import Schema
@@ -56,7 +56,7 @@ class SchemaChoice:
         if self.file is not None:
             return Described(load_schema(self.file), f"read from {self.file}")
         if not self.infer and readers:
-            beside = list(dict.fromkeys(find_beside(reader.path) for reader in readers))
+            beside = list(dict.fromkeys(find_sidecar(reader.path) for reader in readers))
             schemas = [load_schema(path) for path in beside if path is not None]
             if len(schemas) == len(beside) and all(schema == schemas[0] for schema in schemas):
                 return Described(schemas[0], f"read from {', '.join(map(str, beside))}")
@@ -211,7 +211,7 @@ def _are_alike(one: FeatureKeys | None, other: FeatureKeys | None) -> bool:
 def _keys(reader: RecordReader) -> FeatureKeys | None:
     """The features of a file, by its schema or its first record; none of an empty one, None where it is unreadable."""
     try:
-        beside = find_beside(reader.path)
+        beside = find_sidecar(reader.path)
         if beside is not None:
             return _keys_of_schema(load_schema(beside))
         first = next(iter(reader), None) if not isinstance(reader, OncePipe) else None

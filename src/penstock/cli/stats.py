@@ -26,9 +26,10 @@ from penstock.cli.output import (
 from penstock.cli.problems import LOOK_AT_BYTES, Problem
 from penstock.cli.schema_choice import Described, SchemaChoice, group_alike, open_readers, schema_options, title_of
 from penstock.cli.summary import Extent, Summary
-from penstock.cli.work import Ticker, on_each
+from penstock.cli.work import on_each
 from penstock.codec.decoder import Decoder
 from penstock.errors import MalformedExampleError
+from penstock.parallel import FileProgress
 from penstock.records.reader import RecordReader
 from penstock.schema.schema import keep_lists
 from penstock.storage import locate
@@ -115,7 +116,7 @@ def _sum_up(
         for name, summary in summaries.items():
             summary.add(batch[name])
 
-    def work(reader: RecordReader, ticker: Ticker) -> None:
+    def work(reader: RecordReader, ticker: FileProgress) -> None:
         with reporting([reader.path], problems, malformed_advice=advice):
             # A chunk is about a megabyte, or one large record: memory is bounded, whatever the file's size.
             for chunk in _ticking(reader, ticker):
@@ -131,7 +132,7 @@ def _sum_up(
     on_each(list(readers), work, jobs=1, title="reading")
 
 
-def _ticking(reader: RecordReader, ticker: Ticker) -> Iterator[RecordChunk]:
+def _ticking(reader: RecordReader, ticker: FileProgress) -> Iterator[RecordChunk]:
     """The chunks of a file, while its part of the progress bar fills."""
     file_size = locate(reader.path)[0].stat(reader.path).size
     done = 0.0

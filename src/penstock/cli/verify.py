@@ -12,16 +12,16 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.manifests import find_manifests, problems_of_manifest, with_shards
+from penstock.cli.manifests import problems_of_manifest
 from penstock.cli.missing_shards import missing_by_name
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
 from penstock.cli.output import open_console, plural, print_problems, printable, size_text, write_json
 from penstock.cli.problems import MALFORMED, Problem, advice_on, is_expected, note_on_numbers, problem_of
-from penstock.cli.work import Ticker, expand, jobs_for, names_folder, on_each
-from penstock.discovery.resolve import find_beside, load_schema
+from penstock.cli.work import names_folder, on_each
+from penstock.discovery.resolve import ResolvedFile, resolve_files
 from penstock.integrity.verify import MOST_TOLD, FileCheck
 from penstock.manifest import SUFFIX
-from penstock.parallel import available_cpus
+from penstock.parallel import FileProgress, available_cpus, jobs_for
 from penstock.schema import Schema
 from penstock.storage import locate
 from penstock.storage.shard_names import dataset_of
@@ -79,12 +79,11 @@ class Checking:
     decode: bool
     load: Callable[[str], Schema]
 
-    def of(self, file: str) -> FileCheck:
+    def of(self, file: ResolvedFile) -> FileCheck:
         """Return the check of a file, against the schema that lies beside it."""
-        beside = find_beside(file)
         return FileCheck(
-            file,
-            None if beside is None else self.load(beside),
+            file.path,
+            None if file.schema is None else self.load(file.schema),
             compression=self.reading.kind,
             max_record_bytes=self.reading.max_record_bytes,
             threads=self.threads,
@@ -104,11 +103,13 @@ def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | N
     schema beside the files, where there is one. Of a dataset, given as its directory or its manifest
     (NAME.penstock.json), also what is missing, changed or one too many.
     """
-    files = expand(with_shards(paths))
-    manifests = find_manifests(paths)
+    resolved = resolve_files(paths, describe=True)
+    # What is wrong with a manifest, or missing of its shards, is found when they are compared.
+    files = [file for file in resolved.files if file.error is None or file.manifest is None]
+    manifests = list(resolved.datasets)
     jobs = jobs_for(len(files), jobs)
     threads = max(1, min(4, available_cpus() // jobs))
-    checking = Checking(reading, threads, decode, functools.cache(load_schema))
+    checking = Checking(reading, threads, decode, functools.cache(resolved.load_schema))
     start = time.perf_counter()
     read = on_each(files, lambda file, ticker: _verify(file, checking, ticker), jobs=jobs, title="verifying")
     compared = on_each(manifests, _verify_manifest, jobs=jobs, title="comparing with manifests")
@@ -124,29 +125,30 @@ def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | N
     click.get_current_context().exit(1 if problems else 0)
 
 
-def _missing(paths: tuple[str, ...], files: list[str | Problem], manifests: list[str]) -> list[Problem]:
+def _missing(paths: tuple[str, ...], files: list[ResolvedFile], manifests: list[str]) -> list[Problem]:
     """Return what is not in the directories that were named, where no manifest tells."""
     folders = tuple(os.path.join(locate(path)[1], "") for path in paths if names_folder(path))
     described = {manifest.removesuffix(SUFFIX) for manifest in manifests}
-    there = [file for file in files if isinstance(file, str) and file.startswith(folders)]
+    there = [file.path for file in files if file.error is None and file.path.startswith(folders)]
     return missing_by_name(file for file in there if dataset_of(file) not in described)
 
 
-def _verify_manifest(path: str, ticker: Ticker) -> Report:
+def _verify_manifest(path: str, ticker: FileProgress) -> Report:
     problems = problems_of_manifest(path)
     ticker.advance(1)
     return Report(path, 0, 0, problems)
 
 
-def _verify(file: str | Problem, checking: Checking, ticker: Ticker) -> Report:
-    if isinstance(file, Problem):
+def _verify(resolved: ResolvedFile, checking: Checking, ticker: FileProgress) -> Report:
+    file = resolved.path
+    if resolved.error is not None:
         ticker.advance(1)
-        return Report(file.path, 0, 0, [file])
+        return Report(file, 0, 0, [problem_of(file, resolved.error)])
     ending: list[Problem] = []
     check: FileCheck | None = None
     done = 0.0
     try:
-        check = checking.of(file)
+        check = checking.of(resolved)
         file_size = locate(file)[0].stat(file).size
         for records in check.run():
             # Of a compressed file only the end is known; its part of the bar is full when it seems to be, and waits.

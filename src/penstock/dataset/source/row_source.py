@@ -315,8 +315,8 @@ def open_source(
     split: str | None = None,
 ) -> RowSource:
     """Open the rows of what ``paths`` name; files are read when rows are."""
-    found = resolve(paths, split)
-    shards = Shards(found.files, reading, found.known_counts)
-    whole = found.describe(on_error) if schema is None else check_schema(schema)
-    source = RowSource(shards, whole, None, on_error, strict=schema is None and not found.is_described)
+    resolved = resolve(paths, split)
+    shards = Shards(resolved.paths, reading, resolved.counts)
+    whole = resolved.describe(on_error) if schema is None else check_schema(schema)
+    source = RowSource(shards, whole, None, on_error, strict=schema is None and not resolved.schemas)
     return source if columns is None else source.with_columns(names_in(columns))

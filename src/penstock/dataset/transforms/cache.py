@@ -27,8 +27,13 @@ from penstock.storage.local import LocalFiles
 _PLACES = 64
 
 
+def cache(pipeline: Pipeline, path: StrPath | None, key: str | None) -> Pipeline:
+    """Return a pipeline that caches its elements; ``key`` stands for the code of its functions."""
+    return pipeline.then(cache_stage(pipeline, path, key))
+
+
 def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> Stage:
-    """Return the stage that keeps what a pipeline gives; ``key`` stands for the code of its functions."""
+    """Return the stage that caches the elements of a pipeline."""
     if path is None:
         if key is not None:
             raise ValueError("a key is for a cache on disk: name its path too")

@@ -15,12 +15,12 @@ import numpy as np
 
 from penstock.tf.data.compute import Computation, FallbackRow, fallback_rows, map_dependencies, trace_of
 from penstock.tf.data.node import Dependencies, Node, call_user_function, result_as_element
-from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.ops.random_state import FunctionState
 from penstock.tf.registry import OPERATIONS
 from penstock.tf.tensors.batch_values import BatchValue, RowValues, end_to_end, stack_rows
 from penstock.tf.tensors.structure import leaves
-from penstock.tf.tracing.recording import Call, Symbol, Untraceable, has_effects
+from penstock.tf.tracing.infer_specs import specs_of_results
+from penstock.tf.tracing.recording import Call, Symbol, Untraceable
 from penstock.tf.tracing.trace import Fork, Stretch, Trace
 from penstock.tf.tracing.vectorize import finish_batch, run_calls
 
@@ -185,7 +185,7 @@ def _run_for_row(calls: list[Call], known: dict[int, Any]) -> None:
     """Make calls for one row."""
     for call in calls:
         args, kwargs = call.arguments(known)
-        call.keep(OPERATIONS[call.name](*args, **kwargs), known)
+        call.keep(OPERATIONS[call.name].function(*args, **kwargs), known)
 
 
 class _BlockRow(NamedTuple):
@@ -226,7 +226,7 @@ class Phases(NamedTuple):
     def effects(self) -> str:
         """Return the names of the operations with effects."""
         calls = _all_calls(self.ordered)
-        return ", ".join(dict.fromkeys(f"tf.{call.name}" for call in calls if has_effects(call.name)))
+        return ", ".join(dict.fromkeys(f"tf.{call.name}" for call in calls if call.has_effects))
 
 
 def split_phases(trace: Trace) -> Phases:
@@ -236,7 +236,7 @@ def split_phases(trace: Trace) -> Phases:
     # Of the calls before the first condition, those that depend on no effect can be made ahead.
     ahead, late, results = list[Call](), list[Call](), set[int]()
     for call in ordered.calls:
-        if has_effects(call.name) or not results.isdisjoint(symbols_used_by(call)):
+        if call.has_effects or not results.isdisjoint(symbols_used_by(call)):
             late.append(call)
             results.update(call.numbers)
         else:
@@ -261,7 +261,7 @@ def _split(stretch: Stretch) -> tuple[OrderedCalls | None, Stretch, set[int]]:
         end = end._replace(yes=yes_deferred, no=no_deferred)
     ordered: set[int] = set()  # indices of calls
     for index in reversed(range(len(calls))):
-        if has_effects(calls[index].name) or not needed.isdisjoint(calls[index].numbers):
+        if calls[index].has_effects or not needed.isdisjoint(calls[index].numbers):
             ordered.add(index)
             needed |= symbols_used_by(calls[index])
     others = Stretch([call for index, call in enumerate(calls) if index not in ordered], end)

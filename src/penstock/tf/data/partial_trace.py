@@ -76,7 +76,7 @@ class Replay:
             return result
         if self._uses_known(args) or self._uses_known(kwargs):
             recorder.set(None)
-            return OPERATIONS[name](*args, **kwargs)
+            return OPERATIONS[name].function(*args, **kwargs)
         return _call_unrecorded(name, args, kwargs)  # of constants: such calls are not in the prefix
 
     def _uses_known(self, arguments: Any) -> bool:
@@ -105,7 +105,7 @@ class Replay:
 def _call_unrecorded(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     token = recorder.set(None)
     try:
-        return OPERATIONS[name](*args, **kwargs)
+        return OPERATIONS[name].function(*args, **kwargs)
     finally:
         recorder.reset(token)
 
