@@ -43,10 +43,10 @@ def fingerprint_of(node: Node) -> Fingerprint:
 
 
 @runtime_checkable
-class _HasDependencies(Protocol):
+class _Dataset(Protocol):
     """A dataset, which a function may refer to."""
 
-    def _dependencies(self) -> Dependencies: ...
+    def _elements(self) -> Node: ...
 
 
 class _ElementParts(Parts):
@@ -75,15 +75,15 @@ class _ElementParts(Parts):
             yield b"seen"
             return
         self._seen[id(node)] = node
-        yield from self._of_dependencies(node.dependencies())
+        yield from self.of(node.dependencies())
 
     def _of_dependencies(self, dependencies: Dependencies) -> Iterator[bytes]:
         yield dependencies.kind.encode()
         yield from self._of_all(dependencies.values)
 
     def _of_object(self, value: Any) -> Iterator[bytes]:
-        if isinstance(value, _HasDependencies) and not isinstance(value, type):
-            yield from self._of_dependencies(value._dependencies())
+        if isinstance(value, _Dataset) and not isinstance(value, type):
+            yield from self.of(value._elements())
         elif isinstance(value, Tensor):
             yield from self._of_array(value._array)
         elif isinstance(value, RaggedTensor):

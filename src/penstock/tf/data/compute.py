@@ -85,15 +85,15 @@ class Computation:
             fallback = RowFallback(error, len(rows))
             return ELEMENTS.batch([fallback.compute(self.row, row) for row in rows])
 
-    def dependencies(self, upstream: Node) -> Any:
-        """Return what the elements of the rows of a node depend on."""
-        elements: Any = upstream
+    def dependencies(self, upstream: Node) -> Dependencies | Node:
+        """Return what the elements of a node's rows depend on."""
+        elements: Dependencies | Node = upstream
         for trace in self.traces:
             elements = map_dependencies(elements, trace.function)
         return elements
 
 
-def map_dependencies(upstream: Any, function: Callable[..., Any]) -> Dependencies:
+def map_dependencies(upstream: Dependencies | Node, function: Callable[..., Any]) -> Dependencies:
     """Return what the results of a function depend on: the same for each way in which it is run."""
     return Dependencies("map", (upstream, function))
 
@@ -161,8 +161,8 @@ class ComputeNode(Node):
             return map(self._computation.row, rows)
         return _BlockIterator(rows, self._computation)
 
-    def dependencies(self) -> Dependencies:
-        return Dependencies("elements", (self._computation.dependencies(self._upstream),))
+    def dependencies(self) -> Dependencies | Node:
+        return self._computation.dependencies(self._upstream)
 
     def sample(self) -> Any:
         return self._computation.row(self._upstream.sample())

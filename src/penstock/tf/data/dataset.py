@@ -23,7 +23,6 @@ from penstock.tf.data.node import (
     INFINITE,
     RECORDS,
     UNKNOWN,
-    Dependencies,
     Node,
     arguments_of,
     as_element,
@@ -571,10 +570,6 @@ class Dataset:
     def _elements(self) -> Node:
         """Return the node that yields elements."""
         return element_node(self._node, self._traces)
-
-    def _dependencies(self) -> Dependencies:
-        """Return what the elements depend on, for the fingerprint of a cache file."""
-        return self._elements().dependencies()
 
     def _derive(self, node: Node, line: str, structure: Any, traces: tuple[Trace, ...] = ()) -> Dataset:
         """Return a dataset with these options and another node; ``line`` is added to the explanation."""

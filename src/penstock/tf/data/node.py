@@ -59,8 +59,8 @@ class Node(ABC):
         """Return a new iterator over the rows. After an error, it continues with the next row, where there is one."""
 
     @abstractmethod
-    def dependencies(self) -> Dependencies:
-        """Return what the elements depend on."""
+    def dependencies(self) -> Dependencies | Node:
+        """Return what the elements depend on, or another node whose elements are the same."""
 
     def sample(self) -> Any:
         """Return some row, to see what rows are like, without starting an iteration.

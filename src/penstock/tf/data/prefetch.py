@@ -9,7 +9,7 @@ from contextvars import copy_context
 from itertools import chain
 from typing import Any
 
-from penstock.tf.data.node import Dependencies, Node, PassThroughNode
+from penstock.tf.data.node import Node, PassThroughNode
 
 _END = object()
 
@@ -25,8 +25,8 @@ class PrefetchNode(PassThroughNode):
     def rows(self) -> Iterator[Any]:
         return chain.from_iterable(self._runs())
 
-    def dependencies(self) -> Dependencies:
-        return self._upstream.dependencies()
+    def dependencies(self) -> Node:
+        return self._upstream
 
     def _runs(self) -> Iterator[Iterator[Any]]:
         """Return the rows up to an error, which ends a generator, then those after it."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.tf.data.combine import InterleaveNode
 from penstock.tf.data.dataset import Dataset
-from penstock.tf.data.node import AUTOTUNE, RECORDS, Dependencies, Node
+from penstock.tf.data.node import AUTOTUNE, RECORDS, Node
 from penstock.tf.data.sources import ListNode, RecordsNode, path_of_element, paths_of
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.records import TFRecordOptions
@@ -61,5 +61,5 @@ class FileNamesNode(Node):
     def rows(self) -> Iterator[str]:
         return map(path_of_element, self._dataset)
 
-    def dependencies(self) -> Dependencies:
-        return self._dataset._dependencies()
+    def dependencies(self) -> Node:
+        return self._dataset._elements()

@@ -104,7 +104,7 @@ class RangeNode(Node):
         return iter(self._numbers)
 
     def dependencies(self) -> Dependencies:
-        return Dependencies("range", (self._numbers, self._dtype))
+        return Dependencies("range", (self._numbers, self.spec()))
 
     def spec(self) -> TensorSpec:
         return TensorSpec([], self._dtype)
