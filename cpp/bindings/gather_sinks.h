@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/elements.h"
+#include "bindings/dtypes.h"
 #include "core/buffer.h"
 #include "core/columns/utf8.h"
 #include "core/columns/views.h"

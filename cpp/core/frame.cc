@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstring>
 
-#include "core/bytes.h"
 #include "core/crc32c/combine.h"
 #include "core/crc32c/crc32c.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {

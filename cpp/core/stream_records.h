@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 
 namespace penstock {
 

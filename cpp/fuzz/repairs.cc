@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/checks.h"
-#include "tests/survey_check.h"
+#include "tests/salvage_scan_check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "io/frame_walk.h"
+#include "io/header_walk.h"
 #include "tests/checks.h"
 #include "tests/file_in_memory.h"
 

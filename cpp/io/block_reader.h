@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "io/file.h"
 
 namespace penstock {

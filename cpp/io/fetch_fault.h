@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/bytes.h"
 #include "core/frame.h"
-#include "io/record_places.h"
-#include "io/shard_files.h"
+#include "core/little_endian.h"
+#include "io/open_files.h"
+#include "io/record_locations.h"
 
 namespace penstock {
 

@@ -17,7 +17,7 @@
 #include <memory>
 #include <variant>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "core/example/batch.h"
 #include "io/block_reader.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "io/output.h"
+#include "io/file_output.h"
 #include "io/process.h"
 
 namespace penstock {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/bytes.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {

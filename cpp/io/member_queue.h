@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "core/inflate/member.h"
+#include "core/inflate/gzip_member.h"
 #include "io/ordered_jobs.h"
 
 namespace penstock {

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "core/bytes.h"
 #include "core/frame.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {

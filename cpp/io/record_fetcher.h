@@ -17,11 +17,11 @@
 
 #include "core/chunk.h"
 #include "core/example/batch.h"
+#include "io/coalesced_read.h"
 #include "io/fetch_fault.h"
+#include "io/open_files.h"
 #include "io/ordered_jobs.h"
-#include "io/record_places.h"
-#include "io/shard_files.h"
-#include "io/sweep.h"
+#include "io/record_locations.h"
 #include "io/workers.h"
 
 namespace penstock {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "core/crc32c/crc32c.h"
+#include "core/example/packed_varints.h"
 #include "core/example/varint_kernels.h"
-#include "core/example/varint_run.h"
 #include "tests/memory.h"
 
 namespace penstock::tests {

@@ -8,7 +8,7 @@
 #include "tests/checks.h"
 #include "tests/inflate_check.h"
 #include "tests/odd_messages.h"
-#include "tests/survey_check.h"
+#include "tests/salvage_scan_check.h"
 
 namespace penstock::tests {
 namespace {

@@ -16,7 +16,7 @@
 #include "io/file_batches.h"
 #include "io/file_records.h"
 #include "io/file_writer.h"
-#include "io/frame_walk.h"
+#include "io/header_walk.h"
 #include "io/member_queue.h"
 #include "io/record_fetcher.h"
 #include "io/workers.h"

@@ -15,8 +15,8 @@ PACKAGE = ROOT / "src" / "penstock"
 # so that a package can straddle layers. Within one line of LAYERS only a package may import from itself.
 LAYERS = {
     "": """
-        _core, errors, protobuf
-        arguments, format_header, image, progress
+        _core, errors
+        arguments, format_header, image, progress, protobuf
         parallel
         compression
         storage
@@ -58,7 +58,7 @@ LAYERS = {
         io
         tracing
         data
-        image, math, train, compat, python_io, ragged
+        image, math, train, compat
     """,
     "tf.data": """
         node

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import framing
 import numpy as np
 import pytest
-
-import framing
-import penstock as ps
-from penstock import Decoder, Feature, Schema
-from penstock.codec.decoder import decoding_of
 from png_files import png
 from processes import run_python
 from schema_examples import example, field, sequence_example
+
+import penstock as ps
+from penstock import Decoder, Feature, Schema
+from penstock.codec.decoder import decoding_of
 
 TEXT = "a text that is too long for its view, number "
 

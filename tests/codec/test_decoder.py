@@ -159,7 +159,7 @@ MALFORMED_TAGS = field(1, field(1, field(1, b"tags") + field(2, b"\x0a\xff"))) +
 
 def test_only_the_features_that_were_asked_for_are_decoded():
     decoder = Decoder(SCHEMA, columns=["tags", "id"])
-    assert list(decoder.decode(RECORDS)) == ["tags", "id"]
+    assert decoder.decode(RECORDS).column_names == ["tags", "id"]
     assert list(decoder.schema) == ["tags", "id"]
     assert Decoder(SCHEMA, columns=[]).decode(RECORDS).num_rows == 101
 

@@ -143,7 +143,7 @@ def test_takes_whatever_speaks_arrow() -> None:
     rows = table.to_pylist()
     assert from_arrow(table.to_reader()).to_list() == rows
     for source in (table.to_batches()[0], OnlyArray(table.to_batches()[0]), Batch({"a": from_arrow(table)["a"]})):
-        expected = [{name: row[name] for name in from_arrow(source)} for row in rows]
+        expected = [{name: row[name] for name in from_arrow(source).column_names} for row in rows]
         assert from_arrow(source).to_list() == expected
         assert [row for batch in batches_from_arrow(source) for row in batch.to_list()] == expected
 

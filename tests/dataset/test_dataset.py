@@ -277,7 +277,7 @@ def test_what_has_no_length_says_so(shards):
 
 def test_a_shuffle_behind_a_cache_on_disk_names_the_way_out(shards, tmp_path: Path):
     cached = ps.Dataset(shards("plain"), schema=SCHEMA).cache(tmp_path)
-    with pytest.raises(TypeError, match=r"before .* cache\(\); behind them, shuffle\(7, window=10_000\) mixes"):
+    with pytest.raises(TypeError, match=r"before .* cache\(\); after them, shuffle\(seed=7, window=10_000\) mixes"):
         cached.shuffle(7)
     assert sorted(ids(cached.shuffle(7, window=10_000))) == list(range(TOTAL))
 

@@ -7,8 +7,8 @@
 
 #include <immintrin.h>
 
-#include "core/bytes.h"
 #include "core/crc32c/polynomial.h"
+#include "core/little_endian.h"
 
 // Enabled for these functions alone, as in sse42.cc.
 #ifdef _MSC_VER

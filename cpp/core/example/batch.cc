@@ -7,8 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/example/batch_parts.h"
-
 namespace penstock {
 namespace {
 

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/example/column_part.h"
-#include "core/example/fault.h"
+#include "core/example/decode_fault.h"
 #include "core/example/key_index.h"
 #include "core/example/plan.h"
 #include "core/example/row_values.h"
-#include "core/example/run_views.h"
-#include "core/example/scalar_heads.h"
-#include "core/example/step_head.h"
+#include "core/example/scalar_prefix.h"
+#include "core/example/step_prefix.h"
+#include "core/example/view_buffers.h"
 
 namespace penstock {
 

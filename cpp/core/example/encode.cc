@@ -4,9 +4,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/bytes.h"
 #include "core/example/decode.h"
 #include "core/example/varint.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {

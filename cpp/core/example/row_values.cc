@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
-#include "core/example/narrow_float.h"
-#include "core/example/varint_run.h"
+#include "core/example/float16.h"
+#include "core/example/packed_varints.h"
 
 namespace penstock {
 namespace {

@@ -3,10 +3,10 @@
 // Every value is counted against the room that there is before it is stored: an overrun is an answer, not a crash.
 #pragma once
 
-#include "core/distant_copy.h"
 #include "core/example/column_part.h"
-#include "core/example/fault.h"
+#include "core/example/decode_fault.h"
 #include "core/example/plan.h"
+#include "core/nontemporal_copy.h"
 
 namespace penstock {
 

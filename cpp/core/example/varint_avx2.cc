@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/bytes.h"
-#include "core/example/varint_run.h"
+#include "core/example/packed_varints.h"
 #include "core/example/wire.h"
+#include "core/little_endian.h"
 
 // The instructions are enabled for these functions alone: binaries stay portable.
 #define PENSTOCK_AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))

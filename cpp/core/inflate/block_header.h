@@ -1,7 +1,7 @@
 // Reads the codes that a block with codes of its own begins with.
 #pragma once
 
-#include "core/inflate/bits.h"
+#include "core/inflate/bit_reader.h"
 #include "core/inflate/code_table.h"
 
 namespace penstock::inflate {

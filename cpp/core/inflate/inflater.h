@@ -6,11 +6,11 @@
 #include <memory>
 #include <span>
 
-#include "core/inflate/bits.h"
+#include "core/inflate/bit_reader.h"
 #include "core/inflate/block_header.h"
 #include "core/inflate/code_table.h"
-#include "core/inflate/lane.h"
-#include "core/inflate/scout.h"
+#include "core/inflate/decode_loop.h"
+#include "core/inflate/speculative_decoder.h"
 
 namespace penstock::inflate {
 

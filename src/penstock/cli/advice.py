@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from penstock.errors import CorruptDataError
 from penstock.integrity.problems import MALFORMED, Problem
+from penstock.storage import is_remote
 
 LOOK_AT_BYTES = "to look at records that are not Examples, use  penstock cat FILE"
 
@@ -63,7 +64,7 @@ def advice_for(problem: Problem, malformed: str = "") -> str:
         return "" if error.compression is None else "leave out --compression"
     denied = isinstance(error, PermissionError)
     if problem.kind == "not-readable":
-        if "://" in problem.path:
+        if is_remote(problem.path):
             return "" if denied else "check the address, the connection, and your access to it"
         return "read it as its owner, or ask for permission" if denied else ""
     if problem.kind == "not-writable":

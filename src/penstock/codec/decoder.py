@@ -13,7 +13,7 @@ from penstock import _core
 from penstock._core import DecodeFault, RecordChunk
 from penstock.codec.decode_files import Decoded, FileBatches, FilePosition, file_chunks, local_paths
 from penstock.codec.decode_plan import PlannedFeature, RowDecoder, compile_plan
-from penstock.columns import Batch, batch_of_equal_columns
+from penstock.columns import Batch, unchecked_batch
 from penstock.errors import MAY_BE_ABSENT, Locate, RowFault, malformed
 from penstock.parallel import available_cpus
 from penstock.schema import Schema, check_schema
@@ -295,7 +295,7 @@ class Decoding:
                 built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
             except RowFault as found:
                 raise RowFault(found.row, found.message, planned.name) from None
-        return batch_of_equal_columns(built, rows)
+        return unchecked_batch(built, rows)
 
     def outputs(
         self, rows: int, out: Mapping[str, NDArray[Any]] | None, allocate: Allocate | None

@@ -43,7 +43,7 @@ class Encoder:
         encoding = self._encoding
         if isinstance(data, Batch | Mapping):
             num_rows = data.num_rows if isinstance(data, Batch) else None
-            block = encoding.columns_block({name: as_column(name, data[name]) for name in data}, num_rows)
+            block = encoding.columns_block({name: as_column(name, column) for name, column in data.items()}, num_rows)
         else:
             block = encoding.rows_block(list(data))
         frames = _core.FrameBuffer()
@@ -97,7 +97,7 @@ class Encoding:
         self, columns: Batch | Mapping[str, Any], num_rows: int | None = None, numbers: Sequence[int] | None = None
     ) -> EncodedRows:
         """Make a block of columns of equal length."""
-        for name in columns:
+        for name in columns.keys():  # noqa: SIM118
             if name not in self.schema:
                 known = ", ".join(map(repr, self.schema))
                 raise SchemaError(f"the schema has no feature {name!r}; it has {known}")

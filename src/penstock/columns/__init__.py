@@ -8,7 +8,7 @@ by name.
 from __future__ import annotations
 
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
-from penstock.columns.batch import Batch, batch_of_equal_columns, row_value
+from penstock.columns.batch import Batch, row_value, unchecked_batch
 from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.collate import as_nested_lists, collate, is_unequal
 from penstock.columns.column import AnyColumn, Column
@@ -24,11 +24,11 @@ __all__ = [
     "Nullable",
     "Ragged",
     "as_nested_lists",
-    "batch_of_equal_columns",
     "batches_from_arrow",
     "collate",
     "concat",
     "from_arrow",
     "is_unequal",
     "row_value",
+    "unchecked_batch",
 ]

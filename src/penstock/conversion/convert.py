@@ -11,7 +11,6 @@ from typing import Any, Literal
 from penstock.codec.encode_values import Float64
 from penstock.conversion.tables import TABLES, open_tables, schema_of_csv, table_format, write_table
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.export_arrow import open_arrow
 from penstock.discovery.resolve import path_texts
 from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.inspect.readers import PipeReader, open_readers
@@ -19,7 +18,7 @@ from penstock.inspect.schema import find_schema, named_schema
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import Report, plural
 from penstock.schema import Schema
-from penstock.storage import StrPath, path_text
+from penstock.storage import StrPath, is_remote, path_text
 from penstock.writing.write import write
 
 
@@ -132,7 +131,7 @@ def convert(
     else:
         if os.path.exists(target) and not replace:
             raise FileExistsError(errno.EEXIST, "the output exists: replace=True replaces it", target)
-        records = write_table(open_arrow(chosen), target)
+        records = write_table(chosen._open_arrow(), target)
     return ConvertReport(target, records, tuple(skipped.values()))
 
 
@@ -141,7 +140,7 @@ def _check_output(output: str, paths: list[str]) -> None:
     is_table = table_format(output) is not None
     if extension[1:].isalpha() and not is_table:
         raise ValueError(f"unknown extension {extension}: a table is {TABLES}, a dataset has no extension")
-    if is_table and "://" in output:
+    if is_table and is_remote(output):
         raise ValueError("a table is written to a local file: copy it from there")
     if is_table and all(map(table_format, paths)):
         raise ValueError("a table becomes a dataset: give it a name without an extension, data/train")

@@ -11,7 +11,11 @@ _COLUMNS_SHOWN = 8
 
 
 def summary(pipeline: Pipeline) -> str:
-    """Say which files, what is in them, and what is done to them: "4 files, 60 records: image, label; shuffle(7)"."""
+    """Return files, columns and steps: "<Dataset of 4 files, 60 records: image, label; shuffle(7)>"."""
+    return f"<Dataset of {_contents(pipeline)}>"
+
+
+def _contents(pipeline: Pipeline) -> str:
     steps = _steps(pipeline.describe())
     start = pipeline.start
     if not isinstance(start, ReadRows):

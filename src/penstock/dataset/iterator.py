@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from penstock.dataset.block import Block, Cursor, Flow, each
+from penstock.dataset.display import summary
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.state import load_state, save_state
 from penstock.errors import StateError
-
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
 
 Position: TypeAlias = tuple[int, Cursor, int]
 """The epoch, where a block begins, and how many of its elements were given out."""
@@ -28,9 +27,8 @@ class DatasetIterator:
     >>> it = iter(ds); it.load_state_dict(state)
     """
 
-    def __init__(self, dataset: Dataset, epoch: int) -> None:
-        self._dataset = dataset
-        self._pipeline = dataset._pipeline
+    def __init__(self, pipeline: Pipeline, epoch: int, epoch_started: Callable[[int], None]) -> None:
+        self._pipeline, self._epoch_started = pipeline, epoch_started
         self._process = os.getpid()
         self.meter = Meter()
         """What the pass has done so far: elements, seconds by kind of work, what was passed over."""
@@ -49,7 +47,7 @@ class DatasetIterator:
         return self._epoch
 
     def __repr__(self) -> str:
-        return f"<epoch {self._epoch}, {self.meter.elements} elements given, of {self._dataset!r}>"
+        return f"<epoch {self._epoch}, {self.meter.elements} elements given, of {summary(self._pipeline)}>"
 
     def __iter__(self) -> DatasetIterator:
         return self
@@ -110,7 +108,7 @@ class DatasetIterator:
         epoch, cursor, given = load_state(self._pipeline, state)
         self.close()
         self._restart(epoch, cursor, given)
-        self._dataset._epoch_begun(epoch)
+        self._epoch_started(epoch)
 
     def close(self) -> None:
         """End the pass and its threads."""

@@ -56,10 +56,40 @@ class Pipeline:
         indexed = isinstance(self.start, ReadRows) and all(stage.one_to_one for stage in self.stages)
         return self.start if indexed and isinstance(self.start, ReadRows) else None
 
+    def require_reads(self, verb: str) -> ReadRows:
+        """Return :attr:`reads`; raise TypeError where elements are not made of single rows."""
+        if self.reads is None:
+            raise TypeError(
+                f"{verb} comes before filter(), bucket(), unbatch(), cache() and before datasets are joined"
+            )
+        return self.reads
+
+    def with_start(self, start: Start) -> Pipeline:
+        """Return the same stages after another start."""
+        return replace(self, start=start)
+
     def reordered(self, change: Callable[[Order], Order]) -> Pipeline | None:
-        """Change the order of the elements; None where they have no index, so that it must be done as they come."""
+        """Change the order of the elements; return None where they have no index."""
         start = self.start.reordered(change) if all(stage.one_to_one for stage in self.stages) else None
-        return None if start is None else replace(self, start=start)
+        return None if start is None else self.with_start(start)
+
+    def reorder(
+        self, change: Callable[[Order], Order], verb: str, *, fallback: Stage | None = None, hint: str = ""
+    ) -> Pipeline:
+        """Change the order of the elements, or apply ``fallback`` to elements without an index.
+
+        Raises:
+            TypeError: The elements have no index and there is no fallback.
+        """
+        reordered = self.reordered(change)
+        if reordered is not None:
+            return reordered
+        if fallback is None:
+            raise TypeError(
+                f"{verb} needs elements with an index: it comes before filter(), bucket(), unbatch(), mix() and "
+                f"cache(){hint}"
+            )
+        return self.then(fallback)
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Start at a cursor of the last stage."""

@@ -10,7 +10,7 @@ from penstock.discovery.resolve import resolve_files
 from penstock.errors import CorruptDataError
 from penstock.integrity.problems import Problem, problem_of
 from penstock.records.reader import RecordReader
-from penstock.storage import StrPath, locate
+from penstock.storage import StrPath, is_remote, locate
 
 
 class PipeReader(RecordReader):
@@ -59,6 +59,6 @@ def open_readers(paths: StrPath | Iterable[StrPath], **options: Any) -> tuple[li
 def _is_pipe(path: str) -> bool:
     store, name = locate(path)
     try:
-        return "://" not in name and not store.stat(name).seekable
+        return not is_remote(name) and not store.stat(name).seekable
     except OSError:
         return False  # whoever reads the file reports what is wrong

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from penstock.discovery.infer import infer_from
-from penstock.discovery.resolve import find_sidecar, load_schema
+from penstock.discovery.sidecars import find_sidecar, load_schema
 from penstock.errors import PenstockError
 from penstock.inspect.readers import PipeReader
 from penstock.integrity.report import plural

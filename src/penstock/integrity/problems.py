@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from penstock import _core
 from penstock.compression import detect
 from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, NotSeekableError, PenstockError
-from penstock.storage import FileStore, locate
+from penstock.storage import FileStore, is_remote, locate
 
 Cause: TypeAlias = Literal[
     "bit rot",
@@ -148,7 +148,7 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
     place = error.filename if isinstance(error.filename, str) else path
     cause = _first_lower(error.strerror or "")
     denied = isinstance(error, PermissionError)
-    if "://" in place:
+    if is_remote(place):
         return Problem(place, "not-readable", cause, error=error)
     if place == path or os.path.lexists(place):
         return Problem(place, "not-readable", "no permission to read it" if denied else cause, error=error)
@@ -158,7 +158,7 @@ def _problem_of_system(path: str, error: OSError) -> Problem:
 
 def _suggestion(path: str) -> str:
     """Return what to do about a file that does not exist, by what exists in its place."""
-    if "://" in path:
+    if is_remote(path):
         return "check the address"
     if os.path.isdir(path):
         return "to read files of other names, name them"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +27,7 @@ from penstock.records.salvage import Doubtful, Salvaged
 from penstock.records.scanner import RecordEvents
 from penstock.records.writer import RecordWriter
 from penstock.storage import StrPath, find_files, locate, make_folder_of, split_path
-
-_EXTENSIONS = re.compile(r"(\.(tfrecords?|tfrec|record))?(\.(gz|gzip|zlib|zz|snappy))?$")
+from penstock.storage.shard_names import without_extension
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def repair(
     _, name = locate(target)
     _check_target(locate(source)[1], name, replace=replace)
     make_folder_of(name)
-    return _save_records(source, name, f"{_EXTENSIONS.sub('', name)}.doubtful.tfrecord", options, sync, progress)
+    return _save_records(source, name, f"{without_extension(name)}.doubtful.tfrecord", options, sync, progress)
 
 
 def _save_records(
@@ -265,7 +263,7 @@ def _repair_shard(
     doubtful_target = None
     if target is not None:
         folder, name = split_path(target)
-        doubtful_target = f"{folder}_{_EXTENSIONS.sub('', name)}.doubtful.tfrecord"
+        doubtful_target = f"{folder}_{without_extension(name)}.doubtful.tfrecord"
     try:
         return _save_records(file, target, doubtful_target, options, sync, progress)
     except FileNotFoundError:

@@ -7,12 +7,9 @@ stores. Only a damaged file is read again, to find the records after the damage.
 from __future__ import annotations
 
 import os
-import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from penstock.arguments import int_at_least
@@ -25,11 +22,10 @@ from penstock.manifest import SUFFIX
 from penstock.parallel import FileProgress, available_cpus, jobs_for, on_each_file
 from penstock.schema import Schema
 from penstock.storage import StrPath, is_folder, locate, split_path
-from penstock.storage.shard_names import dataset_of
+from penstock.storage.shard_names import dataset_of, missing_shards
 
 _MAX_LINES = 10
 _MAX_NUMBERS = 5
-_NUMBERED = re.compile(r"(.*-)(\d{5,9})(-of-(\d{5,9})\b.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -223,25 +219,14 @@ def _incomplete_by_name(paths: list[str], resolved: Resolved) -> Iterator[Verifi
     """
     folders = tuple(os.path.join(locate(path)[1], "") for path in paths if _is_directory(path))
     with_manifest = {manifest.removesuffix(SUFFIX) for manifest in resolved.datasets}
-    numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
-    counts: dict[tuple[str, str], int] = {}
-    for path in resolved.paths:
-        folder, name = split_path(path)
-        numbered = _NUMBERED.fullmatch(name)
-        if numbered and path.startswith(folders) and dataset_of(path) not in with_manifest:
-            start, number, end, count = numbered.groups()
-            numbers[folder + start, end].add(int(number))
-            counts[folder + start, end] = int(count)
-    for (start, end), found in numbers.items():
-        count = counts[start, end]
-        missing = count - len(found)
-        if missing > 0:
-            first = islice((number for number in range(count) if number not in found), _MAX_NUMBERS)
-            names = ", ".join(f"{number:05d}" for number in first) + (" ..." if missing > _MAX_NUMBERS else "")
-            are = "is" if missing == 1 else "are"
-            cause = f"{missing:,} of {count:,} shards {are} missing, judged by the names of the others: {names}"
-            pattern = f"{start}*{end}"
-            yield VerifiedDataset(pattern, (Problem(pattern, "shard-missing", cause),), has_manifest=False)
+    present = (path for path in resolved.paths if path.startswith(folders) and dataset_of(path) not in with_manifest)
+    for missing in missing_shards(present):
+        names = ", ".join(f"{number:05d}" for number in missing.first(_MAX_NUMBERS))
+        names += " ..." if len(missing) > _MAX_NUMBERS else ""
+        are = "is" if len(missing) == 1 else "are"
+        count = f"{len(missing):,} of {missing.count:,} shards"
+        cause = f"{count} {are} missing, judged by the names of the others: {names}"
+        yield VerifiedDataset(missing.pattern, (Problem(missing.pattern, "shard-missing", cause),), has_manifest=False)
 
 
 def _is_directory(path: str) -> bool:

@@ -21,7 +21,7 @@ from penstock.records.damage import THE_FILE, Lookalike, error_of, lookalike, to
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Part, Salvage, Salvaged, Spool
 from penstock.storage import FileStore
-from penstock.storage.local import LocalFiles, naming
+from penstock.storage.local import naming
 
 # Bytes that are walked in one native call.
 _STRIDE = 64 << 20
@@ -51,7 +51,7 @@ class RecordEvents:
         self._pieces: Iterator[bytes] = iter(())
         self.crc32c = 0
         """The checksum of the whole file, after an iteration with ``options.checksum`` that met no damage."""
-        is_local = isinstance(store, LocalFiles) and info.seekable
+        is_local = store.capabilities.native_paths and info.seekable
         self._head = store.read(path, 0, CERTAIN_BYTES) if is_local else b""
         if not is_certain(self._head) or self._compression():
             self._stream = self._open_stream()

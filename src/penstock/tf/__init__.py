@@ -133,10 +133,10 @@ _PARTS = {
     "dtypes": "tensors.dtypes",
     "image": "image",
     "math": "math",
-    "python_io": "python_io",
-    "ragged": "ragged",
+    "python_io": "io.records",
+    "ragged": "ops.ragged",
     "random": "ops.random",
-    "sparse": "tensors.sparse_tensor",
+    "sparse": "ops.sparse",
     "strings": "ops.strings",
     "train": "train",
 }

@@ -86,7 +86,9 @@ class ArrowTable:
     def sample(self) -> Columns:
         # Types tell everything but whether values are absent, which the whole column tells.
         head = from_arrow(self._table.slice(0, 1))
-        nullable = {name for name, column in zip(head, self._table.columns, strict=True) if column.null_count}
+        nullable = {
+            name for name, column in zip(head.column_names, self._table.columns, strict=True) if column.null_count
+        }
         return {name: _as_nullable(column) if name in nullable else column for name, column in head.items()}
 
 

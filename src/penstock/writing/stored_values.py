@@ -37,7 +37,7 @@ def write_traced(
             begin(writer, _inherit(dict(first), stored or Schema({}), float64, infer_from_columns), "the first batch")
         schema = _known(writer)
         for batch in elements:
-            writer.write_batch({name: _written(batch[name], schema.get(name)) for name in batch})
+            writer.write_batch({name: _written(column, schema.get(name)) for name, column in batch.items()})
         return
     rows: Iterator[dict[str, Any]] = map(as_row, elements)
     if first is not None and writer.schema is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import Any
@@ -163,9 +163,9 @@ def _write_stream(
 def _rows_of(table: Table) -> Iterator[dict[str, Any]]:
     for start in range(0, table.num_rows, 256):
         columns = table.take(slice(start, start + 256))
-        lists: Iterable[Any] = (columns[name] for name in columns)
+        names, lists = columns.keys(), columns.values()
         for values in zip(*lists, strict=True):
-            yield dict(zip(columns, values, strict=True))
+            yield dict(zip(names, values, strict=True))
 
 
 def _order(seed: int | None, rows: int) -> NDArray[np.int64] | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import pytest
 
 import penstock.tf as tf
-from penstock.tf.batch_rules import RULES
+from penstock.tf.registry import OPERATIONS
 
 Dataset = tf.data.Dataset
 
@@ -30,7 +31,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any) -> NoReturn:
         raise KeyError("a fault of ours")
 
-    monkeypatch.setitem(RULES, "abs", fail)
+    monkeypatch.setitem(OPERATIONS, "abs", replace(OPERATIONS["abs"], batch=fail))
 
 
 @pytest.mark.usefixtures("faulty")

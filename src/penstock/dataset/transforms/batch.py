@@ -4,19 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import int_at_least
 from penstock.columns import AnyColumn, Batch, Nullable, Ragged
 from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
 from penstock.columns.stored_values import plain
 from penstock.dataset.block import Cursor, CutShort, Flow, OpenFlow, as_batch, block_of_batch, join
+from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
+
+
+def batch(pipeline: Pipeline, size: int, *, drop_last: bool, pad: Padding) -> Pipeline:
+    """Return a pipeline of batches. Rows are read as batches where it is known beforehand which rows make a batch."""
+    size = int_at_least("size", size, 1)
+    reads = pipeline.reads
+    # With on_error="skip", which rows make a batch is known only after they were read.
+    if reads is None or reads.batches is not None or reads.source.on_error != "raise":
+        return pipeline.then(BatchStage(size, drop_last=drop_last, pad=pad))
+    batched = replace(reads, batches=BatchOrder(reads.rows, size, drop_last), size=size)
+    return pipeline.with_start(batched).then(PackStage(pad=pad))
+
+
+class BatchOrder(Order):
+    """The numbers of the batches that the rows of an order make, from the first to the last."""
+
+    def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
+        self._rows, self._size, self._drop_last = rows, size, drop_last
+
+    def length(self, which: Epoch) -> int | None:
+        rows = self._rows.length(which)
+        return None if rows is None else self._batches_in(rows)
+
+    def length_up_to(self, most: int, which: Epoch) -> int:
+        return self._batches_in(self._rows.length_up_to(most * self._size, which))
+
+    def _batches_in(self, rows: int) -> int:
+        return rows // self._size if self._drop_last else -(-rows // self._size)
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        return RowKeys(positions, np.full(len(positions), which.epoch, np.int64))
+
+    @property
+    def run(self) -> Run:
+        return Run()
+
+    @property
+    def share(self) -> Share | None:
+        return self._rows.share
+
+    @property
+    def is_sharded(self) -> bool:
+        return self._rows.is_sharded
+
+    @property
+    def group(self) -> Group:
+        return Group(self._size, self._drop_last)
+
+    def has_even_shares(self, which: Epoch) -> bool:
+        return self._rows.has_even_shares(which)
+
+    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+        return self._rows.common_place(position * self._size, which)
+
+    def describe(self) -> list[Any]:
+        return [*self._rows.describe(), ["batch", self._size, self._drop_last]]
 
 
 @dataclass(frozen=True)
@@ -104,7 +163,7 @@ def padded(batch: Any, padding: Padding) -> Any:
         padding = {name: Pad() for name, column in columns.items() if _is_ragged(column) or _holds_arrays(column)}
     missing = [name for name in padding if name not in batch]
     if missing:
-        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch)}")
+        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch.column_names)}")
     return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
 
 

@@ -47,6 +47,10 @@ class ConcatOrder(Order):
     def reach(self) -> int:
         return max(self._first.reach, self._second.reach)
 
+    @property
+    def is_sharded(self) -> bool:
+        return self._first.is_sharded or self._second.is_sharded
+
     def describe(self) -> list[Any]:
         return [["concat", self._first.describe(), self._second.describe()]]
 
@@ -70,7 +74,7 @@ class ConcatStart(JoinStart):
         return [["concat", *(child.describe() for child in self.children)]]
 
 
-def concat_start(first: Pipeline, second: Pipeline) -> Pipeline:
+def concat(first: Pipeline, second: Pipeline) -> Pipeline:
     """Put one pipeline behind another: where both read rows alike, as one that reads all files, and has an index."""
     one, other = first.start, second.start
     if (

@@ -7,7 +7,8 @@ from typing import Any
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow, cut_short, some
 from penstock.dataset.progress import Meter
-from penstock.dataset.workers import FunctionStage, name_of, run
+from penstock.dataset.transforms.map import FunctionStage, run
+from penstock.dataset.workers import name_of
 
 
 class FilterStage(FunctionStage):

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from penstock.arguments import int_at_least
 from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys
+from penstock.dataset.pipeline import Pipeline
+
+
+def interleave(pipeline: Pipeline, cycle: int | None) -> Pipeline:
+    """Return a pipeline that reads a row of each file in turn, ``cycle`` files at a time."""
+    if cycle is not None:
+        cycle = int_at_least("cycle", cycle, 1)
+    reads = pipeline.require_reads("interleave()")
+    if reads.batches is not None or not reads.rows.whole:
+        raise ValueError("interleave() comes first, before other orders and before batch()")
+    return pipeline.reorder(lambda order: InterleaveOrder(reads.source.shards, cycle), "interleave()")
 
 
 class InterleaveOrder(Order):

@@ -6,6 +6,12 @@ from typing import Any
 
 from penstock import _core
 from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder
+from penstock.dataset.pipeline import Pipeline
+
+
+def select(pipeline: Pipeline, positions: Ints) -> Pipeline:
+    """Return a pipeline of the elements at some positions, in that order."""
+    return pipeline.reorder(lambda order: SelectOrder(order, positions), "select()")
 
 
 class SelectOrder(WrappedOrder):

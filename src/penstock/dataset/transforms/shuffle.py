@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,15 +12,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock import _core
+from penstock.arguments import int_at_least, seed_of
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, join, join_keys, some
-from penstock.dataset.order import AllRows, Epoch, Files, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
+from penstock.dataset.transforms.cache import is_in_memory
 
 # A window is mixed from this many runs of rows that are read whole, from all over the data.
 _RUNS_IN_WINDOW = 16
 # Which of several permutations of one seed and epoch.
 _OF_ROWS, _OF_RUNS, _IN_WINDOWS = 0, 1, 2
+
+
+def shuffle(pipeline: Pipeline, seed: int, window: int | None) -> Pipeline:
+    """Return a pipeline with its elements in random order: of all of them, or within windows."""
+    seed = seed_of(seed)
+    if window is None:
+        # Elements that are in memory anyway are shuffled there.
+        return pipeline.reorder(
+            lambda order: ShuffleOrder(order, seed),
+            "shuffle() without a window",
+            fallback=WindowShuffleStage(seed, sys.maxsize) if is_in_memory(pipeline) else None,
+            hint=f"; after them, shuffle(seed={seed}, window=10_000) mixes elements as they come",
+        )
+    window = int_at_least("window", window, 1)
+    reads = pipeline.reads
+    if reads is None:
+        return pipeline.then(WindowShuffleStage(seed, window))
+    shards = reads.source.shards
+    return pipeline.reorder(lambda order: WindowShuffleOrder(order, seed, window, shards), "shuffle()")
 
 
 class ShuffleOrder(WrappedOrder):
@@ -92,7 +115,7 @@ class WindowShuffleOrder(WrappedOrder):
 
     def _plan(self, which: Epoch) -> _Runs:
         total = self.length(which)
-        if not self._files.seekable and not isinstance(self.inner, AllRows):
+        if not self._files.seekable and not self.inner.whole:
             raise ValueError("files without random access are shuffled first: put shuffle() before what chooses rows")
         if self._files.seekable:
             size = max(1, self._window // _RUNS_IN_WINDOW)

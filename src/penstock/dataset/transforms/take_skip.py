@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.arguments import int_at_least
 from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, part, placed
 from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
+
+
+def take(pipeline: Pipeline, count: int) -> Pipeline:
+    """Return a pipeline that ends after ``count`` elements."""
+    count = int_at_least("count", count, 0)
+    return pipeline.reorder(lambda order: SliceOrder(order, 0, count), "take()", fallback=TakeStage(count))
+
+
+def skip(pipeline: Pipeline, count: int) -> Pipeline:
+    """Return a pipeline without its first ``count`` elements."""
+    count = int_at_least("count", count, 0)
+    return pipeline.reorder(lambda order: SliceOrder(order, count, None), "skip()", fallback=SkipStage(count))
+
+
+def slice_elements(pipeline: Pipeline, key: slice, length: Callable[[], int]) -> Pipeline:
+    """Return a pipeline of the elements in a slice; ``length`` is called only where a bound depends on it."""
+    start, stop, step = _bounds(key, length)
+    return pipeline.reorder(lambda order: SliceOrder(order, start, stop, step), "a slice")
+
+
+def _bounds(key: slice, length: Callable[[], int]) -> tuple[int, int | None, int]:
+    start, stop, step = (None if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step))
+    if (start or 0) >= 0 and (stop or 0) >= 0 and (step is None or step > 0):
+        return start or 0, stop, step or 1
+    return key.indices(length())
 
 
 class SliceOrder(WrappedOrder):

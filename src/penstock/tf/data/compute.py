@@ -10,11 +10,11 @@ from itertools import islice, repeat
 from typing import Any
 
 from penstock.tf.data.node import ELEMENTS, Node, Origin, arguments_of, as_answer, call_function
-from penstock.tf.inference.traced import spec_in, specs_of_results
 from penstock.tf.tensors.batch_values import for_all
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.specs import UNKNOWN_SPEC, TensorSpec, spec_of
 from penstock.tf.tensors.structure import filled, leaves, map_structure
+from penstock.tf.tracing.infer_specs import spec_in, specs_of_results
 from penstock.tf.tracing.recording import INPUT, Recording, Symbol, Untraceable
 from penstock.tf.tracing.trace import Trace
 from penstock.tf.tracing.vectorize import run_batch

@@ -41,7 +41,7 @@ from penstock.tf.data.take_skip_repeat import ConcatenateNode, RepeatNode, Shard
 from penstock.tf.data.window_group import Buckets, GroupByWindowNode, UnbatchNode, WindowNode, shapes_of, windows_of
 from penstock.tf.errors import InternalError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from penstock.tf.ops.random_state import Iteration, next_in, with_random_state
-from penstock.tf.registry import operation, recorder
+from penstock.tf.registry import UnknownStructureError, operation, recorder
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import int64
 from penstock.tf.tensors.sparse_tensor import SparseTensor
@@ -188,7 +188,17 @@ class ElementIterator(Iterator[Any]):
         return self._dataset.element_spec
 
 
-@operation("data.next_element")
+def _next_structure(iterator: ElementIterator) -> Any:
+    if iterator.structure is None:
+        raise UnknownStructureError("the iterator of a dataset whose elements are not known before they are made")
+    return iterator.structure
+
+
+def _next_spec(operation: Any, iterator: ElementIterator) -> Any:
+    return iterator.element_spec
+
+
+@operation("data.next_element", spec=_next_spec, results=_next_structure, effects="iterator")
 def _next_element(iterator: ElementIterator) -> Any:
     try:
         return next(iterator)

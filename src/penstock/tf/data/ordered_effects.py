@@ -15,12 +15,12 @@ import numpy as np
 
 from penstock.tf.data.compute import Computation, RowFallback, trace_of
 from penstock.tf.data.node import Node, as_answer, call_function
-from penstock.tf.inference.traced import specs_of_results
 from penstock.tf.ops.random_state import FunctionState
 from penstock.tf.registry import OPERATIONS
 from penstock.tf.tensors.batch_values import BatchValue, RowValues, end_to_end, stack_rows
 from penstock.tf.tensors.structure import leaves
-from penstock.tf.tracing.recording import Call, Symbol, Untraceable, has_effects
+from penstock.tf.tracing.infer_specs import specs_of_results
+from penstock.tf.tracing.recording import Call, Symbol, Untraceable
 from penstock.tf.tracing.trace import Fork, Stretch, Trace
 from penstock.tf.tracing.vectorize import finish_batch, run_calls
 
@@ -183,7 +183,7 @@ def _make(calls: list[Call], known: dict[int, Any]) -> None:
     """Make calls for one row."""
     for call in calls:
         args, kwargs = call.arguments(known)
-        call.keep(OPERATIONS[call.name](*args, **kwargs), known)
+        call.keep(OPERATIONS[call.name].function(*args, **kwargs), known)
 
 
 class _Alone(NamedTuple):
@@ -231,7 +231,7 @@ class Phases(NamedTuple):
     def effects(self) -> str:
         """Name the operations with effects."""
         calls = _all_calls(self.in_order)
-        return ", ".join(dict.fromkeys(f"tf.{call.name}" for call in calls if has_effects(call.name)))
+        return ", ".join(dict.fromkeys(f"tf.{call.name}" for call in calls if call.has_effects))
 
 
 def phases_of(trace: Trace) -> Phases:
@@ -241,7 +241,7 @@ def phases_of(trace: Trace) -> Phases:
     # Of what is made in each row's turn, all that depends on no effect could be made before, up to the first condition.
     before, late, made = list[Call](), list[Call](), set[int]()
     for call in in_turn.calls:
-        if has_effects(call.name) or not made.isdisjoint(asked_by(call)):
+        if call.has_effects or not made.isdisjoint(asked_by(call)):
             late.append(call)
             made.update(call.numbers)
         else:
@@ -266,7 +266,7 @@ def _parted(stretch: Stretch) -> tuple[InTurn | None, Stretch, set[int]]:
         end = end._replace(yes=yes_behind, no=no_behind)
     in_turn: set[int] = set()  # places of calls
     for place in reversed(range(len(calls))):
-        if has_effects(calls[place].name) or not needed.isdisjoint(calls[place].numbers):
+        if calls[place].has_effects or not needed.isdisjoint(calls[place].numbers):
             in_turn.add(place)
             needed |= asked_by(calls[place])
     others = Stretch([call for place, call in enumerate(calls) if place not in in_turn], end)

@@ -70,7 +70,7 @@ class Replay:
             return result
         if self._holds_ours(args) or self._holds_ours(kwargs):
             recorder.set(None)
-            return OPERATIONS[name](*args, **kwargs)
+            return OPERATIONS[name].function(*args, **kwargs)
         return _made(name, args, kwargs)  # of constants, which are not of the beginning
 
     def _holds_ours(self, arguments: Any) -> bool:
@@ -99,7 +99,7 @@ class Replay:
 def _made(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     token = recorder.set(None)
     try:
-        return OPERATIONS[name](*args, **kwargs)
+        return OPERATIONS[name].function(*args, **kwargs)
     finally:
         recorder.reset(token)
 

@@ -14,6 +14,7 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.tensors.convert import as_array, as_shape
 from penstock.tf.tensors.dtypes import DType, as_dtype, float32, int32, int64, string
 from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 
@@ -264,3 +265,45 @@ def padding_of(value: Any, dtype: DType) -> Any:
     if array.size != 1:
         raise InvalidArgumentError(f"a padding is one value, found {array.size}")
     return array.reshape(())[()]
+
+
+def spec_of_feature(feature: Any) -> Any:
+    """Return the spec of a feature of one Example."""
+    match feature:
+        case FixedLenFeature():
+            return TensorSpec(TensorShape(feature.shape), feature.dtype)
+        case FixedLenSequenceFeature():
+            return TensorSpec(TensorShape([None]).concatenate(TensorShape(feature.shape)), feature.dtype)
+        case VarLenFeature():
+            return SparseTensorSpec([None], feature.dtype)
+        case SparseFeature():
+            return SparseTensorSpec(np.atleast_1d(feature.size).tolist(), feature.dtype)
+        case RaggedFeature(partitions=()):
+            return TensorSpec([None], feature.dtype)
+        case RaggedFeature():
+            return _ragged_spec(feature, [])
+    return UNKNOWN_SPEC
+
+
+def spec_of_many(feature: Any, outer: list[int | None], inner: list[None] | None = None) -> Any:
+    """Return the spec of a feature of many Examples; ``inner`` are the dimensions of the steps of a SequenceExample."""
+    between = TensorShape(inner or [])
+    match feature:
+        case FixedLenFeature():
+            return TensorSpec(TensorShape(outer).concatenate(TensorShape(feature.shape)), feature.dtype)
+        case FixedLenSequenceFeature():
+            return TensorSpec(TensorShape([*outer, None]).concatenate(TensorShape(feature.shape)), feature.dtype)
+        case VarLenFeature():
+            return SparseTensorSpec(TensorShape([None]) + between + [None], feature.dtype)
+        case SparseFeature():
+            return SparseTensorSpec([None, *np.atleast_1d(feature.size).tolist()], feature.dtype)
+        case RaggedFeature():
+            return _ragged_spec(feature, [*outer, *between])
+    return UNKNOWN_SPEC
+
+
+def _ragged_spec(feature: RaggedFeature, outer: list[int | None]) -> Any:
+    if any(isinstance(partition, RaggedFeature.UniformRowLength) for partition in feature.partitions):
+        return UNKNOWN_SPEC  # which dimensions are ragged depends on the order of the partitions
+    shape = [*outer, *[None] * (len(feature.partitions) + 1)]
+    return RaggedTensorSpec(shape, feature.dtype, len(shape) - 1, feature.row_splits_dtype)

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.io.parse_plan import ExamplePlan, SequencePlan
-from penstock.tf.registry import operation
+from penstock.tf.io.features import FixedLenSequenceFeature, spec_of_feature, spec_of_many
+from penstock.tf.io.parse_plan import ExamplePlan, RawBytes, SequencePlan
+from penstock.tf.registry import UnknownStructureError, operation
+from penstock.tf.tensors.batch_values import EqualStrings, RecordRows, Stacked, stack_rows
 from penstock.tf.tensors.convert import as_array
-from penstock.tf.tensors.dtypes import of_numpy
+from penstock.tf.tensors.dtypes import int64, of_numpy
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 _Made = TypeVar("_Made")
@@ -23,7 +26,58 @@ _plans: dict[Any, Any] = {}
 _by_identity: dict[Any, tuple[ExamplePlan, list[Any]]] = {}
 
 
-@operation("io.parse_example")
+# Feature descriptions are not TensorFlow's own, so these operations never run there: they have no ``tensorflow_name``.
+
+
+def _parse_batch(operation: Any, serialized: Any, features: Any, *rest: Any, **options: Any) -> Any:
+    if isinstance(serialized, RecordRows):
+        records = serialized.records
+    elif isinstance(serialized, Stacked) and serialized.array.ndim == 1 and serialized.array.dtype == object:
+        records = serialized.array.tolist()
+    else:
+        return NotImplemented
+    return {key: _batch_value(value) for key, value in example_plan(features).rows(records).items()}
+
+
+def _batch_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return stack_rows(value)
+    return EqualStrings(value.raw) if isinstance(value, RawBytes) else Stacked(value)
+
+
+def _structure_of_features(serialized: Any, features: Any = None, *rest: Any, **options: Any) -> Any:
+    return _keys_of(features)
+
+
+def _keys_of(features: Any) -> dict[str, None]:
+    if not isinstance(features, Mapping):
+        raise UnknownStructureError("a feature description that is no dict")
+    return dict.fromkeys(features)
+
+
+def _parse_single_example_spec(
+    operation: Any, serialized: Any, features: Mapping[str, Any], *rest: Any, **options: Any
+) -> dict[str, Any]:
+    return {key: spec_of_feature(feature) for key, feature in features.items()}
+
+
+def _parse_example_spec(
+    operation: Any, serialized: Any, features: Mapping[str, Any], *rest: Any, **options: Any
+) -> dict[str, Any]:
+    if serialized.shape.rank == 0:
+        return _parse_single_example_spec(operation, serialized, features)
+    (count,) = serialized.shape
+    return {key: spec_of_many(feature, [count]) for key, feature in features.items()}
+
+
+@operation(
+    "io.parse_example",
+    batch=_parse_batch,
+    spec=_parse_example_spec,
+    results=_structure_of_features,
+    takes_stored_strings=True,
+    tensorflow_name="",
+)
 def parse_example(
     serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
 ) -> Any:
@@ -33,7 +87,14 @@ def parse_example(
     return plan.batch(records.tolist()) if records.ndim else plan.single(records.item())
 
 
-@operation("io.parse_single_example")
+@operation(
+    "io.parse_single_example",
+    batch=_parse_batch,
+    spec=_parse_single_example_spec,
+    results=_structure_of_features,
+    takes_stored_strings=True,
+    tensorflow_name="",
+)
 def parse_single_example(
     serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
@@ -42,7 +103,52 @@ def parse_single_example(
     return example_plan(features).single(record)
 
 
-@operation("io.parse_sequence_example")
+def _structure_of_sequences(
+    serialized: Any, context_features: Any = None, sequence_features: Any = None, *rest: Any, **options: Any
+) -> Any:
+    context, lists = _keys_of(context_features or {}), _keys_of(sequence_features or {})
+    dense = {key: None for key in lists if isinstance(sequence_features[key], FixedLenSequenceFeature)}
+    return context, lists, dense
+
+
+def _structure_of_one_sequence(*args: Any, **options: Any) -> Any:
+    return _structure_of_sequences(*args, **options)[:2]
+
+
+def _parse_sequence_example_spec(
+    operation: Any,
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    *rest: Any,
+    **options: Any,
+) -> Any:
+    (count,) = serialized.shape
+    sequences = sequence_features or {}
+    lists = {key: spec_of_many(feature, [count], inner=[None]) for key, feature in sequences.items()}
+    dense = [key for key, feature in sequences.items() if isinstance(feature, FixedLenSequenceFeature)]
+    lengths = {key: TensorSpec([count], int64) for key in dense}
+    return _parse_example_spec(operation, serialized, context_features or {}), lists, lengths
+
+
+def _parse_single_sequence_example_spec(
+    operation: Any,
+    serialized: Any,
+    context_features: Any = None,
+    sequence_features: Any = None,
+    *rest: Any,
+    **options: Any,
+) -> Any:
+    lists = {key: spec_of_many(feature, [None]) for key, feature in (sequence_features or {}).items()}
+    for key, feature in (sequence_features or {}).items():
+        if isinstance(feature, FixedLenSequenceFeature):
+            lists[key] = spec_of_feature(feature)
+    return _parse_single_example_spec(operation, serialized, context_features or {}), lists
+
+
+@operation(
+    "io.parse_sequence_example", spec=_parse_sequence_example_spec, results=_structure_of_sequences, tensorflow_name=""
+)
 def parse_sequence_example(
     serialized: Any,
     context_features: Mapping[str, Any] | None = None,
@@ -57,7 +163,12 @@ def parse_sequence_example(
     return plan.parse([records.item()] if single else records.tolist(), single=single)
 
 
-@operation("io.parse_single_sequence_example")
+@operation(
+    "io.parse_single_sequence_example",
+    spec=_parse_single_sequence_example_spec,
+    results=_structure_of_one_sequence,
+    tensorflow_name="",
+)
 def parse_single_sequence_example(
     serialized: Any,
     context_features: Mapping[str, Any] | None = None,

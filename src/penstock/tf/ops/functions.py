@@ -12,13 +12,24 @@ from penstock.tf.errors import InvalidArgumentError, error_of_python
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_tensor, cast_array
 from penstock.tf.tensors.dtypes import as_dtype
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 in_dataset: ContextVar[bool] = ContextVar("in_dataset", default=False)
 """Whether a function of a dataset runs, which is a graph in TensorFlow."""
 
 
-@operation("py_function")
+def _structure_of_outputs(func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
+    return [None] * len(Tout) if isinstance(Tout, list | tuple) else None
+
+
+def _spec_of_outputs(operation: Any, func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
+    if isinstance(Tout, list | tuple):
+        return [TensorSpec(None, dtype) for dtype in Tout]
+    return TensorSpec(None, Tout)
+
+
+@operation("py_function", spec=_spec_of_outputs, results=_structure_of_outputs, effects="python")
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
     """Call a Python function on tensors; what it raises becomes an error of TensorFlow's."""
     given = [as_tensor(value) for value in inp]
@@ -28,7 +39,7 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
         raise error_of_python(error) from error
 
 
-@operation("numpy_function")
+@operation("numpy_function", spec=_spec_of_outputs, results=_structure_of_outputs, effects="python")
 def numpy_function(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:

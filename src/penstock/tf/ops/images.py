@@ -12,9 +12,18 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ops.creation import saturate_cast
 from penstock.tf.ops.random import draw_uniform
 from penstock.tf.ops.resize import METHODS, resample
+from penstock.tf.ops.rules import (
+    batch_whole,
+    only_first_is_stacked,
+    sizes_of_argument,
+    spec_by_trial,
+    spec_of_first,
+    stacked,
+)
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
 from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 
@@ -31,7 +40,26 @@ class ResizeMethod:
     MITCHELLCUBIC = "mitchellcubic"
 
 
-@operation("image.resize")
+def batch_images(operation: Any, *args: Any, **options: Any) -> Any:
+    """Call the operation on one batch of images, where each row is one image."""
+    if not args or not only_first_is_stacked(*args, **options) or args[0].array.ndim != 4:
+        return NotImplemented
+    return stacked(operation(Tensor(args[0].array), *args[1:], **options))
+
+
+def _resize_spec(operation: Any, images: Any, size: Any, *args: Any, **options: Any) -> Any:
+    sizes = sizes_of_argument(size) or [None, None]
+    found = spec_by_trial(operation, images, [known or 1 for known in sizes], *args, **options)
+    if options.get("preserve_aspect_ratio"):
+        return _unknown_size(found) if None in (*sizes, *images.shape[-3:-1]) else found
+    return TensorSpec([*found.shape[:-3], *sizes, *found.shape[-1:]], found.dtype)
+
+
+def _unknown_size(images: TensorSpec) -> TensorSpec:
+    return TensorSpec([*images.shape[:-3], None, None, *images.shape[-1:]], images.dtype)
+
+
+@operation("image.resize", batch=batch_images, spec=_resize_spec)
 def resize(
     images: Any,
     size: Any,
@@ -78,7 +106,7 @@ def _nearest(old: int, new: int) -> NDArray[np.int64]:
     return np.minimum(((np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale).astype(np.int64), old - 1)
 
 
-@operation("image.convert_image_dtype")
+@operation("image.convert_image_dtype", batch=batch_whole, spec=spec_by_trial)
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
     """Convert and scale: floats are between 0 and 1, integers between 0 and their largest value."""
     tensor, wanted = as_tensor(image), as_dtype(dtype)
@@ -102,7 +130,7 @@ def _as(array: NDArray[Any], dtype: Any, saturate: bool) -> Tensor:
     return saturate_cast(Tensor(array), dtype) if saturate else Tensor(cast_array(array, dtype))
 
 
-@operation("image.per_image_standardization")
+@operation("image.per_image_standardization", spec=spec_by_trial)
 def per_image_standardization(image: Any) -> Tensor:
     """Scale each image to mean 0 and variance 1."""
     array = image_of(image).astype(np.float32)
@@ -112,31 +140,35 @@ def per_image_standardization(image: Any) -> Tensor:
     return Tensor((array - mean) / np.maximum(deviation, least))
 
 
-@operation("image.flip_left_right")
+@operation("image.flip_left_right", batch=batch_images, spec=spec_by_trial)
 def flip_left_right(image: Any) -> Tensor:
     """Mirror at the vertical axis."""
     return Tensor(image_of(image)[..., ::-1, :])
 
 
-@operation("image.flip_up_down")
+@operation("image.flip_up_down", batch=batch_images, spec=spec_by_trial)
 def flip_up_down(image: Any) -> Tensor:
     """Mirror at the horizontal axis."""
     return Tensor(image_of(image)[..., ::-1, :, :])
 
 
-@operation("image.rot90")
+def _rot90_spec(operation: Any, image: Any, *rest: Any, **options: Any) -> Any:
+    return _unknown_size(image)
+
+
+@operation("image.rot90", batch=batch_images, spec=_rot90_spec)
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
     """Turn counter-clockwise by quarters."""
     return Tensor(np.rot90(image_of(image), k, (-3, -2)))
 
 
-@operation("image.random_flip_left_right")
+@operation("image.random_flip_left_right", spec=spec_of_first, effects="random")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """Mirror at the vertical axis, or not; each image of a batch on its own."""
     return _flipped(image_of(image), -2, seed)
 
 
-@operation("image.random_flip_up_down")
+@operation("image.random_flip_up_down", spec=spec_of_first, effects="random")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """Mirror at the horizontal axis, or not; each image of a batch on its own."""
     return _flipped(image_of(image), -3, seed)
@@ -151,7 +183,7 @@ def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
     return Tensor(np.where(flips, np.flip(array, axis), array))
 
 
-@operation("image.random_brightness")
+@operation("image.random_brightness", spec=spec_of_first, effects="random")
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     """Make lighter or darker."""
     if max_delta < 0:
@@ -159,7 +191,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
     return adjust_brightness(image, draw_uniform((), -max_delta, max_delta, float32, seed))
 
 
-@operation("image.random_contrast")
+@operation("image.random_contrast", spec=spec_of_first, effects="random")
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """Change the contrast."""
     if not 0 <= lower < upper:
@@ -167,7 +199,11 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
     return adjust_contrast(image, draw_uniform((), lower, upper, float32, seed))
 
 
-@operation("image.random_crop")
+def _random_crop_spec(operation: Any, value: Any, size: Any, *rest: Any, **options: Any) -> Any:
+    return TensorSpec(sizes_of_argument(size), value.dtype)
+
+
+@operation("image.random_crop", spec=_random_crop_spec, effects="random")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Cut out a part of a size, anywhere."""
     array, wanted = as_array(value), as_shape(size)
@@ -180,14 +216,14 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     return Tensor(array[tuple(slice(start, start + length) for start, length in zip(starts, wanted, strict=True))])
 
 
-@operation("image.adjust_brightness")
+@operation("image.adjust_brightness", batch=batch_images, spec=spec_by_trial)
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Add to all pixels of an image of floats; of integers, as a part of their range."""
     tensor = as_tensor(image)
     return _in_floats(tensor, lambda array: array + array.dtype.type(delta))
 
 
-@operation("image.adjust_contrast")
+@operation("image.adjust_contrast", spec=spec_by_trial)
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Move all pixels away from the mean of their channel."""
 
@@ -206,7 +242,7 @@ def _in_floats(tensor: Tensor, function: Any) -> Tensor:
     return convert_image_dtype(changed, tensor.dtype, saturate=True)
 
 
-@operation("image.rgb_to_grayscale")
+@operation("image.rgb_to_grayscale", spec=spec_by_trial)
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Weigh red, green and blue to gray."""
     tensor = as_tensor(images)
@@ -215,7 +251,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     return convert_image_dtype(Tensor(gray), tensor.dtype)
 
 
-@operation("image.grayscale_to_rgb")
+@operation("image.grayscale_to_rgb", batch=batch_images, spec=spec_by_trial)
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Repeat gray three times."""
     array = as_array(images)
@@ -224,7 +260,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return Tensor(np.repeat(array, 3, -1))
 
 
-@operation("image.central_crop")
+@operation("image.central_crop", batch=batch_images, spec=spec_by_trial)
 def central_crop(image: Any, central_fraction: float) -> Tensor:
     """Keep the middle part."""
     array = image_of(image)
@@ -236,7 +272,14 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     return Tensor(array[..., top : height - top, left : width - left, :])
 
 
-@operation("image.crop_to_bounding_box")
+def _bounding_box_spec(
+    operation: Any, image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
+    sizes = [None if isinstance(size, TensorSpec) else int(size) for size in (target_height, target_width)]
+    return TensorSpec(image.shape[:-3] + sizes + image.shape[-1:], image.dtype)
+
+
+@operation("image.crop_to_bounding_box", batch=batch_images, spec=_bounding_box_spec)
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
@@ -248,7 +291,7 @@ def crop_to_bounding_box(
     return Tensor(array[..., top : top + height, left : left + width, :])
 
 
-@operation("image.pad_to_bounding_box")
+@operation("image.pad_to_bounding_box", batch=batch_images, spec=_bounding_box_spec)
 def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
@@ -263,7 +306,7 @@ def pad_to_bounding_box(
     return Tensor(padded)
 
 
-@operation("image.resize_with_crop_or_pad")
+@operation("image.resize_with_crop_or_pad", batch=batch_images, spec=spec_by_trial)
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
     """Cut or pad around the middle."""
     array = image_of(image)

@@ -9,13 +9,38 @@ import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ops.elementwise import pair
+from penstock.tf.ops.rules import (
+    Sizes,
+    batch_elementwise,
+    broadcast,
+    only_first_is_stacked,
+    spec_of_argument,
+    spec_of_integer,
+    spec_of_sizes,
+    stacked,
+)
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.dtypes import int64
+from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import leaves
 from penstock.tf.tensors.tensor import Tensor
 
 
-@operation("where")
+def _where_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    return batch_elementwise(operation, *args, **options) if len(args) > 2 else NotImplemented
+
+
+def where_spec(operation: Any, condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Infer the shape of the condition and both choices together; of the coordinates where there are no choices."""
+    if x is None and y is None:
+        return TensorSpec([None, condition.shape.rank], int64)
+    dtype = next((value.dtype for value in (x, y) if hasattr(value, "dtype")), None) or spec_of_argument(x).dtype
+    return TensorSpec(broadcast([spec_of_argument(value).shape for value in (condition, x, y)]), dtype)
+
+
+@operation("where", batch=_where_batch, spec=where_spec)
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Pick from ``x`` where the condition holds, else from ``y``; without them, answer where it holds."""
     mask = as_array(condition)
@@ -32,7 +57,19 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise InvalidArgumentError(f"shapes {mask.shape}, {a.shape}, {b.shape} do not broadcast") from error
 
 
-@operation("gather")
+def _gather_spec(
+    operation: Any, params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, **options: Any
+) -> Any:
+    if options.get("batch_dims"):
+        return None
+    spec = spec_of_argument(params)
+    if spec.shape.rank is None:
+        return spec
+    place = int(axis or 0) % len(spec.shape)
+    return TensorSpec(spec.shape[:place] + spec_of_argument(indices).shape + spec.shape[place + 1 :], spec.dtype)
+
+
+@operation("gather", spec=_gather_spec)
 def gather(
     params: Any,
     indices: Any,
@@ -52,7 +89,12 @@ def gather(
     return Tensor(np.asarray(np.take(array, picked, place), array.dtype))
 
 
-@operation("boolean_mask")
+def _boolean_mask_spec(operation: Any, tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Any:
+    spec, rank, place = spec_of_argument(tensor), len(spec_of_argument(mask).shape), axis or 0
+    return TensorSpec([*spec.shape[:place], None, *spec.shape[place + rank :]], spec.dtype)
+
+
+@operation("boolean_mask", spec=_boolean_mask_spec)
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """Pick the elements that a mask marks."""
     array, marked = as_array(tensor), as_array(mask)
@@ -64,7 +106,49 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "b
     return Tensor(array[(slice(None),) * place + (as_array(mask, tf_bool),)])
 
 
-@operation("getitem")
+def _getitem_batch(operation: Any, tensor: Any, index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    if not only_first_is_stacked(tensor, parts) or not all(
+        part is None or part is Ellipsis or isinstance(part, int | slice) for part in parts
+    ):
+        return NotImplemented
+    return stacked(operation(Tensor(tensor.array), (slice(None), *parts)))
+
+
+def _getitem_spec(operation: Any, tensor: Any, index: Any) -> Any:
+    if isinstance(tensor, Sizes) and isinstance(index, int | slice):
+        part = tensor.sizes[index]
+        return spec_of_sizes(part, tensor.dtype) if isinstance(part, list) else spec_of_integer(part, tensor.dtype)
+    if tensor.shape.rank is None:
+        return tensor
+    parts = list(index) if isinstance(index, tuple) else [index]
+    sizes = tensor.shape.as_list()
+    indexed = sum(part is not None and part is not Ellipsis for part in parts)
+    if Ellipsis not in [part for part in parts if part is None or part is Ellipsis]:
+        parts.append(Ellipsis)
+    found: list[int | None] = []
+    remaining = iter(sizes)
+    for part in parts:
+        if part is None:
+            found.append(1)
+        elif part is Ellipsis:
+            found.extend(next(remaining) for _ in range(len(sizes) - indexed))
+        elif isinstance(part, slice):
+            found.append(_slice_size(next(remaining), part))
+        elif spec_of_argument(part).shape.rank == 0:
+            next(remaining)
+        else:
+            return None
+    return TensorSpec(found, tensor.dtype)
+
+
+def _slice_size(size: int | None, part: slice) -> int | None:
+    if size is None or any(isinstance(bound, TensorSpec) for bound in leaves(part)):
+        return size if part == slice(None) else None
+    return len(range(size)[part])
+
+
+@operation("getitem", batch=_getitem_batch, spec=_getitem_spec)
 def getitem(tensor: Any, index: Any) -> Tensor:
     """Pick as ``[]`` does: numbers, slices, ``...`` and new axes; or what a mask marks."""
     array = as_array(tensor)

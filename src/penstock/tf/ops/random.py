@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ops.random_state import set_seed as set_seed
 from penstock.tf.ops.random_state import stream_of
+from penstock.tf.ops.rules import sizes_of_argument, spec_of_first
 from penstock.tf.registry import operation
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, as_shape, new_shape
 from penstock.tf.tensors.dtypes import DType, as_dtype, float32, of_numpy
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 # The mantissa of each floating dtype is random, between 1 and 2.
@@ -24,7 +26,11 @@ _BLOCKS_PER_VALUE = 256
 _SMALLEST = 1e-7
 
 
-@operation("random.uniform")
+def _spec_of_draws(operation: Any, shape: Any, *args: Any, dtype: Any = float32, **options: Any) -> Any:
+    return TensorSpec(sizes_of_argument(shape), args[2] if len(args) > 2 else dtype)
+
+
+@operation("random.uniform", spec=_spec_of_draws, effects="random")
 def uniform(
     shape: Any,
     minval: Any = 0,
@@ -59,7 +65,7 @@ def draw_uniform(shape: tuple[int, ...], minval: Any, maxval: Any, dtype: DType,
     return (drawn + np.uint64(int(low) % (1 << 64))).astype(dtype.numpy).reshape(shape)
 
 
-@operation("random.normal")
+@operation("random.normal", spec=_spec_of_draws, effects="random")
 def normal(
     shape: Any,
     mean: Any = 0.0,
@@ -84,7 +90,7 @@ def normal(
     return Tensor(np.asarray(pairs.astype(wanted.numpy).reshape(sizes) * width + center))
 
 
-@operation("random.shuffle")
+@operation("random.shuffle", spec=spec_of_first, effects="random")
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Shuffle along the first dimension."""
     array = as_array(value)

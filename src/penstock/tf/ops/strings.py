@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.ops.rules import (
+    batch_whole,
+    broadcast,
+    spec_by_trial,
+    spec_elementwise,
+    spec_of_argument,
+    spec_of_reduction,
+)
 from penstock.tf.registry import operation
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, object_array
 from penstock.tf.tensors.dtypes import as_dtype, float32, of_numpy, string
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.sparse_tensor import SparseTensor
+from penstock.tf.tensors.specs import RaggedTensorSpec, TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 _SPACE = b" \t\n\v\f\r"
@@ -41,7 +50,7 @@ def _checked_unit(unit: str) -> bool:
     return unit == "UTF8_CHAR"
 
 
-@operation("strings.length")
+@operation("strings.length", batch=batch_whole, spec=spec_by_trial)
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Count bytes, or characters."""
     if _checked_unit(unit):  # all bytes but those that continue a character
@@ -49,13 +58,13 @@ def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     return _each(len, input, "int32")
 
 
-@operation("strings.lower")
+@operation("strings.lower", batch=batch_whole, spec=spec_by_trial)
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Make capitals small: those of ASCII, or with ``encoding="utf-8"`` all."""
     return _each(lambda text: text.decode().lower().encode() if _is_utf8(encoding) else text.lower(), input)
 
 
-@operation("strings.upper")
+@operation("strings.upper", batch=batch_whole, spec=spec_by_trial)
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Make small letters capitals: those of ASCII, or with ``encoding="utf-8"`` all."""
     return _each(lambda text: text.decode().upper().encode() if _is_utf8(encoding) else text.upper(), input)
@@ -67,13 +76,17 @@ def _is_utf8(encoding: str) -> bool:
     return encoding == "utf-8"
 
 
-@operation("strings.strip")
+@operation("strings.strip", batch=batch_whole, spec=spec_by_trial)
 def strip(input: Any, name: str | None = None) -> Tensor:
     """Remove white space at both ends."""
     return _each(lambda text: text.strip(_SPACE), input)
 
 
-@operation("strings.join")
+def _join_spec(operation: Any, inputs: Any, *rest: Any, **options: Any) -> Any:
+    return TensorSpec(broadcast([spec_of_argument(one).shape for one in inputs]), string)
+
+
+@operation("strings.join", spec=_join_spec)
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """Join strings, element by element."""
     arrays = [strings_of(value) for value in inputs]
@@ -85,7 +98,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     return Tensor(object_array((between.join(parts) for parts in zip(*columns, strict=True)), shape))
 
 
-@operation("strings.reduce_join")
+@operation("strings.reduce_join", spec=spec_of_reduction)
 def reduce_join(
     inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
@@ -101,7 +114,14 @@ def reduce_join(
     return Tensor(np.expand_dims(joined, axis) if keepdims else joined)
 
 
-@operation("strings.split")
+def _split_spec(operation: Any, input: Any, *rest: Any, **options: Any) -> Any:
+    if input.shape.rank == 0:
+        return TensorSpec([None], string)
+    (count,) = input.shape
+    return RaggedTensorSpec([count, None], string, 1)
+
+
+@operation("strings.split", spec=_split_spec)
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """Cut each string at a separator, or at white space."""
     return cut_rows(input, cut_at(sep, maxsplit))
@@ -159,7 +179,7 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _FLOAT = re.compile(rb"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
 
 
-@operation("strings.to_number")
+@operation("strings.to_number", batch=batch_whole, spec=spec_by_trial)
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
     """Read numbers."""
     wanted = as_dtype(out_type)
@@ -181,7 +201,7 @@ def _regex(pattern: Any) -> re.Pattern[bytes]:
     return re.compile(pattern.encode() if isinstance(pattern, str) else bytes(as_array(pattern)[()]))
 
 
-@operation("strings.regex_replace")
+@operation("strings.regex_replace", batch=batch_whole, spec=spec_by_trial)
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
@@ -192,14 +212,14 @@ def regex_replace(
     return _each(lambda value: compiled.sub(template, value, 0 if replace_global else 1), input)
 
 
-@operation("strings.regex_full_match")
+@operation("strings.regex_full_match", batch=batch_whole, spec=spec_by_trial)
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Return whether a regular expression matches the whole string."""
     compiled = _regex(pattern)
     return _each(lambda value: compiled.fullmatch(value) is not None, input, "bool")
 
 
-@operation("strings.substr")
+@operation("strings.substr", spec=spec_elementwise)
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Cut a part out of each string."""
     characters = _checked_unit(unit)
@@ -217,7 +237,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     return Tensor(object_array(map(cut, array.flat, starts.flat, sizes.flat), array.shape))
 
 
-@operation("strings.as_string")
+@operation("strings.as_string", batch=batch_whole, spec=spec_by_trial)
 def as_string(
     input: Any,
     precision: int = -1,
@@ -246,7 +266,7 @@ def as_string(
     return Tensor(object_array((text.encode() for text in texts), array.shape))
 
 
-@operation("strings.bytes_split")
+@operation("strings.bytes_split", spec=_split_spec)
 def bytes_split(input: Any, name: str | None = None) -> Any:
     """Take each string apart into its bytes."""
     return cut_rows(input, lambda text: [text[place : place + 1] for place in range(len(text))])
