@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.codec.tensor_proto import parse_tensor, serialize_tensor
+from penstock.format_header import FormatHeader
 from penstock.records.reader import RecordReader
 from penstock.records.writer import RecordWriter
 from penstock.tf.data.error_recovery import resume_after_errors
@@ -31,7 +31,8 @@ from penstock.tf.tensors.tensor import Tensor
 if TYPE_CHECKING:
     from penstock.tf.data.cache_fingerprint import Fingerprint
 
-_FORMAT, _VERSION = "penstock.tf.cache", 3
+# Versions before 3 were keyed by names of classes that have changed.
+_HEADER = FormatHeader("cache file", "penstock.tf.cache", 3, oldest=3)
 
 
 class CacheNode(PassThroughNode):
@@ -99,7 +100,7 @@ class FileCacheNode(PassThroughNode):
         with tensorflow_errors():
             gfile.makedirs(os.path.dirname(self._path) or ".")
             with RecordWriter(self._path, compression="") as writer:
-                header = {"format": _FORMAT, "version": _VERSION, **self._fingerprint._asdict()}
+                header = _HEADER.to_json() | self._fingerprint._asdict()
                 writer.write(json.dumps(header).encode())
                 rows = self._upstream.rows()
                 ended: list[bool] = []
@@ -119,16 +120,11 @@ class FileCacheNode(PassThroughNode):
             )
 
     def _parse_header(self, record: bytes) -> tuple[str, dict[str, str]]:
-        with suppress(ValueError, TypeError, KeyError):
-            header = json.loads(bytes(record))
-            if header["format"] == _FORMAT and header["version"] != _VERSION:
-                raise FailedPreconditionError(
-                    f"{self._path} is a cache of version {header['version']}, which this version of Penstock does not "
-                    "read: delete it"
-                )
-            if header["format"] == _FORMAT:
-                return header["steps"], dict(header["files"])
-        raise DataLossError(f"{self._path} is not a cache that can be read: delete it")
+        try:
+            header = _HEADER.check(json.loads(bytes(record)), ValueError)
+            return header["steps"], dict(header["files"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataLossError(f"{self._path} cannot be read, delete it: {error}") from None
 
 
 def _write_run(rows: Iterator[Any], writer: RecordWriter, ended: list[bool]) -> Iterator[Any]:

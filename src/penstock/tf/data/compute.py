@@ -18,7 +18,7 @@ from penstock.tf.data.node import (
     call_user_function,
     result_as_element,
 )
-from penstock.tf.tensors.batch_values import for_all
+from penstock.tf.tensors.batch_values import broadcast_rows
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.specs import UNKNOWN_SPEC, TensorSpec, spec_of
 from penstock.tf.tensors.structure import filled, leaves, map_structure
@@ -59,8 +59,8 @@ class Computation:
         values = self.row_format.batch(rows)
         for trace in self.traces:
             values = run_batch(trace, len(rows), *leaves(values))
-            values = map_structure(lambda leaf: for_all(leaf, len(rows)), values)
-        return map_structure(lambda leaf: for_all(leaf, len(rows)), values)
+            values = map_structure(lambda leaf: broadcast_rows(leaf, len(rows)), values)
+        return map_structure(lambda leaf: broadcast_rows(leaf, len(rows)), values)
 
     def blocks(self, rows: Iterator[Any]) -> Iterator[tuple[list[Any], Exception | None]]:
         """Return blocks of rows that grow from one row, each with the error that came after its rows, or None."""
@@ -212,7 +212,7 @@ class _BlockIterator:
 
 def elements_of(values: Any, count: int) -> list[Any]:
     """Split the values of many rows into the element of each."""
-    columns = [for_all(leaf, count).each() for leaf in leaves(values)]
+    columns = [broadcast_rows(leaf, count).each() for leaf in leaves(values)]
     return [filled(values, row) for row in zip(*columns, strict=True)]
 
 

@@ -17,11 +17,11 @@ from penstock.tf.data.compute import Computation, FallbackRow, fallback_rows, ma
 from penstock.tf.data.node import Dependencies, Node, call_user_function, result_as_element
 from penstock.tf.ops.random_state import FunctionState
 from penstock.tf.registry import OPERATIONS
-from penstock.tf.tensors.batch_values import BatchValue, RowValues, end_to_end, stack_rows
+from penstock.tf.tensors.batch_values import BatchValue, RowValues, stack_rows
 from penstock.tf.tensors.structure import leaves
 from penstock.tf.tracing.infer_specs import specs_of_results
 from penstock.tf.tracing.recording import Call, Symbol, Untraceable
-from penstock.tf.tracing.trace import Fork, Stretch, Trace
+from penstock.tf.tracing.trace import Fork, Trace
 from penstock.tf.tracing.vectorize import finish_batch, run_calls
 
 
@@ -102,7 +102,7 @@ class _GatheredValuesByNumber(dict[int, Any]):
 
     def __missing__(self, number: int) -> Any:
         if number in self._blocks[0].values:
-            value: Any = end_to_end([block.values[number] for block in self._blocks]).pick(self._positions)
+            value: Any = concat_rows([block.values[number] for block in self._blocks]).pick(self._positions)
         else:  # rows that took another branch have no result
             value = stack_rows([row.results.get(number) for row in self._rows])
         self[number] = value
@@ -185,7 +185,7 @@ def _run_for_row(calls: list[Call], known: dict[int, Any]) -> None:
     """Make calls for one row."""
     for call in calls:
         args, kwargs = call.arguments(known)
-        call.keep(OPERATIONS[call.name].function(*args, **kwargs), known)
+        call.store(OPERATIONS[call.name].function(*args, **kwargs), known)
 
 
 class _BlockRow(NamedTuple):
@@ -216,7 +216,7 @@ class Phases(NamedTuple):
     """Calls that ordered ones depend on: for a block of rows, ahead."""
     ordered: OrderedCalls
     """Calls with effects, those between them, and the conditions they depend on: for each row, in order."""
-    deferred: Stretch
+    deferred: Segment
     """All others: for many rows at once, when elements are requested."""
     block_symbols: frozenset[int]
     """The inputs, and results of calls ahead, that deferred calls use."""
@@ -248,23 +248,23 @@ def split_phases(trace: Trace) -> Phases:
     return Phases(ahead, ordered, deferred, frozenset(used & known_ahead), frozenset(used & known_later))
 
 
-def _split(stretch: Stretch) -> tuple[OrderedCalls | None, Stretch, set[int]]:
-    """Return the ordered calls of a stretch and all that follow it, the other calls, and what the ordered ones use."""
-    calls, end = stretch
+def _split(segment: Segment) -> tuple[OrderedCalls | None, Segment, set[int]]:
+    """Return the ordered calls of a segment and all that follow it, the other calls, and what the ordered ones use."""
+    calls, end = segment
     needed: set[int] = set()
     following = OrderedCalls([])
     if isinstance(end, Fork):
         (yes, yes_deferred, yes_needed), (no, no_deferred, no_needed) = _split(end.yes), _split(end.no)
         if yes or no:
-            needed = yes_needed | no_needed | {end.question.symbol.number}
-            following = OrderedCalls([], end.question.symbol.number, yes, no)
+            needed = yes_needed | no_needed | {end.condition.symbol.number}
+            following = OrderedCalls([], end.condition.symbol.number, yes, no)
         end = end._replace(yes=yes_deferred, no=no_deferred)
     ordered: set[int] = set()  # indices of calls
     for index in reversed(range(len(calls))):
         if calls[index].has_effects or not needed.isdisjoint(calls[index].numbers):
             ordered.add(index)
             needed |= symbols_used_by(calls[index])
-    others = Stretch([call for index, call in enumerate(calls) if index not in ordered], end)
+    others = Segment([call for index, call in enumerate(calls) if index not in ordered], end)
     if not ordered and following.condition is None:
         return None, others, needed
     return following._replace(calls=[calls[index] for index in sorted(ordered)]), others, needed
@@ -276,13 +276,13 @@ def symbols_used_by(structure: Any) -> set[int]:
     return {leaf.number for leaf in leaves(parts) if isinstance(leaf, Symbol)}
 
 
-def _symbols_used_in(stretch: Stretch) -> set[int]:
-    """Return the symbols that a stretch and all that follow it use, including its own results."""
-    used = {number for call in stretch.calls for number in symbols_used_by(call)}
-    if isinstance(stretch.end, Fork):
-        question, yes, no, settled = stretch.end
+def _symbols_used_in(segment: Segment) -> set[int]:
+    """Return the symbols that a segment and all that follow it use, including its own results."""
+    used = {number for call in segment.calls for number in symbols_used_by(call)}
+    if isinstance(segment.end, Fork):
+        question, yes, no, settled = segment.end
         return used | {question.symbol.number, *settled.values()} | _symbols_used_in(yes) | _symbols_used_in(no)
-    return used | symbols_used_by(stretch.end)
+    return used | symbols_used_by(segment.end)
 
 
 def _all_calls(ordered: OrderedCalls | None) -> list[Call]:

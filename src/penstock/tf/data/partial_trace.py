@@ -67,7 +67,7 @@ class Replay:
         call = self._next
         if call.name == name and self._equal(call.args, args) and self._equal(call.kwargs, kwargs):
             result = next(self._results)
-            call.keep(result, self._known)
+            call.store(result, self._known)
             following = next(self._calls, None)
             if following is None:
                 recorder.set(None)  # for the rest of this element

@@ -87,8 +87,8 @@ def _why_untraceable(node: Node, structure: Any, *, tracing: bool) -> str | None
 def _describe(trace: Trace) -> str:
     """Return how a traced function is run."""
     text = "traced, for many elements in one call"
-    if trace.ways > 1:
-        text += f", {trace.ways} {'or more ' if trace.open else ''}ways through its conditions"
+    if trace.paths > 1:
+        text += f", {trace.paths} {'or more ' if trace.open else ''}paths through its conditions"
     if trace.reasons:
         text += f"; for each element where it raises {', '.join(dict.fromkeys(trace.reasons))}"
     return text
