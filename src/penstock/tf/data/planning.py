@@ -88,7 +88,7 @@ def _describe(trace: Trace) -> str:
     """Return how a traced function is run."""
     text = "traced, for many elements in one call"
     if trace.paths > 1:
-        text += f", {trace.paths} {'or more ' if trace.open else ''}ways through its conditions"
+        text += f", {trace.paths} {'or more ' if trace.open else ''}paths through its conditions"
     if trace.reasons:
         text += f"; for each element where it raises {', '.join(dict.fromkeys(trace.reasons))}"
     return text
