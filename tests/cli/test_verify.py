@@ -100,9 +100,9 @@ MORE_DAMAGE = [
 
 
 @pytest.mark.parametrize(("cause", "harm"), [*DAMAGE.items(), *MORE_DAMAGE])
-def test_what_happened_is_named(penstock, folder: Path, write: Callable[..., str], cause: str, harm):
+def test_what_happened_is_named(penstock, folder: Path, write_records: Callable[..., str], cause: str, harm):
     chance = random.Random(1)
-    name = write("large.tfrecord", [chance.randbytes(400) for _ in range(20)])
+    name = write_records("large.tfrecord", [chance.randbytes(400) for _ in range(20)])
     (folder / name).write_bytes(harm((folder / name).read_bytes()))
     report = json.loads(penstock("verify", name, "--json").stdout)["files"][0]
     assert report["problems"][0]["damage"] == cause
@@ -133,29 +133,31 @@ def test_payloads_that_are_no_examples_are_told_once_and_are_no_damage(penstock)
     assert result.stdout.rstrip().endswith("the payloads of 2 files are no Examples (they seem to be text)")
 
 
-def test_a_record_that_is_no_example_among_examples_is_a_problem(penstock, write: Callable[..., str]):
-    name = write("mixed.tfrecord", [*EXAMPLES[:7], b"no Example", *EXAMPLES[7:]])
+def test_a_record_that_is_no_example_among_examples_is_a_problem(penstock, write_records: Callable[..., str]):
+    name = write_records("mixed.tfrecord", [*EXAMPLES[:7], b"no Example", *EXAMPLES[7:]])
     answer = json.loads(penstock("verify", name, "--json").stdout)
     (problem,) = answer["files"][0]["problems"]
     assert (problem["kind"], problem["record"]) == ("malformed-example", 7)
     assert answer["files"][0]["examples"] is True
 
 
-def test_other_messages_are_no_examples(penstock, write: Callable[..., str]):
+def test_other_messages_are_no_examples(penstock, write_records: Callable[..., str]):
     others = [example_list([example(a=i), example(a=2)]) for i in range(30)]
-    report = json.loads(penstock("verify", write("ranking.tfrecord", others), "--json").stdout)["files"][0]
+    report = json.loads(penstock("verify", write_records("ranking.tfrecord", others), "--json").stdout)["files"][0]
     assert (report["examples"], report["problems"]) == (False, [])
     assert report["seems"] == "ExampleListWithContext (ELWC, of TF-Ranking)"
-    mixed = write("ranking.tfrecord.gz", [*EXAMPLES, others[0]])
+    mixed = write_records("ranking.tfrecord.gz", [*EXAMPLES, others[0]])
     (problem,) = json.loads(penstock("verify", mixed, "--json").stdout)["files"][0]["problems"]
     assert (problem["kind"], problem["record"]) == ("malformed-example", len(EXAMPLES))
     assert "another message" in problem["cause"]
-    empty = json.loads(penstock("verify", write("empty.tfrecord", [b"", example()]), "--json").stdout)["files"][0]
+    empty = json.loads(penstock("verify", write_records("empty.tfrecord", [b"", example()]), "--json").stdout)["files"][
+        0
+    ]
     assert (empty["examples"], empty["problems"]) == (True, [])
 
 
-def test_examples_are_checked_against_the_schema_beside_them(penstock, folder: Path, write: Callable[..., str]):
-    name = write("train.tfrecord", EXAMPLES)
+def test_examples_are_checked_against_the_schema_beside_them(penstock, folder: Path, write_records: Callable[..., str]):
+    name = write_records("train.tfrecord", EXAMPLES)
     assert penstock("verify", name).exit_code == 0
     ps.Schema({"x": ps.Feature("float32")}).save(folder / "train.schema.json")
     result = penstock("verify", name)

@@ -75,4 +75,4 @@ def test_a_manifest_that_is_none_is_reported(folder: Path):
     (folder / "train.penstock.json").write_text("{}")
     result = CliRunner().invoke(main, ["verify", str(folder / "train.penstock.json")])
     assert result.exit_code == 1
-    assert "no manifest" in result.output
+    assert "not a Penstock manifest" in result.output

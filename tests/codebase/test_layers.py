@@ -15,8 +15,8 @@ PACKAGE = ROOT / "src" / "penstock"
 # so that a package can straddle layers. Within one line of LAYERS only a package may import from itself.
 LAYERS = {
     "": """
-        _core, errors, protobuf
-        arguments, format_header, image, progress
+        _core, errors
+        arguments, format_header, image, progress, protobuf
         parallel
         compression
         storage

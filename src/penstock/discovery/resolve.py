@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.discovery.sidecars import find_sidecar, is_file, load_schema
 from penstock.discovery.splits import files_of_split, match_split, several_datasets, single_dataset
 from penstock.errors import ManifestError, PenstockError, SchemaError
 from penstock.manifest import SUFFIX, Manifest, Shard
@@ -22,18 +23,15 @@ from penstock.schema import Schema
 from penstock.storage import (
     FileStore,
     StrPath,
-    files_below,
     find_files,
     is_folder,
     is_pattern,
+    is_remote,
     locate,
     path_text,
-    read_whole,
     split_path,
 )
 from penstock.storage.shard_names import dataset_of, shard_number
-
-_MAX_SCHEMA_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -160,15 +158,12 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
         ManifestError: A folder holds several datasets, or a shard is missing or has another size.
         OSError: A path stands for no file.
     """
-    given: Any = paths
-    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
-    names: list[StrPath] = [given] if is_one or not isinstance(given, Iterable) else list(given)
+    names = path_texts(paths)
     if not names:
         raise ValueError("a dataset has at least one file")
     manifests: dict[str, Manifest] = {}
     files: list[ResolvedFile] = []
-    for name in names:
-        path = path_text(name)
+    for path in names:
         if split is not None and not is_folder(*locate(path)):
             raise ValueError(f"split={split!r} chooses a dataset of a folder, and {path} is not a folder: leave it out")
         manifest = manifest_of(path, folders=True, split=split)
@@ -184,7 +179,7 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
     return Resolved(tuple(map(_current, described)), manifests, unreadable, datasets).complete()
 
 
-def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
+def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False) -> Resolved:
     """Find all files that paths stand for; nothing that is wrong with a path raises.
 
     A path that stands for no file becomes one :class:`ResolvedFile` with an error, as does every shard that is listed
@@ -197,7 +192,10 @@ def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
     manifests: dict[str, Manifest] = {}
     unreadable: dict[str, Exception] = {}
     files: list[ResolvedFile] = []
-    for path in paths:
+    names = path_texts(paths)
+    if names.count("-") > 1:
+        raise ValueError("standard input can be read once: name - once")
+    for path in names:
         failed: list[OSError] = []
         try:
             named = manifest_of(path, folders=False)
@@ -226,10 +224,17 @@ def resolve_files(paths: Iterable[str], *, describe: bool = False) -> Resolved:
     return Resolved(tuple(files), manifests, unreadable, datasets)
 
 
+def path_texts(paths: StrPath | Iterable[StrPath]) -> list[str]:
+    """Return one path, or several, as a list of strings."""
+    given: Any = paths
+    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
+    return list(map(path_text, [given] if is_one or not isinstance(given, Iterable) else given))
+
+
 def is_file_error(path: str, error: Exception) -> bool:
     """Return whether an error is about a file, and not a mistake in the program."""
     # The drivers of remote stores have exceptions of their own without a common base class.
-    return isinstance(error, OSError | PenstockError) or "://" in path
+    return isinstance(error, OSError | PenstockError) or is_remote(path)
 
 
 def _load(path: str, manifests: dict[str, Manifest], unreadable: dict[str, Exception]) -> bool:
@@ -359,7 +364,7 @@ def manifest_of(path: str, *, folders: bool, split: str | None = None) -> str | 
         return path + SUFFIX
     if isinstance(reason, PermissionError):
         raise reason
-    if not folders or ("://" not in name and not isinstance(reason, IsADirectoryError)):
+    if not folders or (store.capabilities.folders and not isinstance(reason, IsADirectoryError)):
         return None
     found = store.list(f"{glob.escape(name.rstrip('/'))}/*{SUFFIX}")
     names = {split_path(file)[1].removesuffix(SUFFIX): file for file in found}
@@ -376,44 +381,5 @@ def _manifests_below(path: str) -> list[str]:
     store, name = locate(path)
     with suppress(OSError):
         if is_folder(store, name):
-            return [entry for entry in files_below(store, name, lambda error: None) if entry.endswith(SUFFIX)]
+            return [entry for entry in store.list(name, lambda error: None) if entry.endswith(SUFFIX)]
     return []
-
-
-def find_sidecar(file: str) -> str | None:
-    """Return the manifest or schema file that describes a data file, from the same folder."""
-    if file == "-":
-        return None
-    folder, stem = split_path(dataset_of(file))
-    for candidate in (f"{stem}{SUFFIX}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
-        if is_file(folder + candidate):
-            return folder + candidate
-    return None
-
-
-def is_file(path: str) -> bool:
-    """Return whether there is a file that can be opened."""
-    try:
-        store, name = locate(path)
-        store.stat(name)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
-        return False  # stores that hide whether a file exists deny permission
-    return True
-
-
-def load_schema(path: str) -> Schema:
-    """Load the schema from a manifest, a schema file, a ``schema.pbtxt`` or a ``features.json``, told by the name."""
-    _, name = split_path(path)
-    if name.endswith(SUFFIX):
-        return Manifest.load(path).schema
-    if not name.endswith(".pbtxt") and name != "features.json":
-        return Schema.load(path)
-    text = read_whole(path, _MAX_SCHEMA_BYTES)
-    if len(text) > _MAX_SCHEMA_BYTES:
-        raise SchemaError(f"{path}: not a schema: larger than {_MAX_SCHEMA_BYTES} bytes")
-    try:
-        return Schema.from_pbtxt(text.decode()) if name.endswith(".pbtxt") else Schema.from_tfds(text.decode())
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: not text in UTF-8") from None
-    except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from None

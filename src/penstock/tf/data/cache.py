@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from penstock.codec.tensor_proto import parse_tensor, serialize_tensor
+from penstock.format_header import FormatHeader
 from penstock.records.reader import RecordReader
 from penstock.records.writer import RecordWriter
 from penstock.tf.data.cache_fingerprint import MadeFrom, made_from
@@ -28,7 +29,8 @@ from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.tensor import Tensor
 
-_FORMAT, _VERSION = "penstock.tf.cache", 2
+# Versions before 3 were keyed by names of classes that have changed.
+_HEADER = FormatHeader("cache file", "penstock.tf.cache", 3, oldest=3)
 
 
 class FileCacheNode(PassThroughNode):
@@ -61,7 +63,7 @@ class FileCacheNode(PassThroughNode):
         with tensorflow_errors():
             gfile.makedirs(os.path.dirname(self._path) or ".")
             with RecordWriter(self._path, compression="") as writer:
-                header = {"format": _FORMAT, "version": _VERSION, **self._made_from._asdict()}
+                header = _HEADER.to_json() | self._made_from._asdict()
                 writer.write(json.dumps(header).encode())
                 rows = self.before.rows()
                 ended: list[bool] = []
@@ -70,13 +72,10 @@ class FileCacheNode(PassThroughNode):
 
     def _check(self, header: bytes) -> None:
         try:
-            found = json.loads(bytes(header))
-            fits = found["format"] == _FORMAT and found["version"] == _VERSION
+            found = _HEADER.check(json.loads(bytes(header)), ValueError)
             steps, files = found["steps"], dict(found["files"])
-        except (ValueError, TypeError, KeyError):
-            fits = False
-        if not fits:
-            raise DataLossError(f"{self._path} is no cache that can be read: delete it")
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataLossError(f"{self._path} cannot be read, delete it: {error}") from None
         now = self._made_from
         changed = [name for name, content in now.files.items() if files.get(name, content) != content]
         if changed or steps != now.steps:

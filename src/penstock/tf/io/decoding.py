@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.codec import images as codec
 from penstock.codec import tensor_proto
-from penstock.storage import write_whole
+from penstock.storage import is_remote, write_whole
 from penstock.tf.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, tensorflow_errors
 from penstock.tf.io.gfile import GFile, glob
 from penstock.tf.ops.rules import batch_whole, spec_of_first
@@ -294,7 +294,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
     """Write a whole file; missing directories are created."""
     path = os.fsdecode(as_bytes(filename))
     with tensorflow_errors():
-        if "://" not in path and os.path.dirname(path):
+        if not is_remote(path) and os.path.dirname(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         write_whole(path, as_bytes(contents))
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from penstock.errors import import_extra
+from penstock.storage import is_remote
 from penstock.tf.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, tensorflow_errors
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
@@ -52,7 +53,7 @@ Open = GFile
 def exists(path: Any) -> bool:
     """Return whether a file or directory exists."""
     name = _path(path)
-    if _is_remote(name):
+    if is_remote(name):
         store, inner = _store(name)
         return bool(store.exists(inner))
     return os.path.exists(_local(name))
@@ -61,7 +62,7 @@ def exists(path: Any) -> bool:
 def isdir(path: Any) -> bool:
     """Return whether a directory exists."""
     name = _path(path)
-    if _is_remote(name):
+    if is_remote(name):
         store, inner = _store(name)
         return bool(store.isdir(inner))
     return os.path.isdir(_local(name))
@@ -72,7 +73,7 @@ def glob(pattern: Any) -> list[str]:
     patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
     found: list[str] = []
     for one in map(_path, patterns):
-        if _is_remote(one):
+        if is_remote(one):
             store, inner = _store(one)
             found += [store.unstrip_protocol(name) for name in store.glob(inner)]
         else:
@@ -85,7 +86,7 @@ def listdir(path: Any) -> list[str]:
     name = _path(path)
     if not isdir(name):
         raise NotFoundError(f"Could not find directory {name}")
-    if _is_remote(name):
+    if is_remote(name):
         store, inner = _store(name)
         return [os.path.basename(entry.rstrip("/")) for entry in store.ls(inner, detail=False)]
     return os.listdir(_local(name))
@@ -95,7 +96,7 @@ def makedirs(path: Any) -> None:
     """Create a directory and its parents; it may exist."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.makedirs(inner, exist_ok=True)
         else:
@@ -106,7 +107,7 @@ def mkdir(path: Any) -> None:
     """Create a directory."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.mkdir(inner, create_parents=False)
         else:
@@ -117,7 +118,7 @@ def remove(path: Any) -> None:
     """Remove a file."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.rm_file(inner)
         else:
@@ -128,7 +129,7 @@ def rmtree(path: Any) -> None:
     """Remove a directory and its contents."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.rm(inner, recursive=True)
         else:
@@ -146,7 +147,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Rename a file; between remote stores, copy and remove it."""
     _check_target(dst, overwrite)
     source, target = _path(src), _path(dst)
-    if _is_remote(source) or _is_remote(target):
+    if is_remote(source) or is_remote(target):
         copy(source, target, overwrite=True)
         remove(source)
         return
@@ -157,7 +158,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
     """Iterate over the directories below one."""
     name = _path(top)
-    if not _is_remote(name):
+    if not is_remote(name):
         yield from os.walk(_local(name), topdown, onerror)
         return
     store, inner = _store(name)
@@ -183,7 +184,7 @@ def stat(path: Any) -> FileStatistics:
     """Return the size and modification time of a file; the time is 0 where a store has none."""
     name = _path(path)
     with tensorflow_errors():
-        if not _is_remote(name):
+        if not is_remote(name):
             info = os.stat(_local(name))
             return FileStatistics(info.st_size, info.st_mtime_ns, os.path.isdir(_local(name)))
         store, inner = _store(name)
@@ -209,17 +210,13 @@ def _path(path: Any) -> str:
     return os.fsdecode(path)
 
 
-def _is_remote(path: str) -> bool:
-    return "://" in path and not path.startswith("file://")
-
-
 def _local(path: str) -> str:
     return path.removeprefix("file://")
 
 
 def _open(path: str, mode: str) -> IO[Any]:
     encoding = None if "b" in mode else "utf-8"
-    if not _is_remote(path):
+    if not is_remote(path):
         return open(_local(path), mode, encoding=encoding)
     file: IO[Any] = _fsspec().open(path, mode, encoding=encoding).open()
     return file

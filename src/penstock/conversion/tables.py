@@ -1,18 +1,20 @@
-"""Files of tables, through pyarrow: Parquet, Arrow, CSV and JSON Lines, told by their extensions."""
+"""Read and write tables with pyarrow: Parquet, Arrow, CSV and JSON Lines, told apart by their extensions."""
 
 from __future__ import annotations
 
+import base64
 import errno
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.display import json_value
+import numpy as np
+
 from penstock.codec.encode_values import Float64
-from penstock.dataset.export_arrow import without_views
 from penstock.errors import SchemaError, import_extra
 from penstock.schema import Feature, Schema
 from penstock.storage.local import unfinished_path
@@ -26,18 +28,18 @@ _FORMATS = {
     ".ndjson": "json",
 }
 TABLES = ".parquet, .arrow, .feather, .csv or .jsonl"
-"""What a user may write."""
+"""The extensions of tables, for messages."""
 
 
 def table_format(path: str) -> str | None:
-    """Return the format of a table by its name; None where it is none."""
+    """Return the format of a table by its extension; None if it is not a table."""
     return _FORMATS.get(os.path.splitext(path)[1].lower())
 
 
 def open_tables(paths: Sequence[str], schema: Schema | None = None) -> Any:
-    """Return a ``pyarrow.RecordBatchReader`` of tables of one format, one behind the other.
+    """Return a ``pyarrow.RecordBatchReader`` over tables of one format, one after the other.
 
-    CSV has no types: those of the ``schema`` are taken, or what the first rows show.
+    CSV has no types: they come from the ``schema``, or from the first rows.
     """
     dataset = import_extra("pyarrow.dataset", "arrow", "reading tables")
     form = table_format(paths[0])
@@ -50,11 +52,11 @@ def open_tables(paths: Sequence[str], schema: Schema | None = None) -> Any:
 
 
 def schema_of_csv(paths: Sequence[str], float64: Float64 | None) -> Schema:
-    """Return what CSV files hold, by reading them whole: columns with an empty field anywhere are optional."""
+    """Infer the schema of CSV files from all rows: columns with an empty field anywhere are optional."""
     reader = open_tables(paths)
     for field in reader.schema:
         if str(field.type) == "null":
-            raise SchemaError(f"column {field.name!r} has no value that shows its type: say it with --schema")
+            raise SchemaError(f"column {field.name!r} has no value to infer its type from: pass a schema")
     absent: set[str] = set()
     for batch in reader:
         absent |= {field.name for field, column in zip(batch.schema, batch.columns, strict=True) if column.null_count}
@@ -63,14 +65,14 @@ def schema_of_csv(paths: Sequence[str], float64: Float64 | None) -> Schema:
 
 
 def _csv_format(schema: Schema | None, *, one_column: bool = False) -> Any:
-    """Return how CSV is read: an empty field is absent, and ``""`` an empty text; no other text stands for absence."""
+    """Return how to read CSV: an empty field is a missing value, ``""`` an empty text, and no text means missing."""
     from pyarrow import csv, dataset
 
     types = {name: _csv_type(feature) for name, feature in (schema or {}).items() if not feature.shape}
     convert = csv.ConvertOptions(
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types
     )
-    # An empty line is a row where there is one column, and else none.
+    # In a table of one column, an empty line is a row.
     parse = csv.ParseOptions(ignore_empty_lines=not one_column)
     return dataset.CsvFileFormat(parse_options=parse, convert_options=convert)
 
@@ -78,13 +80,16 @@ def _csv_format(schema: Schema | None, *, one_column: bool = False) -> Any:
 def _csv_type(feature: Feature) -> Any:
     import pyarrow as pa
 
-    # The narrow ones have no CSV of their own; float32 holds their values.
+    # CSV cannot be read as these; float32 holds their values.
     names = {"str": "string", "bytes": "binary", "bfloat16": "float32", "float16": "float32"}
     return pa.type_for_alias(names.get(feature.dtype, feature.dtype))
 
 
 def write_table(reader: Any, path: str) -> int:
-    """Write all batches of a reader to a file, which appears when it is complete; return how many rows."""
+    """Write all batches of a reader to a file, which appears when it is complete; return the number of rows."""
+    # Imported here: reading tables, and JSON values, do without.
+    from penstock.dataset.export_arrow import without_views
+
     form = table_format(path)
     assert form is not None
     schema = without_views(reader.schema)
@@ -101,8 +106,8 @@ def _complete_or_absent(path: Path) -> Iterator[str]:
     partial = Path(unfinished_path(str(path)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.touch()  # or Arrow would word what is wrong with the place
-    except FileExistsError:  # a file stands where the folder should
+        partial.touch()  # so that the error is the system's, not Arrow's
+    except FileExistsError:  # a file has the name of the folder
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
     except OSError as error:
         error.filename = str(path)
@@ -111,7 +116,7 @@ def _complete_or_absent(path: Path) -> Iterator[str]:
         yield str(partial)
         partial.replace(path)
     except OSError as error:
-        # Of what is read, errors name the file; those of Arrow's writers name none.
+        # Errors of Arrow's writers have no file name.
         error.filename = error.filename or str(path)
         raise
     finally:
@@ -142,8 +147,8 @@ def _csv(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
     for field in schema:
         if types.is_nested(field.type) or types.is_large_binary(field.type):
             raise SchemaError(
-                f"CSV holds one number or text in a field, and feature {field.name!r} is {field.type}: "
-                "choose others with --feature, or write .parquet or .jsonl"
+                f"a field of CSV holds one number or text, and feature {field.name!r} is {field.type}: "
+                "choose other features, or write .parquet or .jsonl"
             )
     with pyarrow.csv.CSVWriter(path, schema) as writer:
         yield writer.write_batch
@@ -161,3 +166,18 @@ def _json(path: str, schema: Any) -> Iterator[Callable[[Any], object]]:
 
 
 _OPEN = {"parquet": _parquet, "arrow": _arrow, "csv": _csv, "json": _json}
+
+
+def json_value(value: Any) -> Any:
+    """Return a value as JSON has it: bytes as base64; NaN and the infinities as strings."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, list):
+        return [json_value(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value

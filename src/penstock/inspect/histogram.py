@@ -1,4 +1,4 @@
-"""A histogram of numbers whose range nobody knows beforehand, in little memory and one pass."""
+"""A histogram of numbers whose range is not known beforehand, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 _BINS = 64
 _BARS = "▁▂▃▄▅▆▇█"
-_MOST_BARS = 16
+_MAX_BARS = 16
 
 
 class Histogram:
@@ -20,7 +20,7 @@ class Histogram:
         self._integers = integers
         self._counts = np.zeros(_BINS, np.int64)
         self._width = 0.0
-        self._first = 0  # the number of the first bin: it starts at this many widths
+        self._first = 0  # the first bin starts at this many widths
 
     def add(self, values: NDArray[np.float64]) -> None:
         """Count finite values."""
@@ -30,14 +30,14 @@ class Histogram:
         if not self._width:
             self._width = self._first_width(low, high)
             self._first = self._bin(low)
-        self._make_room(low, high)
+        self._widen_to(low, high)
         numbers = np.floor(values / self._width)
-        numbers[(values < 0) & (numbers == 0)] = -1  # so small that the quotient lost its sign
+        numbers[(values < 0) & (numbers == 0)] = -1  # the quotient underflowed and lost its sign
         bins = np.clip(numbers - self._first, 0, _BINS - 1).astype(np.int64)
         self._counts += np.bincount(bins, minlength=_BINS)
 
-    def as_json(self) -> dict[str, Any] | None:
-        """Where the first bin starts, the width of all, and what they count; None where nothing was added."""
+    def document(self) -> dict[str, Any] | None:
+        """Return the start of the first bin, the width of all, and their counts; None if nothing was added."""
         if not self._width:
             return None
         used = np.flatnonzero(self._counts)
@@ -45,13 +45,13 @@ class Histogram:
         return {"start": (self._first + int(used[0])) * self._width, "width": self._width, "counts": counts}
 
     def __str__(self) -> str:
-        """A line of bars."""
+        """Return a line of bars."""
         if not self._width:
             return ""
         used = np.flatnonzero(self._counts)
         counts = self._counts[used[0] : used[-1] + 1]
-        joined = -(-len(counts) // _MOST_BARS)
-        heights = np.add.reduceat(counts, np.arange(0, len(counts), joined))
+        bins_per_bar = -(-len(counts) // _MAX_BARS)
+        heights = np.add.reduceat(counts, np.arange(0, len(counts), bins_per_bar))
         scaled = np.ceil(heights * len(_BARS) / heights.max()).astype(int)
         return "".join(_BARS[height - 1] if height else " " for height in scaled)
 
@@ -62,11 +62,11 @@ class Histogram:
         return max(2.0 ** (math.frexp(span)[1] - 4), float(np.finfo(np.float64).tiny))
 
     def _bin(self, value: float) -> int:
-        # A quotient beyond all floats would be infinite; there, only its being far away counts. One below them is zero.
+        # The quotient may overflow to infinity, where only its sign matters, or underflow to zero.
         number = math.floor(min(max(value / self._width, -1e300), 1e300))
         return -1 if value < 0 and number == 0 else number
 
-    def _make_room(self, low: float, high: float) -> None:
+    def _widen_to(self, low: float, high: float) -> None:
         used = np.flatnonzero(self._counts)
         while True:
             first, last = self._bin(low), self._bin(high)
@@ -82,7 +82,7 @@ class Histogram:
         self._counts, self._first = moved, first
 
     def _double(self) -> None:
-        """Join pairs of bins."""
+        """Double the width: merge pairs of bins."""
         numbers = np.arange(_BINS) + self._first % 2
         self._counts = np.bincount(numbers // 2, self._counts, minlength=_BINS).astype(np.int64)
         self._first //= 2

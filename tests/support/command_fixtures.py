@@ -47,12 +47,12 @@ def damaged(folder: Path) -> str:
 
 
 @pytest.fixture
-def write(folder: Path) -> Callable[..., str]:
+def write_records(folder: Path) -> Callable[..., str]:
     """Write payloads to a file in the working directory; return its name."""
 
-    def write(name: str, payloads: Iterable[bytes]) -> str:
+    def write_records(name: str, payloads: Iterable[bytes]) -> str:
         with ps.RecordWriter(name) as writer:
             writer.write_many(payloads)
         return name
 
-    return write
+    return write_records
