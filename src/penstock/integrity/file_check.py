@@ -18,7 +18,7 @@ from penstock.integrity.problems import Problem, problem_of
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
 from penstock.schema import Schema
-from penstock.schema.recognize import recognise_payload
+from penstock.schema.recognize import recognize_payload
 from penstock.storage import locate
 
 MAX_MALFORMED = 10
@@ -196,7 +196,7 @@ class PayloadCheck:
                 before = (error.record or 0) - chunk.first_record
                 self._accept(chunk[:before])
                 if not self._malformed:
-                    self._seems = recognise_payload(chunk[before])
+                    self._seems = recognize_payload(chunk[before])
                 self._malformed.append(error)
                 chunk = chunk[before + 1 :]
             else:
