@@ -30,7 +30,7 @@ void bind_checksums(nb::module_& m) {
         for (const Crc32cKernel& kernel : crc32c_kernels()) names.emplace_back(kernel.name);
         return names;
       },
-      "Names of the CRC32C kernels that this CPU can run, the one in use first.");
+      "Return the names of the CRC32C kernels that this CPU supports, the one in use first.");
   m.def(
       "crc32c",
       [](nb::handle data, std::uint32_t crc, const std::optional<std::string>& kernel) {
