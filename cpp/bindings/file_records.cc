@@ -59,24 +59,25 @@ void bind_file_records(nb::module_& m) {
 
   nb::class_<ValidRecords>(m, "ValidRecords", "The number of records that were decoded and dropped.")
       .def_ro("records", &ValidRecords::records)
-      .def_ro("bytes", &ValidRecords::bytes, "Of their frames.");
+      .def_ro("bytes", &ValidRecords::bytes, "Of their frames.")
+      .def_ro("crc32c", &ValidRecords::crc32c, "Of their frames, if requested; else 0.");
 
   nb::class_<OpenCheckedRecords>(m, "CheckedRecords",
                                  "Reads and decodes a local file's records, and drops those that decode.")
       .def(
           "__init__",
           [](OpenCheckedRecords* self, const std::filesystem::path& path, const Decoder& decoder,
-             std::uint64_t max_record_bytes, std::size_t threads, std::size_t block_bytes) {
+             std::uint64_t max_record_bytes, std::size_t threads, std::size_t block_bytes, bool checksum) {
             if (threads == 0 || block_bytes < 64) throw nb::value_error("threads and block_bytes must be positive");
             BlockReaderOptions options{true, max_record_bytes, threads, block_bytes};
             // Files to check are seldom in memory, and disks are faster with large reads.
             options.slice_bytes = block_bytes;
-            new (self) OpenCheckedRecords(std::make_shared<FileRecords>(path, options, decoder.native()));
+            new (self) OpenCheckedRecords(std::make_shared<FileRecords>(path, options, decoder.native(), checksum));
           },
           nb::arg("path"), nb::arg("decoder"), nb::kw_only(), nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
-          nb::arg("threads") = 1, nb::arg("block_bytes") = std::size_t{1} << 20,
-          nb::sig("def __init__(self, path: str | os.PathLike[str], decoder: NativeDecoder, *, "
-                  "max_record_bytes: int = 1073741824, threads: int = 1, block_bytes: int = 1048576) -> None"))
+          nb::arg("threads") = 1, nb::arg("block_bytes") = std::size_t{1} << 20, nb::arg("checksum") = false,
+          nb::sig("def __init__(self, path: str | os.PathLike[str], decoder: NativeDecoder, *, max_record_bytes: int "
+                  "= 1073741824, threads: int = 1, block_bytes: int = 1048576, checksum: bool = False) -> None"))
       .def(
           "next", [](OpenCheckedRecords& self) { return next_event(*self.get()); },
           nb::sig("def next(self) -> ValidRecords | RecordChunk | Fault | None"),

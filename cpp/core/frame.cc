@@ -171,7 +171,7 @@ std::uint32_t crc32c_of_frames(std::uint32_t crc, std::span<const std::byte> fra
     }
     const std::byte* footer = payload + length;
     crc = crc32c_extend(crc, unread, static_cast<std::size_t>(payload - unread));
-    crc = crc32c_concat(crc, unmask_crc(load_le32(footer)), power);
+    crc = crc32c_combine(crc, unmask_crc(load_le32(footer)), power);
     unread = footer;
   }
   return crc32c_extend(crc, unread, static_cast<std::size_t>(end - unread));

@@ -27,17 +27,22 @@ constexpr std::chrono::milliseconds kLongWait{1};
 
 using Found = std::variant<Chunk, Fault, ValidRecords>;
 
-ValidRecords valid_records_of(const Chunk& chunk) {
-  ValidRecords is_valid{chunk.size(), kFrameOverhead * chunk.size()};
-  for (std::size_t i = 0; i < chunk.size(); ++i) is_valid.bytes += chunk.span(i).length;
-  return is_valid;
+ValidRecords valid_records_of(const Chunk& chunk, bool checksum) {
+  ValidRecords valid{chunk.size(), kFrameOverhead * chunk.size()};
+  for (std::size_t i = 0; i < chunk.size(); ++i) valid.bytes += chunk.span(i).length;
+  // The frames of a chunk follow each other without a gap.
+  if (checksum && chunk.size() != 0)
+    valid.crc32c = crc32c_of_frames(0, {chunk.buffer->data() + chunk.span(0).offset - kHeaderBytes, valid.bytes});
+  return valid;
 }
 
 }  // namespace
 
 struct FileRecords::State : BlockConsumer {
-  State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen)
+  State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen,
+        bool with_checksum)
       : decoder(std::move(chosen)),
+        checksum(with_checksum),
         threads(options.threads),
         reader({path}, options, *this),
         reads_itself(reader.is_short() || available_cpus() == 1) {}
@@ -75,6 +80,7 @@ struct FileRecords::State : BlockConsumer {
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
   const std::shared_ptr<BatchDecoder> decoder;
+  const bool checksum;
   const std::size_t threads;
   const ProcessId owner = current_process();
   std::mutex mutex;
@@ -105,7 +111,7 @@ std::vector<Found> FileRecords::State::check_events(std::vector<Event> events) {
   for (Event& event : events) {
     auto* chunk = std::get_if<Chunk>(&event);
     if (chunk && decoder && decoder->decode({*chunk}, {}, 1, run_here).fault.fault == ExampleFault::kNone) {
-      found.emplace_back(valid_records_of(*chunk));
+      found.emplace_back(valid_records_of(*chunk, checksum));
     } else {
       std::visit([&](auto& e) { found.emplace_back(std::move(e)); }, event);
     }
@@ -137,8 +143,8 @@ bool FileRecords::State::refill(std::chrono::milliseconds timeout) {
 }
 
 FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
-                         std::shared_ptr<BatchDecoder> decoder)
-    : state_(std::make_unique<State>(path, options, std::move(decoder))) {}
+                         std::shared_ptr<BatchDecoder> decoder, bool checksum)
+    : state_(std::make_unique<State>(path, options, std::move(decoder), checksum)) {}
 
 FileRecords::~FileRecords() {
   State& s = *state_;

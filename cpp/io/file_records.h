@@ -29,15 +29,16 @@ struct NotYet {};
 struct ValidRecords {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;  // of the frames, if requested
 };
 using NextEvent = std::variant<Chunk, Fault, ValidRecords, EndOfRecords, NotYet>;
 
 class FileRecords {
  public:
   // With a `decoder`, chunks are returned only if one of their records does not decode; others are counted in
-  // ValidRecords.
+  // ValidRecords, with `checksum` including that of their frames.
   FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
-              std::shared_ptr<BatchDecoder> decoder = nullptr);
+              std::shared_ptr<BatchDecoder> decoder = nullptr, bool checksum = false);
   ~FileRecords();
   FileRecords(const FileRecords&) = delete;
   FileRecords& operator=(const FileRecords&) = delete;

@@ -10,7 +10,6 @@ import pytest
 from fetched import SCHEMA, Shards, open_at, orders, record
 
 from penstock import Decoder
-from penstock.codec.decoder import decoding_of
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +23,14 @@ def test_jobs_that_were_foreseen_are_the_same(shards: Shards, name: str):
     jobs = [rows[:700], rows[700:1400], rows[1400:]]
     for some in (jobs[:2], [], jobs[2:]):
         fetcher.coalesce(some)
-    fetcher.submit(jobs[0], decoding_of(decoder).native)
+    fetcher.submit(jobs[0], decoder._native)
     for job, following in zip(jobs, (*jobs[1:], jobs[0]), strict=True):
-        fetcher.submit(following, decoding_of(decoder).native)  # in the end one that was not foreseen
+        fetcher.submit(following, decoder._native)  # in the end one that was not foreseen
         decoded, faults = fetcher.next()
         assert faults == []
         assert decoded is not None
         expected = decoder.decode([shards.records[row] for row in job])
-        assert decoding_of(decoder).batch_of(decoded, lambda row: (None, row)).to_list() == expected.to_list()
+        assert decoder._batch(decoded, lambda row: (None, row)).to_list() == expected.to_list()
     fetcher.close()
 
 
@@ -45,7 +44,7 @@ def test_what_is_wrong_with_rows_that_were_foreseen_is_said_of_their_job(tmp_pat
     jobs = [shuffled + 300, shuffled[shuffled >= 60], np.array([50, 1, 40]), np.array([599, 580, 590])]
     fetcher.coalesce(jobs)
     for rows in jobs:
-        fetcher.submit(rows, decoding_of(decoder).native)
+        fetcher.submit(rows, decoder._native)
     found = [fetcher.next() for _ in jobs]
     assert [decoded is not None for decoded, _ in found] == [True, True, False, False]
     assert [[(fault.row, fault.kind) for fault in faults] for _, faults in found] == [
@@ -63,7 +62,7 @@ def test_a_file_that_is_gone_spoils_its_own_rows_alone(tmp_path: Path):
     jobs = [np.arange(30), np.array([3, 40])]
     fetcher.coalesce(jobs)
     for rows in jobs:
-        fetcher.submit(rows, decoding_of(decoder).native)
+        fetcher.submit(rows, decoder._native)
     assert fetcher.next()[0] is not None
     decoded, faults = fetcher.next()
     assert decoded is None
@@ -78,6 +77,6 @@ def test_an_index_that_promises_too_much_takes_no_memory(tmp_path: Path):
     decoder = Decoder(SCHEMA)
     fetcher.coalesce(jobs)
     for rows in jobs:
-        fetcher.submit(rows, decoding_of(decoder).native)
+        fetcher.submit(rows, decoder._native)
     found = [fetcher.next() for _ in jobs]
     assert [[fault.kind for fault in faults] for _, faults in found] == [[], ["unread"], []]

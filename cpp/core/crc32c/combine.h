@@ -45,7 +45,7 @@ constexpr std::uint32_t crc32c_suffix(std::uint32_t both, std::uint32_t before, 
 constexpr std::uint32_t crc32c_power(std::uint64_t size) { return crc32c_suffix(0, detail::kOne, size); }
 
 // Returns the checksum of two parts together; `power` is crc32c_power() of the size of the second.
-constexpr std::uint32_t crc32c_concat(std::uint32_t before, std::uint32_t rest, std::uint32_t power) {
+constexpr std::uint32_t crc32c_combine(std::uint32_t before, std::uint32_t rest, std::uint32_t power) {
   return detail::multiply(power, before) ^ rest;
 }
 

@@ -23,7 +23,8 @@ from penstock.parallel import available_cpus
 from penstock.records.damage import error_of
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
-from penstock.storage.local import LocalFiles
+from penstock.storage import Upload
+from penstock.storage.local import LocalFiles, LocalUpload
 
 _STRIDE = 64 << 20
 _PIECE = 1 << 20
@@ -62,6 +63,10 @@ class Appending:
         except BaseException:
             self.release()
             raise
+
+    def open(self) -> Upload:
+        """Open the file to write after its last whole record; what follows that is cut off."""
+        return LocalUpload(self._path, atomic=False, offset=self.end.offset)
 
     def finish(self, records: int) -> None:
         """Tell the manifest what the file holds now: so many records."""
