@@ -211,7 +211,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_messages_are_not_taken_for_empty_examples(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ps.MalformedExampleError, match=rf"not an Example: .*{name}.*data\.tfrecord, record 0") as caught:
+    with pytest.raises(
+        ps.MalformedExampleError, match=rf"not an Example: .*{name}.*data\.tfrecord, record 0"
+    ) as caught:
         infer(tmp_path, [OTHERS[name]])
     assert caught.value.record == 0
     with pytest.raises(ps.MalformedExampleError, match=r"record 1"):

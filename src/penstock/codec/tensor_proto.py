@@ -21,7 +21,7 @@ from penstock.schema.dtype import BY_NAME, BY_NUMBER, TensorType, numpy_dtype
 # NumPy 1 knows no more.
 MAX_RANK = 32
 
-MOST_FILLED_BYTES = 64 << 20
+MAX_FILLED_BYTES = 64 << 20
 """The largest array that is made of a tensor that does not spell out all of its values."""
 
 
@@ -55,7 +55,7 @@ def parse_tensor(
     data: bytes | bytearray | memoryview,
     dtype: str | np.dtype[Any] | None = None,
     *,
-    max_bytes: int = MOST_FILLED_BYTES,
+    max_bytes: int = MAX_FILLED_BYTES,
 ) -> NDArray[Any]:
     """Parse a serialized TensorProto into an array of its own; strings become an object array of bytes.
 
