@@ -49,7 +49,7 @@ def test_records_of_one_length_need_no_list_of_places(tmp_path: Path):
     paths = [tmp_path / "0.tfrecord", tmp_path / "empty.tfrecord", tmp_path / "1.tfrecord"]
     for path, some in zip(paths, (records[:4], [], records[4:]), strict=True):
         path.write_bytes(framing.frames(some))
-    fetcher = _core.RecordFetcher(paths, _core.RecordPlaces(((4, 8), (0, 0), (6, 8))), threads=1)
+    fetcher = _core.RecordFetcher(paths, _core.RecordLocations(((4, 8), (0, 0), (6, 8))), threads=1)
     assert fetcher.records(np.arange(9, -1, -1)) == (records[::-1], [])
     assert [fetcher.record(row) for row in range(10)] == records
 
@@ -102,7 +102,7 @@ def test_few_files_are_open_at_a_time(tmp_path: Path):
         import numpy as np
         from penstock import _core
         starts = np.load(sys.argv[1])
-        places = _core.RecordPlaces(tuple((part, None) for part in starts))
+        places = _core.RecordLocations(tuple((part, None) for part in starts))
         fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=1, max_open_files=4)
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
@@ -191,7 +191,7 @@ def test_an_index_that_is_wrong_or_stale_is_found(shards: Shards):
     ):
         assert kind_at(path, *far) == "truncated-record"
     for starts in ([5, 0], [size - 16, 1 << 63], [1 << 63, 1 << 62]):  # the length is what lies between
-        places = _core.RecordPlaces(((np.array(starts, np.uint64), None),))
+        places = _core.RecordLocations(((np.array(starts, np.uint64), None),))
         fault = _core.RecordFetcher([path], places, threads=1).record(0)
         assert not isinstance(fault, bytes)
         assert fault.kind == "truncated-record"
@@ -202,7 +202,7 @@ def test_all_rows_that_are_wrong_are_named(shards: Shards, threads: int):
     starts, lengths = shards.offsets[shards.shards == 2], shards.lengths[shards.shards == 2]
     starts[[7, 1500]] += 1
     lengths[8] += 1
-    places = _core.RecordPlaces(((starts, lengths),))
+    places = _core.RecordLocations(((starts, lengths),))
     fetcher = _core.RecordFetcher(shards.paths[2:], places, threads=threads)
     rows, decoder = np.arange(2000)[::-1].copy(), Decoder(SCHEMA)
     fetcher.submit(rows, decoder._native)
@@ -225,7 +225,7 @@ def test_a_file_that_was_cut_short_is_truncated(tmp_path: Path):
 def test_a_missing_file_is_named_and_costs_one_job(shards: Shards, tmp_path: Path):
     lengths = (shards.offsets[:2], None)
     paths = [tmp_path / "missing", shards.paths[0]]
-    fetcher = _core.RecordFetcher(paths, _core.RecordPlaces((lengths, lengths)), threads=2)
+    fetcher = _core.RecordFetcher(paths, _core.RecordLocations((lengths, lengths)), threads=2)
     decoder = Decoder(SCHEMA)
     fetcher.submit(np.array([0]), decoder._native)
     fetcher.submit(np.array([1]), decoder._native)
@@ -252,9 +252,9 @@ def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
             fetcher.row(row, decoder._row_decoder().native)
     starts = np.zeros(2, np.uint64)
     with pytest.raises(ValueError, match="of one size"):
-        _core.RecordPlaces(((starts, starts[:1]),))
+        _core.RecordLocations(((starts, starts[:1]),))
     with pytest.raises(ValueError, match="end of the last"):
-        _core.RecordPlaces(((starts[:0], None),))
+        _core.RecordLocations(((starts[:0], None),))
     with pytest.raises(ValueError, match="as many files"):
         _core.RecordFetcher(shards.paths[:2], shards.places(), threads=1)
     fetcher.close()
@@ -295,7 +295,7 @@ def test_a_child_starts_a_fetcher_of_its_own(shards: Shards):
         import numpy as np
         from penstock import Decoder, Feature, Schema, _core
         decoder = Decoder(Schema({"n": Feature("int64")}))
-        rows, places = np.arange(1), _core.RecordPlaces(((1, int(sys.argv[1])),))
+        rows, places = np.arange(1), _core.RecordLocations(((1, int(sys.argv[1])),))
         fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=2)
         fetcher.submit(rows, decoder._native)
         child = os.fork()

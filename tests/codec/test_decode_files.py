@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import framing
 import numpy as np
 import pytest
-
-import framing
-import penstock as ps
-from penstock import Decoder, Feature, Schema
 from png_files import png
 from processes import run_python
 from schema_examples import example, field, sequence_example
+
+import penstock as ps
+from penstock import Decoder, Feature, Schema
 
 TEXT = "a text that is too long for its view, number "
 

@@ -59,7 +59,7 @@ class NativePrefetch:
 
     def foresee(self, requests: list[Ints]) -> None:
         if self.together > 1:
-            self._native.foresee(requests, self._decoder._native if self._source.allocate is None else None)
+            self._native.coalesce(requests, self._decoder._native if self._source.allocate is None else None)
 
     def submit(self, rows: Ints) -> None:
         outputs = self._decoder._outputs(len(rows), None, self._source.allocate)

@@ -91,7 +91,7 @@ class RowSource:
         """Decode by another schema."""
         return self._with(schema=schema, columns=None)
 
-    def with_memory(self, allocate: Allocate) -> RowSource:
+    def with_allocator(self, allocate: Allocate) -> RowSource:
         """Decode dense columns into memory that a function makes."""
         return self._with(allocate=allocate)
 
@@ -314,8 +314,8 @@ def open_source(
     split: str | None = None,
 ) -> RowSource:
     """Open the rows of what ``paths`` name; files are read when rows are."""
-    found = resolve(paths, split)
-    shards = Shards(found.files, reading, found.known_counts)
-    whole = found.describe(on_error) if schema is None else check_schema(schema)
-    source = RowSource(shards, whole, None, on_error, strict=schema is None and not found.is_described)
+    resolved = resolve(paths, split)
+    shards = Shards(resolved.paths, reading, resolved.counts)
+    whole = resolved.describe(on_error) if schema is None else check_schema(schema)
+    source = RowSource(shards, whole, None, on_error, strict=schema is None and not resolved.schemas)
     return source if columns is None else source.with_columns(names_in(columns))

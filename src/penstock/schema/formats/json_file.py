@@ -13,16 +13,14 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from penstock.errors import SchemaError
+from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.schema.dtype import FLOATS
 from penstock.schema.feature import Feature, Sections
 
-FORMAT = "penstock.schema"
-VERSION = 1
-REQUIREMENTS: frozenset[str] = frozenset()
-"""The extensions of the format that this version supports."""
-# Enough for more than 100,000 features; a larger file is not a schema.
+HEADER = FormatHeader("schema", "penstock.schema", 1)
+# A schema of 100,000 features is smaller; a larger file is something else.
 MAX_BYTES = 64 << 20
-_FILE_KEYS = ("format", "version", "requires", "features", "sequence")
+_FILE_KEYS = (*HEADER_KEYS, "features", "sequence")
 _FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Unknown: TypeAlias = dict[str | None, dict[str, Any]]
@@ -30,8 +28,8 @@ Unknown: TypeAlias = dict[str | None, dict[str, Any]]
 
 
 def dumps(sections: Sections, unknown: Unknown) -> str:
-    """Return the JSON text of a schema, one line per feature."""
-    head = {"format": FORMAT, "version": VERSION, "requires": []} | unknown.get(None, {})
+    """Return the JSON text of a schema, with one line for each feature."""
+    head = HEADER.to_json() | unknown.get(None, {})
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     for title, section in zip(("features", "sequence"), sections, strict=True):
         if section is not None:
@@ -50,8 +48,7 @@ def loads(text: str | bytes) -> tuple[Sections, Unknown]:
     # Deep nesting raises a RecursionError; invalid UTF-8 and huge integers raise a ValueError.
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"not a schema: the text is not JSON ({type(error).__name__})") from None
-    found = _expect(document, dict, "a schema")
-    _check_head(found)
+    found = HEADER.check(document, SchemaError)
     unknown: Unknown = {}
     context = _section_from_json(found.get("features"), "features", unknown)
     sequence = _section_from_json(found["sequence"], "sequence", unknown) if "sequence" in found else None
@@ -88,23 +85,6 @@ def feature_from_json(entry: object) -> Feature:
     if "default" in arguments:
         arguments["default"] = _default_from_json(arguments["default"], arguments["dtype"])
     return Feature(**arguments)
-
-
-def _check_head(found: dict[str, Any]) -> None:
-    if found.get("format") != FORMAT:
-        raise SchemaError(f'not a schema: expected "format": "{FORMAT}"')
-    version = found.get("version")
-    if type(version) is not int or version < 1:
-        raise SchemaError('a schema needs a "version", which must be a positive integer')
-    if version > VERSION:
-        raise SchemaError(
-            f"the schema has version {version}; this Penstock reads up to version {VERSION}: update Penstock"
-        )
-    for requirement in _expect(found.get("requires", []), list, '"requires"'):
-        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
-            raise SchemaError(
-                f"the schema requires {str(requirement)[:80]!r}, which this Penstock does not support: update Penstock"
-            )
 
 
 def _section_to_json(section: Mapping[str, Feature], unknown: Unknown) -> str:
