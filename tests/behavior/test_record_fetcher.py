@@ -88,7 +88,7 @@ def test_a_row_alone_is_as_in_a_batch(shards: Shards):
     for row in (0, 49, 1000, 3000):
         decoded = fetcher.row(row, rows.native)
         assert decoded is not None
-        found, expected = rows.row_of(decoded), decoder.decode([shards.records[row]]).row(0)
+        found, expected = rows.build_row(decoded), decoder.decode([shards.records[row]]).row(0)
         assert list(found) == list(expected)
         assert [found["n"], found["text"], found["tags"].tolist()] == [row, expected["text"], expected["tags"].tolist()]
         assert {name: type(value) for name, value in found.items()} == {
