@@ -113,16 +113,16 @@ def test_a_large_picture_is_averaged_until_it_fits(shape: tuple[int, ...]):
 
 def test_examples_before_one_that_does_not_fit_are_shown(penstock, write_records):
     write_records("x.tfrecord", [example(a=1)] * 12 + [example(b=1)])
-    result = penstock("head", "x.tfrecord", "--records", "5", "--limit", "20")
+    result = penstock("head", "x.tfrecord", "--infer-records", "5", "--limit", "20")
     assert result.exit_code == 1
     assert "record 11" in result.stdout
     assert 'x.tfrecord, record 12: feature "a": expected' in result.stderr
-    assert "use --records all" in result.stderr
+    assert "use --infer-records all" in result.stderr
 
 
 def test_text_that_is_none_is_an_error_with_its_place(penstock, write_records):
     write_records("x.tfrecord", [example(a="x")] * 3 + [example(a=b"\xff")])
-    result = penstock("head", "x.tfrecord", "--records", "2", "--json")
+    result = penstock("head", "x.tfrecord", "--infer-records", "2", "--json")
     assert len(result.stdout.splitlines()) == 3
     assert 'x.tfrecord, record 3: feature "a": expected UTF-8 text' in result.stderr
 
@@ -133,7 +133,7 @@ def test_damage_ends_a_file_and_the_next_one_follows(penstock, write_records, fo
     data[-1] ^= 1
     (folder / "a.tfrecord").write_bytes(data)
     write_records("b.tfrecord", [example(a=9)])
-    result = penstock("head", "a.tfrecord", "b.tfrecord", "--json", "--records", "2")
+    result = penstock("head", "a.tfrecord", "b.tfrecord", "--json", "--infer-records", "2")
     assert [json.loads(line)["example"]["a"] for line in result.stdout.splitlines()] == [0, 1, 9]
     assert result.exit_code == 1
     assert "a.tfrecord, record 2" in result.stderr

@@ -37,10 +37,10 @@ def test_what_some_records_lack_is_a_percentage(penstock, write_records):
 
 def test_the_number_of_records_that_it_rests_on_can_be_chosen(penstock, write_records):
     write_records("x.tfrecord", [example(a=1)] * 20 + [example(a=[1, 2])])
-    few = penstock("schema", "x.tfrecord", "--records", "20")
+    few = penstock("schema", "x.tfrecord", "--infer-records", "20")
     assert "inferred from the first 20 records" in few.stdout
     assert rows(few.stdout)[0][2] == "()"
-    assert rows(penstock("schema", "x.tfrecord", "--records", "all").stdout)[0][2] == "(?)"
+    assert rows(penstock("schema", "x.tfrecord", "--infer-records", "all").stdout)[0][2] == "(?)"
 
 
 def test_a_guess_that_is_not_made_is_a_note(penstock, write_records):
@@ -104,7 +104,7 @@ def test_a_schema_can_be_named(penstock, write_records, folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.tfrecord"], "good.tfrecord, record 0: the record is no Example"),
+        (["good.tfrecord"], "good.tfrecord, record 0: the record is not an Example"),
         (["gone.tfrecord"], "gone.tfrecord: no such file"),
         (["good.tfrecord", "--schema", "gone.json"], "gone.json: no such file"),
         (["good.tfrecord", "--schema", "good.tfrecord"], "good.tfrecord: "),
@@ -125,7 +125,7 @@ def test_contradicting_records_are_both_named(penstock, write_records):
 
 @pytest.mark.parametrize("records", ["0", "some", "-1"])
 def test_a_number_of_records_is_positive_or_all(penstock, records: str):
-    result = penstock("schema", "good.tfrecord", "--records", records)
+    result = penstock("schema", "good.tfrecord", "--infer-records", records)
     assert result.exit_code == 2
     assert "nor 'all'" in result.stderr
 

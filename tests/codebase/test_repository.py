@@ -46,6 +46,12 @@ def test_a_name_that_is_misspelt_is_met_with_a_suggestion():
     assert "'Datset'. Did you mean: 'Dataset'?" in result.stderr
 
 
+def test_no_module_hides_a_public_function():
+    """Importing penstock.verify, if there were such a module, would replace the function ps.verify."""
+    modules = {path.stem for path in (ROOT / "src/penstock").iterdir()}
+    assert {name for name in modules & ps._HOMES.keys() if ps._HOMES[name]} == set()
+
+
 def test_every_public_name_is_explained():
     assert [name for name in ps.__all__ if name != "__version__" and not getattr(ps, name).__doc__] == []
 
@@ -120,7 +126,7 @@ def test_no_module_hides_a_public_function():
 
 def test_no_two_classes_share_a_name():
     """Apart from the same concept at two levels: what TensorFlow calls like we do."""
-    same_concept = {"Dataset", "TFRecordWriter", "ResizeMethod"}
+    same_concept = {"Dataset", "DatasetIterator", "TFRecordWriter", "ResizeMethod"}
     homes: dict[str, set[str]] = {}
     for path in sorted((ROOT / "src/penstock").rglob("*.py")):
         for node in ast.parse(path.read_text()).body:

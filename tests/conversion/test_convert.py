@@ -78,7 +78,7 @@ def test_nothing_is_written_if_a_file_is_missing_or_damaged(train, folder: Path)
 def test_damage_can_be_skipped_and_is_reported(train, folder: Path):
     shard = folder / "data" / "train-00001-of-00002.tfrecord"
     shard.write_bytes(framing.flip(shard.read_bytes(), 20))
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="1 "):
         report = ps.convert(train, "data/new", on_error="skip")
     assert (report.ok, report.records) == (False, 19)
     assert [(problem.kind, problem.record) for problem in report.problems] == [("data-crc", 0)]

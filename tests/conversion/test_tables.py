@@ -47,7 +47,7 @@ def test_json_lines_have_one_example_each(write_records, folder: Path):
 
 
 def test_csv_has_what_fits_a_field(train):
-    with pytest.raises(ps.SchemaError, match="feature 'tokens' is .*: choose other features, or write .parquet"):
+    with pytest.raises(ps.SchemaError, match=r"feature .tokens. is .*: choose other features, or write \.parquet"):
         ps.convert(train, "x.csv")
     ps.convert(train, "x.csv", columns=["label", "name"])
     assert pyarrow.csv.read_csv("x.csv")["label"].to_pylist() == LABELS

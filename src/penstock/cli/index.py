@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_for
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.options import Reading, jobs_option, json_option, reading_options, renamed_option
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
 from penstock.index import ShardIndex, open_index
@@ -25,7 +25,7 @@ from penstock.storage import split_path, write_whole
 _EXAMPLES = """\b
 Examples:
   penstock index 'data/*.tfrecord'                  in the cache folder
-  penstock index s3://bucket/train/ --beside        with the data, for all
+  penstock index s3://bucket/train/ --sidecar       next to the data
   penstock index a.tfrecord --format dali -o a.idx  for NVIDIA DALI
   penstock index data/ --format tfindex             for the package tfrecord
 """
@@ -55,14 +55,17 @@ class Indexed:
 
 @click.command(epilog=_EXAMPLES)
 @reading_options
-@click.option("--beside", is_flag=True, help="Keep indexes beside the files, hidden, and not in the cache folder.")
+@click.option(
+    "--sidecar", is_flag=True, help="Store indexes as hidden files next to the data, not in the cache folder."
+)
+@renamed_option("--beside", "--sidecar", is_flag=True)
 @click.option(
     "--format",
     "kind",
     type=click.Choice(["penstock", *SUFFIXES]),
     default="penstock",
     show_default=True,
-    help="Whose index to write; dali and tfindex are the same text, for plain files alone.",
+    help="The format of the index; dali and tfindex are the same text, for uncompressed files.",
 )
 @click.option(
     "--output", "-o", metavar="PATH", help="Where the index of dali or tfindex goes: a file, or a folder for several."
@@ -72,7 +75,7 @@ class Indexed:
 def index(
     paths: tuple[str, ...],
     reading: Reading,
-    beside: bool,
+    sidecar: bool,
     kind: str,
     output: str | None,
     jobs: int | None,
@@ -80,22 +83,23 @@ def index(
 ) -> None:
     """Find where the records of files are, for random access.
 
-    That is done once, and serves a true shuffle, too.
-
-    An index is told by content: a copy or a moved file finds it again, a changed file does not.
+    An index is built once, and serves ds[i] and a true shuffle. It belongs to the content of a file: a copy or a moved
+    file finds it again, a changed file does not.
     """
     if kind == "penstock" and output:
-        raise click.UsageError("--output is for --format dali or tfindex; others are found in the cache or --beside.")
-    if kind != "penstock" and beside:
-        raise click.UsageError("--beside is for Penstock's own indexes; say where with --output.")
+        raise click.UsageError(
+            "--output is for --format dali and tfindex; other indexes go to the cache folder, or use --sidecar."
+        )
+    if kind != "penstock" and sidecar:
+        raise click.UsageError("--sidecar is for Penstock's own indexes; name the file with --output.")
     with usage_errors():
         files = resolve_files(paths).files
     into_folder = output is not None and (os.path.isdir(output) or output.endswith("/"))
     if output and not into_folder and len(files) != 1:
-        raise click.UsageError("the indexes of several files go to a folder: --output needs one that is there.")
+        raise click.UsageError("The indexes of several files go to a folder: --output must name one that exists.")
 
     def work(file: ResolvedFile, progress: FileProgress) -> Indexed:
-        where: IndexLocation = "sidecar" if beside else "cache" if kind == "penstock" else "none"
+        where: IndexLocation = "sidecar" if sidecar else "cache" if kind == "penstock" else "none"
         target = None if kind == "penstock" else _target(file.path, kind, output, into_folder)
         indexed = _index(file, reading, where, target, progress)
         progress.advance(0, indexed.index.records if indexed.index else 0)

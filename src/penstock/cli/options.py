@@ -65,14 +65,14 @@ feature_option = click.option(
 )
 
 
-def renamed_option(old: str, new: str) -> Callable[[Any], Any]:
+def renamed_option(old: str, new: str, *, is_flag: bool = False) -> Callable[[Any], Any]:
     """Add an option that was renamed: it fails, and names the new one."""
 
     def fail(context: click.Context, parameter: click.Parameter, value: object) -> None:
-        if value is not None:
+        if value:
             raise click.UsageError(f"{old} is now {new}.", context)
 
-    return click.option(old, hidden=True, expose_value=False, callback=fail, is_eager=True)
+    return click.option(old, is_flag=is_flag, hidden=True, expose_value=False, callback=fail, is_eager=True)
 
 
 class Window:

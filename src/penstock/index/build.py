@@ -67,7 +67,7 @@ def _walk(store: FileStore, path: str, options: ReadOptions, report: ReportProgr
     """Walk the headers of a local plain file."""
     parts = []
     with naming(path):
-        walk = _core.FrameWalk(
+        walk = _core.HeaderWalk(
             path, max_record_bytes=options.max_record_bytes, threads=options.threads, keep_lengths=True
         )
         more = True

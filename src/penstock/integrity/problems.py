@@ -35,8 +35,7 @@ Cause: TypeAlias = Literal[
 MALFORMED = "malformed-example"
 """The kind of a record that is not an Example, or does not fit its schema."""
 
-# By the kind of a CorruptDataError.
-_MEANINGS = {
+MEANINGS = {
     "data-crc": "the payload's checksum does not match",
     "length-crc": "the header's checksum does not match",
     "too-large": "the record is longer than max_record_bytes",
@@ -51,6 +50,7 @@ _MEANINGS = {
     "changed": "the file changed while it was read",
     "empty": "the file is empty",
 }
+"""What is wrong, by the kind of a CorruptDataError."""
 
 # The hidden name of a file that is being written.
 _PARTIAL = re.compile(r"(^|[/\\])\.([^/\\]+)\.[0-9a-f]{8}\.partial$")
@@ -113,7 +113,7 @@ class Problem:
 def problem_of(path: str, error: Exception) -> Problem:
     """Return the problem that an exception describes, which was raised while ``path`` was read or written."""
     if isinstance(error, CorruptDataError):
-        cause = _MEANINGS.get(error.kind, str(error)) + (f"; {error.seems}" if error.seems else "")
+        cause = MEANINGS.get(error.kind, str(error)) + (f"; {error.seems}" if error.seems else "")
         place: dict[str, Any] = {"record": error.record, "offset": error.offset, "stop": error.stop}
         return Problem(path, error.kind, cause, **place, damage=cause_of(error), error=error)
     if isinstance(error, MalformedExampleError):
