@@ -161,7 +161,7 @@ def test_an_index_settles_the_doubt(tmp_path: Path):
     records = [*filler[:2], *OUTER[1:], *filler[2:]]
     path = tmp_path / "data.tfrecord"
     path.write_bytes(framing.frames(records))
-    open_index(path, where="beside")
+    open_index(path, where="sidecar")
     data = bytearray(path.read_bytes())
     at = 2 * 50_016
     data[at : at + 16] = bytes(16)

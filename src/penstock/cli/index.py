@@ -13,12 +13,13 @@ from penstock.cli.advice import advice_for
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options, renamed_option
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
-from penstock.index import ShardIndex, Where, open_index
+from penstock.index import ShardIndex, open_index
 from penstock.index.cache import path_beside, path_in_cache
 from penstock.index.foreign_formats import SUFFIXES, to_text
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import size_text
 from penstock.parallel import FileProgress, jobs_for, on_each_file
+from penstock.records.read_options import IndexLocation
 from penstock.storage import split_path, write_whole
 
 _EXAMPLES = """\b
@@ -98,7 +99,7 @@ def index(
         raise click.UsageError("The indexes of several files go to a folder: --output must name one that exists.")
 
     def work(file: ResolvedFile, progress: FileProgress) -> Indexed:
-        where: Where = "beside" if sidecar else "cache" if kind == "penstock" else "none"
+        where: IndexLocation = "sidecar" if sidecar else "cache" if kind == "penstock" else "none"
         target = None if kind == "penstock" else _target(file.path, kind, output, into_folder)
         indexed = _index(file, reading, where, target, progress)
         progress.advance(0, indexed.index.records if indexed.index else 0)
@@ -122,7 +123,9 @@ def _target(path: str, kind: str, output: str | None, into_folder: bool) -> str:
     return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
 
 
-def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | None, progress: FileProgress) -> Indexed:
+def _index(
+    file: ResolvedFile, reading: Reading, where: IndexLocation, target: str | None, progress: FileProgress
+) -> Indexed:
     shown = 0.0
 
     def advance(done: int, total: int) -> None:
@@ -146,10 +149,10 @@ def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | Non
     return Indexed(file.path, found, target or _stored(file.path, found, where))
 
 
-def _stored(file: str, found: ShardIndex, where: Where) -> str:
+def _stored(file: str, found: ShardIndex, where: IndexLocation) -> str:
     """Return where the index is; empty if the cache folder cannot be written to."""
     beside, cached = path_beside(file), path_in_cache(found.identity)
-    if where == "beside" or os.path.exists(beside):
+    if where == "sidecar" or os.path.exists(beside):
         return beside
     return cached if os.path.exists(cached) else ""
 

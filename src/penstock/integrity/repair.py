@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.compression import check
+from penstock.compression import check_or_auto
 from penstock.errors import CorruptDataError
 from penstock.index import known_starts
 from penstock.integrity.problems import Problem, problem_of
@@ -24,7 +24,7 @@ from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.parallel import available_cpus, jobs_for
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Doubtful, Salvaged
-from penstock.records.scanner import RecordEvents
+from penstock.records.scanner import RecordScanner
 from penstock.records.writer import RecordWriter
 from penstock.storage import StrPath, find_files, locate, make_folder_of, split_path
 from penstock.storage.shard_names import without_extension
@@ -125,12 +125,11 @@ def repair(
         progress: Called now and then with the number of bytes, uncompressed, that were read since the last call.
     """
     options = ReadOptions(
-        compression=None if compression == "auto" else check(compression),
+        compression=check_or_auto(compression),
         max_record_bytes=max_record_bytes,
         multistream=True,
         threads=min(4, available_cpus()),
-        skip=True,
-        search_first=True,
+        on_damage="skip",
         nested=nested,
     )
     if target is None:
@@ -151,13 +150,13 @@ def _save_records(
 ) -> RepairReport:
     """Write the good records of a file to ``target``, and those in doubt to ``doubtful_target``, unless None."""
     store, name = locate(source)
-    options = changed(options, known_starts=partial(known_starts, name))
+    scanner = RecordScanner(store, name, options, search_first=True, known_starts=partial(known_starts, name))
     records = doubtful = 0
     damage: list[CorruptDataError] = []
     with ExitStack() as stack:
         writer = None if target is None else stack.enter_context(RecordWriter(target, sync=sync))
         second: RecordWriter | None = None
-        for event in stack.enter_context(closing(iter(RecordEvents(store, name, options)))):
+        for event in stack.enter_context(closing(iter(scanner))):
             if progress is not None:
                 progress(_bytes_of(event))
             if isinstance(event, CorruptDataError):
@@ -244,8 +243,7 @@ def repair_dataset(
         max_record_bytes=max_record_bytes,
         multistream=True,
         threads=max(1, available_cpus() // jobs),
-        skip=True,
-        search_first=True,
+        on_damage="skip",
         nested=nested,
     )
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
