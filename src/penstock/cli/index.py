@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_for
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options, renamed_option
+from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options, renamed_option
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
 from penstock.index import ShardIndex, Where, open_index
@@ -73,7 +73,7 @@ class Indexed:
 @json_option
 def index(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     sidecar: bool,
     kind: str,
     output: str | None,
@@ -122,7 +122,9 @@ def _target(path: str, kind: str, output: str | None, into_folder: bool) -> str:
     return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
 
 
-def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | None, progress: FileProgress) -> Indexed:
+def _index(
+    file: ResolvedFile, reading: ReadingArguments, where: Where, target: str | None, progress: FileProgress
+) -> Indexed:
     shown = 0.0
 
     def advance(done: int, total: int) -> None:
@@ -134,7 +136,7 @@ def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | Non
     try:
         if file.error is not None:
             raise file.error
-        found = open_index(file.path, **reading.arguments, where=where, progress=advance)
+        found = open_index(file.path, **reading, where=where, progress=advance)
         if target is not None:
             write_whole(target, to_text(found))
     except Exception as error:

@@ -69,7 +69,7 @@ def convert(
 
     Args:
         paths: Files of records, as for :class:`penstock.Dataset`; or tables of one format.
-        output: A table, told by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.jsonl``; or a
+        output: A table, by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.jsonl``; or a
             dataset by its name, ``data/train``.
         schema: The schema, or a file that holds one. By default that of the dataset, or of the table.
         infer: Infer the schema from the records, even if there is a schema file.
@@ -104,7 +104,7 @@ def convert(
         manifest = write(target, table, schema=described, shuffle=shuffle, float64=float64, **writing)
         return ConvertReport(target, manifest.records)
     readers, problems = open_readers(names, compression=compression, max_record_bytes=max_record_bytes)
-    for problem in problems:  # without one of the files, a part would look like the whole
+    for problem in problems:  # an output without this file would look complete
         raise problem.error or FileNotFoundError(errno.ENOENT, problem.cause, problem.path)
     if any(isinstance(reader, PipeReader) for reader in readers):
         raise ValueError("records are converted from files: save the data of the pipe to a file first")
@@ -112,7 +112,7 @@ def convert(
     skipped: dict[tuple[str | None, int | None], Problem] = {}
 
     def note(error: CorruptDataError | MalformedExampleError) -> None:
-        # The first elements are read twice: to look at them, then to write them.
+        # The first elements are read twice: for the schema, then for the output.
         skipped.setdefault((error.path, error.record), problem_of(error.path or "", error))
 
     dataset: Dataset = Dataset(

@@ -229,21 +229,17 @@ def stats(
 def stats_by_content(
     paths: StrPath | Iterable[StrPath],
     *,
-    schema: Schema | StrPath | None = None,
-    infer: bool = False,
-    infer_records: int | None = 1000,
-    columns: Sequence[str] | None = None,
     compression: str | None = "auto",
     max_record_bytes: int = 1 << 30,
-    progress: bool = False,
+    **options: Any,
 ) -> list[StatsReport]:
     """Summarize files as :func:`stats` does, with a report for each group of files that have features in common.
 
-    The first report also has the problems of paths that are no files.
+    The first report also has the problems of paths that stand for no file.
     """
     readers, problems = open_readers(paths, compression=compression, max_record_bytes=max_record_bytes)
-    groups = [readers] if schema is not None else group_alike(readers)
-    summarize = _Stats(schema, infer, infer_records, columns, progress)
+    groups = [readers] if options.get("schema") is not None else group_alike(readers)
+    summarize = _Stats(**options)
     return [summarize.of(group, problems if number == 0 else []) for number, group in enumerate(groups)]
 
 
@@ -252,11 +248,11 @@ class _Stats:
 
     def __init__(
         self,
-        schema: Schema | StrPath | None,
-        infer: bool,
-        infer_records: int | None,
-        columns: Sequence[str] | None,
-        progress: bool,
+        schema: Schema | StrPath | None = None,
+        infer: bool = False,
+        infer_records: int | None = 1000,
+        columns: Sequence[str] | None = None,
+        progress: bool = False,
     ) -> None:
         self._named = None if schema is None else named_schema(schema)
         self._infer, self._infer_records = infer, infer_records

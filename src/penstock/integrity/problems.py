@@ -144,7 +144,7 @@ def problem_among(paths: Sequence[str], error: Exception) -> Problem:
 
 
 def _problem_of_system(path: str, error: OSError) -> Problem:
-    """Tell reading from writing: a place that does not exist, and is not what is read, was to be written."""
+    """Distinguish reading from writing: a path that does not exist, and is not that of the input, is an output."""
     place = error.filename if isinstance(error.filename, str) else path
     cause = _first_lower(error.strerror or "")
     denied = isinstance(error, PermissionError)

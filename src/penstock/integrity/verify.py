@@ -217,7 +217,7 @@ def _incomplete_by_name(paths: list[str], resolved: Resolved) -> Iterator[Verifi
 
     Only files below the directories among ``paths`` count: whoever names files wants no others.
     """
-    folders = tuple(os.path.join(locate(path)[1], "") for path in paths if _is_directory(path))
+    folders = tuple(os.path.join(locate(path)[1], "") for path in paths if is_directory(path))
     with_manifest = {manifest.removesuffix(SUFFIX) for manifest in resolved.datasets}
     present = (path for path in resolved.paths if path.startswith(folders) and dataset_of(path) not in with_manifest)
     for missing in missing_shards(present):
@@ -229,7 +229,8 @@ def _incomplete_by_name(paths: list[str], resolved: Resolved) -> Iterator[Verifi
         yield VerifiedDataset(missing.pattern, (Problem(missing.pattern, "shard-missing", cause),), has_manifest=False)
 
 
-def _is_directory(path: str) -> bool:
+def is_directory(path: str) -> bool:
+    """Return whether a path is a directory that can be opened."""
     with suppress(OSError):
         return is_folder(*locate(path))
     return False
