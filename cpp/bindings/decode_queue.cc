@@ -31,8 +31,8 @@ class Queue {
     const std::shared_ptr<DecodeQueue> queue = queue_.get();
     std::optional<DecodeJob> job;
     try {
-      wait_for([&](auto patience) {
-        job = queue->next(patience);
+      wait_for([&](auto timeout) {
+        job = queue->next(timeout);
         return job.has_value();
       });
     } catch (...) {

@@ -15,13 +15,13 @@ namespace {
 
 nb::object next_event(FileRecords& records) {
   NextEvent event;
-  wait_for([&](auto patience) {
-    event = records.next(patience);
+  wait_for([&](auto timeout) {
+    event = records.next(timeout);
     return !std::holds_alternative<NotYet>(event);
   });
   if (auto* chunk = std::get_if<Chunk>(&event)) return nb::cast(std::move(*chunk));
   if (auto* fault = std::get_if<Fault>(&event)) return nb::cast(*fault);
-  if (auto* sound = std::get_if<Sound>(&event)) return nb::cast(*sound);
+  if (auto* is_valid = std::get_if<ValidRecords>(&event)) return nb::cast(*is_valid);
   return nb::none();
 }
 
@@ -56,10 +56,10 @@ void bind_file_records(nb::module_& m) {
           nb::sig("def next(self) -> RecordChunk | Fault | None"), "The next chunk or fault, or None at the end.")
       .def("close", &OpenFileRecords::close, "End the threads and close the file.");
 
-  nb::class_<Sound>(m, "Sound", "Records that were decoded and let go of.")
-      .def_ro("records", &Sound::records)
-      .def_ro("bytes", &Sound::bytes, "Of their frames.")
-      .def_ro("crc32c", &Sound::crc32c, "Of their frames, if the reader computes it; else 0.");
+  nb::class_<ValidRecords>(m, "ValidRecords", "Records that were decoded and let go of.")
+      .def_ro("records", &ValidRecords::records)
+      .def_ro("bytes", &ValidRecords::bytes, "Of their frames.")
+      .def_ro("crc32c", &ValidRecords::crc32c, "Of their frames, if the reader computes it; else 0.");
 
   nb::class_<OpenCheckedRecords>(m, "CheckedRecords",
                                  "Reads and decodes a local file's records, and lets go of those that decode.")
@@ -79,7 +79,7 @@ void bind_file_records(nb::module_& m) {
                   "= 1073741824, threads: int = 1, block_bytes: int = 1048576, checksum: bool = False) -> None"))
       .def(
           "next", [](OpenCheckedRecords& self) { return next_event(*self.get()); },
-          nb::sig("def next(self) -> Sound | RecordChunk | Fault | None"),
+          nb::sig("def next(self) -> ValidRecords | RecordChunk | Fault | None"),
           "What comes next, a chunk where one of its records does not decode; None at the end.")
       .def("close", [](OpenCheckedRecords& self) { self.close(); }, "End the threads and close the file.");
 }

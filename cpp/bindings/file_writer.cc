@@ -12,12 +12,12 @@ namespace {
 using OpenFileWriter = Closable<FileWriter>;
 
 void submit(const std::shared_ptr<FileWriter>& writer, const Frames& frames) {
-  wait_for([&](auto patience) { return writer->submit(frames, patience); });
+  wait_for([&](auto timeout) { return writer->submit(frames, timeout); });
 }
 
 void drain(OpenFileWriter& self) {
   const auto writer = self.get();
-  wait_for([&](auto patience) { return writer->drain(patience); });
+  wait_for([&](auto timeout) { return writer->drain(timeout); });
 }
 
 void sync(OpenFileWriter& self) {

@@ -31,9 +31,9 @@ std::size_t append(GuardedFrames& guarded, nb::handle record) {
 
 // Holds the memory of many records while the GIL is released: bytes, which do not change, by a reference, all else by a
 // view, which costs more.
-class ManyBytes {
+class HeldRecords {
  public:
-  ~ManyBytes() {
+  ~HeldRecords() {
     for (Py_buffer& view : views_) PyBuffer_Release(&view);
   }
   // Answers the size of the record.
@@ -63,7 +63,7 @@ class ManyBytes {
 };
 
 std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, std::size_t limit) {
-  ManyBytes many;
+  HeldRecords many;
   std::size_t i = start, bytes = frames.get().size();
   std::exception_ptr refused;
   for (; i < records.size() && bytes < limit && !refused; ++i) {

@@ -39,11 +39,11 @@ struct HeldForQueue {
   std::deque<HeldBodies> bodies;
   // A queue ends without the GIL, which it takes to let go of them; where it must not be asked for, they stay.
   ~HeldForQueue() {
-    if (ends_elsewhere()) {
+    if (is_finalizing_elsewhere()) {
       new std::deque<HeldBodies>(std::move(bodies));
       return;
     }
-    const TakenGil taken;
+    const AcquiredGil taken;
     bodies.clear();
   }
 };
@@ -64,8 +64,8 @@ class Members {
 
   std::array<std::optional<PlainPiece>, 2> next() {
     MemberQueue::Inflated found;
-    wait_for([&](auto patience) {
-      std::optional<MemberQueue::Inflated> inflated = queue_.next(patience);
+    wait_for([&](auto timeout) {
+      std::optional<MemberQueue::Inflated> inflated = queue_.next(timeout);
       if (inflated) found = std::move(*inflated);
       return inflated.has_value();
     });
@@ -139,7 +139,7 @@ void bind_inflate(nb::module_& m) {
           [](OpenMembers* self, std::size_t threads, std::size_t most) {
             new (self) OpenMembers(std::make_shared<Members>(threads, most));
           },
-          nb::kw_only(), nb::arg("threads"), nb::arg("most"))
+          nb::kw_only(), nb::arg("threads"), nb::arg("max_bytes"))
       .def(
           "submit", [](OpenMembers& self, nb::handle one, nb::handle other) { self.get()->submit(one, other); },
           nb::arg("one"), nb::arg("other"), "Hand over what follows the headers of two members (b'' for none).")
@@ -172,7 +172,7 @@ void bind_inflate(nb::module_& m) {
         }();
         return plain(std::move(piece));
       },
-      nb::arg("body"), nb::kw_only(), nb::arg("most"),
+      nb::arg("body"), nb::kw_only(), nb::arg("max_bytes"),
       "Inflate what follows the header of a gzip member; None where it is damaged or claims more than ``most`` bytes.");
 }
 

@@ -31,7 +31,7 @@ NB_MODULE(_core, m) {
   });
 
   penstock::bindings::bind_arrow(m);
-  penstock::bindings::bind_the_end(m);
+  penstock::bindings::bind_finalization(m);
   penstock::bindings::bind_checksums(m);
   penstock::bindings::bind_byte_views(m);
   penstock::bindings::bind_inflate(m);

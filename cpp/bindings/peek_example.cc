@@ -12,7 +12,7 @@ constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
 // Collects a list's values as Python objects; of numbers the first, and how many there are.
 struct ToList {
-  std::size_t most_numbers;
+  std::size_t max_numbers;
   nb::list values;
   std::size_t count = 0;
   bool bytes(wire::Bytes value) {
@@ -21,7 +21,7 @@ struct ToList {
     return true;
   }
   bool floats(const std::byte* data, std::size_t size) {
-    for (std::size_t i = 0; i < size && count + i < most_numbers; ++i) {
+    for (std::size_t i = 0; i < size && count + i < max_numbers; ++i) {
       float value;
       std::memcpy(&value, data + 4 * i, 4);
       values.append(value);
@@ -30,7 +30,7 @@ struct ToList {
     return true;
   }
   bool varint(std::int64_t value) {
-    if (count++ < most_numbers) values.append(value);
+    if (count++ < max_numbers) values.append(value);
     return true;
   }
   bool varints(wire::Bytes run) {
@@ -48,13 +48,13 @@ const char* name_of(Kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-bool append_feature(wire::Bytes feature, std::size_t most_numbers, nb::list& out) {
+bool append_feature(wire::Bytes feature, std::size_t max_numbers, nb::list& out) {
   ResolvedFeature resolved;
   if (!resolve_feature(feature, resolved)) return false;
-  ToList list{most_numbers, {}};
+  ToList list{max_numbers, {}};
   for (const wire::Bytes part : resolved.lists)
     if (!visit_list(resolved.kind, part, list)) return false;
-  if (most_numbers == kAll)
+  if (max_numbers == kAll)
     out.append(nb::make_tuple(name_of(resolved.kind), list.values));
   else
     out.append(nb::make_tuple(name_of(resolved.kind), list.values, list.count));
@@ -63,14 +63,14 @@ bool append_feature(wire::Bytes feature, std::size_t most_numbers, nb::list& out
 
 // None where the bytes are malformed; else {key: (kind, values)} and {key: [(kind, values), ...]}. Where not all
 // numbers are wanted, the number of values comes behind them.
-nb::object read_entries(nb::handle data, bool sequence_example, std::size_t most_numbers) {
+nb::object read_entries(nb::handle data, bool sequence_example, std::size_t max_numbers) {
   const BytesView view(data);
   Joined joined;
   // Every entry is checked, the last one of a key counts.
   nb::dict sections[3];
-  const auto visit = [&](Section section, const Entry& entry) {
+  const auto visit = [&](Section section, const MapEntry& entry) {
     nb::list steps;
-    const auto append = [&](wire::Bytes feature) { return append_feature(feature, most_numbers, steps); };
+    const auto append = [&](wire::Bytes feature) { return append_feature(feature, max_numbers, steps); };
     const bool good = section == Section::kContext ? append(entry.value) : visit_steps(entry.value, append);
     if (!good) return false;
     const nb::bytes key(reinterpret_cast<const char*>(entry.key.data), entry.key.size);
@@ -104,10 +104,9 @@ void bind_peek_example(nb::module_& m) {
       nb::arg("data"), nb::sig("def is_other_message(data: object) -> bool"),
       "Whether a message has fields, and no feature of an Example or SequenceExample among them.");
   m.def(
-      "sketch_example",
-      [](nb::handle data, std::size_t most_numbers) { return read_entries(data, true, most_numbers); }, nb::arg("data"),
-      nb::arg("most_numbers"),
-      nb::sig("def sketch_example(data: object, most_numbers: int) -> tuple[dict[bytes, tuple[str, list[typing.Any], "
+      "sketch_example", [](nb::handle data, std::size_t max_numbers) { return read_entries(data, true, max_numbers); },
+      nb::arg("data"), nb::arg("max_numbers"),
+      nb::sig("def sketch_example(data: object, max_numbers: int) -> tuple[dict[bytes, tuple[str, list[typing.Any], "
               "int]], dict[bytes, list[tuple[str, list[typing.Any], int]]]] | None"),
       "Read a SequenceExample, of its numbers the first of each list: kind, values and their number.");
 }

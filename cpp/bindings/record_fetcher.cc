@@ -40,26 +40,27 @@ const char* name_of(FetchFaultKind kind) {
 }
 
 // Places in arrays that Python owns.
-class BoundPlaces {
+class BoundLocations {
  public:
-  explicit BoundPlaces(nb::tuple shards) : native_(places_of(shards)), arrays_(std::move(shards)) {}
+  explicit BoundLocations(nb::tuple shards) : native_(locations_of(shards)), arrays_(std::move(shards)) {}
 
-  const RecordPlaces& native() const { return native_; }
+  const RecordLocations& native() const { return native_; }
 
  private:
-  static RecordPlaces places_of(const nb::tuple& shards) {
-    std::vector<ShardPlaces> places;
+  static RecordLocations locations_of(const nb::tuple& shards) {
+    std::vector<ShardLocations> locations;
     for (nb::handle shard : shards) {
       const auto pair = nb::cast<nb::tuple>(shard);
       if (pair.size() != 2) throw nb::value_error("a file is a count and a length, or starts and lengths");
-      places.push_back(nb::isinstance<nb::int_>(pair[0]) ? ShardPlaces{.count = nb::cast<std::uint64_t>(pair[0]),
-                                                                       .equal_length = nb::cast<std::uint64_t>(pair[1])}
-                                                         : listed(pair));
+      locations.push_back(nb::isinstance<nb::int_>(pair[0])
+                              ? ShardLocations{.count = nb::cast<std::uint64_t>(pair[0]),
+                                               .equal_length = nb::cast<std::uint64_t>(pair[1])}
+                              : listed(pair));
     }
-    return RecordPlaces(std::move(places));
+    return RecordLocations(std::move(locations));
   }
 
-  static ShardPlaces listed(const nb::tuple& pair) {
+  static ShardLocations listed(const nb::tuple& pair) {
     // Never converted: a copy would be gone before it is looked at.
     const auto starts = nb::cast<Numbers<std::uint64_t>>(pair[0], false);
     if (pair[1].is_none()) {
@@ -71,23 +72,24 @@ class BoundPlaces {
     return {.count = starts.size(), .starts = starts.data(), .lengths = lengths.data()};
   }
 
-  RecordPlaces native_;
+  RecordLocations native_;
   nb::tuple arrays_;
 };
 
 class Fetcher {
  public:
-  Fetcher(std::vector<std::filesystem::path> paths, const BoundPlaces& places, std::size_t threads, bool verify,
+  Fetcher(std::vector<std::filesystem::path> paths, const BoundLocations& locations, std::size_t threads, bool verify,
           std::size_t max_open_files)
-      : fetcher_(std::make_shared<RecordFetcher>(std::move(paths), places.native(), threads, verify, max_open_files)) {}
+      : fetcher_(
+            std::make_shared<RecordFetcher>(std::move(paths), locations.native(), threads, verify, max_open_files)) {}
   ~Fetcher() { close(); }
 
-  void foresee(const std::vector<Numbers<std::int64_t>>& jobs, const Decoder* decoder) {
+  void coalesce(const std::vector<Numbers<std::int64_t>>& jobs, const Decoder* decoder) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
     std::vector<std::vector<std::uint64_t>> rows;
     for (const Numbers<std::int64_t>& job : jobs) rows.push_back(rows_of(*fetcher, job));
     const ReleasedGil release;
-    fetcher->foresee(rows, decoder == nullptr ? nullptr : decoder->native());
+    fetcher->coalesce(rows, decoder == nullptr ? nullptr : decoder->native());
   }
 
   void submit(Numbers<std::int64_t> rows, nb::object decoder, nb::list outputs) {
@@ -101,8 +103,8 @@ class Fetcher {
     std::optional<FetchJob> job;
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
     try {
-      wait_for([&](auto patience) {
-        job = fetcher->next(patience);
+      wait_for([&](auto timeout) {
+        job = fetcher->next(timeout);
         return job.has_value();
       });
     } catch (...) {
@@ -111,7 +113,7 @@ class Fetcher {
     }
     const UnderWay kept = std::move(under_way_.front());
     under_way_.pop_front();
-    return answer_of(*job, kept);
+    return result_of(*job, kept);
   }
 
   nb::tuple fetch(Numbers<std::int64_t> rows, nb::object decoder) {
@@ -119,7 +121,7 @@ class Fetcher {
     const UnderWay kept{std::move(decoder), nb::list()};
     FetchJob job = job_of(*fetcher, rows, kept);
     run(*fetcher, job);
-    return answer_of(job, kept);
+    return result_of(job, kept);
   }
 
   nb::tuple records(Numbers<std::int64_t> rows) {
@@ -154,7 +156,7 @@ class Fetcher {
       if (record.fault == FetchFaultKind::kNone)
         decoded = decoder.decode(std::move(record.frame), static_cast<std::size_t>(record.length));
     }
-    return decoded && decoded->sound() ? nb::object(decoder.to_python(*decoded)) : nb::none();
+    return decoded && decoded->is_valid() ? nb::object(decoder.to_python(*decoded)) : nb::none();
   }
 
   std::size_t pending() const { return fetcher_.get()->pending(); }
@@ -197,7 +199,7 @@ class Fetcher {
     fetcher.run(job);
   }
 
-  static nb::tuple answer_of(FetchJob& job, const UnderWay& kept) {
+  static nb::tuple result_of(FetchJob& job, const UnderWay& kept) {
     nb::object decoded = nb::none();
     if (job.decoded) decoded = nb::cast<const Decoder&>(kept.decoder).to_python(*job.decoded, kept.outputs);
     return nb::make_tuple(decoded, std::move(job.faults));
@@ -208,7 +210,7 @@ class Fetcher {
   }
 
   static std::uint64_t checked_row(const RecordFetcher& fetcher, std::int64_t row) {
-    if (row < 0 || static_cast<std::uint64_t>(row) >= fetcher.places().rows()) throw nb::index_error("no such row");
+    if (row < 0 || static_cast<std::uint64_t>(row) >= fetcher.locations().rows()) throw nb::index_error("no such row");
     return static_cast<std::uint64_t>(row);
   }
 
@@ -228,14 +230,16 @@ void bind_record_fetcher(nb::module_& m) {
           "One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is "
           "stale), unread (with others; reading it alone tells why).");
 
-  nb::class_<BoundPlaces>(m, "RecordPlaces", "Where the records of files are; rows are numbered through all files.")
+  nb::class_<BoundLocations>(m, "RecordLocations",
+                             "Where the records of files are; rows are numbered through all files.")
       .def(nb::init<nb::tuple>(), nb::arg("files"),
            nb::sig("def __init__(self, files: tuple[tuple[int, int] | tuple[NDArray[numpy.uint64], "
                    "NDArray[numpy.uint64] | None], ...]) -> None"),
            "Of each file how many records it has and the length of each, or the starts of their frames and the lengths "
            "of their payloads; without lengths, the starts end with the end of the last.")
       .def_prop_ro(
-          "nbytes", [](const BoundPlaces& places) { return places.native().bytes(); }, "Of the frames, about.");
+          "nbytes", [](const BoundLocations& locations) { return locations.native().bytes(); },
+          "Of the frames, about.");
 
   nb::class_<RowDecoder>(m, "NativeRowDecoder", "Decodes one record at a time.")
       .def(nb::init<const Decoder&, std::vector<std::vector<std::size_t>>>(), nb::arg("decoder"), nb::arg("scalars"),
@@ -244,22 +248,24 @@ void bind_record_fetcher(nb::module_& m) {
   nb::class_<Fetcher>(m, "RecordFetcher", "Reads records of local files by their numbers, on native threads.")
       .def(
           "__init__",
-          [](Fetcher* self, std::vector<std::filesystem::path> paths, const BoundPlaces& places, std::size_t threads,
-             bool verify, std::size_t max_open_files) {
+          [](Fetcher* self, std::vector<std::filesystem::path> paths, const BoundLocations& locations,
+             std::size_t threads, bool verify, std::size_t max_open_files) {
             if (threads == 0 || max_open_files == 0)
               throw nb::value_error("threads and max_open_files must be positive");
-            if (places.native().shards() != paths.size()) throw nb::value_error("places must be of as many files");
-            new (self) Fetcher(std::move(paths), places, threads, verify, max_open_files);
+            if (locations.native().shards() != paths.size()) throw nb::value_error("places must be of as many files");
+            new (self) Fetcher(std::move(paths), locations, threads, verify, max_open_files);
           },
-          nb::arg("paths"), nb::arg("places"), nb::kw_only(), nb::arg("threads"), nb::arg("verify") = true,
+          nb::arg("paths"), nb::arg("locations"), nb::kw_only(), nb::arg("threads"), nb::arg("verify") = true,
           nb::arg("max_open_files") = 64, nb::keep_alive<1, 3>(),
-          nb::sig("def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], places: RecordPlaces, "
-                  "*, threads: int, verify: bool = True, max_open_files: int = 64) -> None"))
-      .def("foresee", &Fetcher::foresee, nb::arg("jobs"), nb::arg("decoder") = nb::none(),
-           nb::sig("def foresee(self, jobs: list[NDArray[numpy.int64]], decoder: NativeDecoder | None = None) -> None"),
-           "Say which rows will be submitted next, job by job, so that they are read together: for rows that are a "
-           "good part of what lies between them. With the decoder that they will be submitted with, and no outputs, "
-           "they may be decoded then, too.")
+          nb::sig(
+              "def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], locations: RecordLocations, "
+              "*, threads: int, verify: bool = True, max_open_files: int = 64) -> None"))
+      .def(
+          "coalesce", &Fetcher::coalesce, nb::arg("jobs"), nb::arg("decoder") = nb::none(),
+          nb::sig("def coalesce(self, jobs: list[NDArray[numpy.int64]], decoder: NativeDecoder | None = None) -> None"),
+          "Say which rows will be submitted next, job by job, so that they are read together: for rows that are a "
+          "good part of what lies between them. With the decoder that they will be submitted with, and no outputs, "
+          "they may be decoded then, too.")
       .def("submit", &Fetcher::submit, nb::arg("rows"), nb::arg("decoder"), nb::arg("outputs") = nb::list(),
            nb::sig("def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[typing.Any] = "
                    "[]) -> None"),

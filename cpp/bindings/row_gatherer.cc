@@ -63,7 +63,7 @@ class RowGatherer {
   void add_objects(nb::str name, nb::object hold) { put(std::move(name), ObjectGatherer(std::move(hold))); }
 
   void add(nb::handle row) {
-    const PythonCalled called;
+    const PythonCallScope called;
     const bool plain = PyDict_CheckExact(row.ptr()) != 0;
     if (!plain && !nb::hasattr(row, "keys")) refuse_(rows_, row);
     Py_ssize_t found = 0;
@@ -86,7 +86,7 @@ class RowGatherer {
   void add_values(const nb::list& values) {
     if (columns_.size() != 1) throw nb::value_error("values are of one feature");
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const PythonCalled called;
+      const PythonCallScope called;
       const nb::object value = values[i];
       std::visit([&](auto& gatherer) { gatherer.add(value); }, columns_.front().gatherer);
     }
@@ -170,7 +170,7 @@ nb::object hold_value(nb::handle value, nb::handle copy) {
 }
 
 nb::object hold_row(nb::handle row, nb::handle copy) {
-  const PythonCalled called;
+  const PythonCallScope called;
   if (PyDict_CheckExact(row.ptr()) == 0) return copy(row);
   nb::dict held;
   for (const auto [name, value] : nb::borrow<nb::dict>(row)) held[name] = hold_value(value, copy);

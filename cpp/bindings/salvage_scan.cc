@@ -25,12 +25,12 @@ const char* name_of(StretchKind kind) {
 }
 
 // Surveys on a thread of its own, so that Ctrl-C is heard: large files take long.
-Survey interruptible_survey(const std::filesystem::path& path, SurveyOptions options) {
+SalvageScan interruptible_scan(const std::filesystem::path& path, SalvageScanOptions options) {
   std::atomic<bool> cancelled = false;
   options.cancelled = &cancelled;
-  std::future<Survey> found = std::async(std::launch::async, [&] { return survey(path, options); });
+  std::future<SalvageScan> found = std::async(std::launch::async, [&] { return salvage_scan(path, options); });
   try {
-    wait_for([&](auto patience) { return found.wait_for(patience) == std::future_status::ready; });
+    wait_for([&](auto timeout) { return found.wait_for(timeout) == std::future_status::ready; });
   } catch (...) {
     cancelled = true;
     const ReleasedGil release;
@@ -53,17 +53,17 @@ void bind_salvage_scan(nb::module_& m) {
       .def_ro("fault", &Stretch::fault, "Why it is lost; the number of the record is not set.");
 
   m.def(
-      "survey",
+      "salvage_scan",
       [](const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop, bool starts_at_record,
          bool ends_with_file, std::uint64_t max_record_bytes, bool flat, bool by_length, std::uint64_t known_from) {
-        const Survey found = interruptible_survey(path, {start, stop, starts_at_record, ends_with_file,
-                                                         max_record_bytes, flat, by_length, known_from, nullptr});
+        const SalvageScan found = interruptible_scan(path, {start, stop, starts_at_record, ends_with_file,
+                                                            max_record_bytes, flat, by_length, known_from, nullptr});
         return nb::make_tuple(found.stretches, found.ends_at_record, found.work);
       },
       nb::arg("path"), nb::arg("start"), nb::arg("stop"), nb::kw_only(), nb::arg("starts_at_record") = true,
       nb::arg("ends_with_file") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("flat") = false,
-      nb::arg("by_length") = false, nb::arg("known_from") = SurveyOptions{}.known_from,
-      nb::sig("def survey(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, "
+      nb::arg("by_length") = false, nb::arg("known_from") = SalvageScanOptions{}.known_from,
+      nb::sig("def salvage_scan(path: str | os.PathLike[str], start: int, stop: int, *, starts_at_record: bool = True, "
               "ends_with_file: bool = True, max_record_bytes: int = 1073741824, flat: bool = False, by_length: bool = "
               "False, "
               "known_from: int = 18446744073709551615) -> "

@@ -22,8 +22,9 @@ void bind_stream_records(nb::module_& m) {
           "__init__",
           [](StreamRecords* self, bool verify, std::uint64_t max_record_bytes, std::optional<std::uint64_t> input_end,
              std::uint64_t start_offset, std::uint64_t start_record, const std::filesystem::path& source) {
-            new (self) StreamRecords(AssemblerOptions{max_record_bytes, input_end, start_offset, start_record,
-                                                      std::make_shared<const std::string>(text_of(source)), verify});
+            new (self)
+                StreamRecords(ChunkAssemblerOptions{max_record_bytes, input_end, start_offset, start_record,
+                                                    std::make_shared<const std::string>(text_of(source)), verify});
           },
           nb::kw_only(), nb::arg("verify") = true, nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
           nb::arg("input_end") = nb::none(), nb::arg("start_offset") = 0, nb::arg("start_record") = 0,

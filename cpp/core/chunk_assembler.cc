@@ -15,7 +15,7 @@ void append(Event event, std::vector<Event>& events) {
     events.push_back(std::move(event));
 }
 
-void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
+void ChunkAssembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
   while (!failed_ && begin < end) {
     if (long_record_) {
       begin += extend_long_record(buffer->data() + begin, end - begin);
@@ -36,29 +36,30 @@ void Assembler::add(const SharedBuffer& buffer, std::size_t begin, std::size_t e
   }
 }
 
-bool Assembler::add_walked(const SharedBuffer& buffer, const WalkedAhead& walked, std::vector<Event>& events) {
+bool ChunkAssembler::add_scanned(const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& events) {
   // What came before has ended with a whole frame, so that the next one starts where the walk did.
   if (failed_ || tail_.size != 0) return false;
-  const std::shared_ptr<std::vector<Span>>& spans = walked.spans;
+  const std::shared_ptr<std::vector<Span>>& spans = scanned.spans;
   auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
-  if (last != nullptr && last->buffer == buffer && last->size() == WalkedAhead::kFree) {
+  if (last != nullptr && last->buffer == buffer && last->size() == BlockScan::kFree) {
     // The record that started in the block before: in the same list, it can become part of the same chunk.
     spans->front() = last->span(0);
     last->spans = spans;
     last->begin = 0;
-    last->end = WalkedAhead::kFree;
+    last->end = BlockScan::kFree;
   }
-  const std::size_t count = spans->size() - WalkedAhead::kFree;
-  events.push_back(Chunk{buffer, spans, WalkedAhead::kFree, spans->size(), record_,
-                         static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(walked.begin),
+  const std::size_t count = spans->size() - BlockScan::kFree;
+  events.push_back(Chunk{buffer, spans, BlockScan::kFree, spans->size(), record_,
+                         static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(scanned.begin),
                          options_.source});
   record_ += count;
-  offset_ += walked.end - walked.begin;
+  offset_ += scanned.end - scanned.begin;
   return true;
 }
 
 // The list that spans in `buffer` go to: that of the last chunk, where it is of the same buffer, or a new one.
-std::shared_ptr<std::vector<Span>> Assembler::spans_for(const SharedBuffer& buffer, const std::vector<Event>& events) {
+std::shared_ptr<std::vector<Span>> ChunkAssembler::spans_for(const SharedBuffer& buffer,
+                                                             const std::vector<Event>& events) {
   const auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
   if (last != nullptr && last->buffer == buffer && last->spans == spans_) return spans_;
   const std::size_t likely = spans_ ? spans_->size() : 0;
@@ -67,7 +68,7 @@ std::shared_ptr<std::vector<Span>> Assembler::spans_for(const SharedBuffer& buff
   return spans_;
 }
 
-void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
+void ChunkAssembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events) {
   WalkResult result = walk_to_damage(buffer, begin, end, events);
   while (result.fault == FaultKind::kDataChecksum) {
     events.push_back(Fault{result.fault, offset_, record_, result.need, result.need});
@@ -87,8 +88,8 @@ void Assembler::walk(const SharedBuffer& buffer, std::size_t begin, std::size_t 
 }
 
 // Appends a chunk of the records up to the end of the block, or up to damage.
-WalkResult Assembler::walk_to_damage(const SharedBuffer& buffer, std::size_t begin, std::size_t end,
-                                     std::vector<Event>& events) {
+WalkResult ChunkAssembler::walk_to_damage(const SharedBuffer& buffer, std::size_t begin, std::size_t end,
+                                          std::vector<Event>& events) {
   auto spans = spans_for(buffer, events);
   const std::size_t first = spans->size();
   const WalkResult result =
@@ -104,14 +105,14 @@ WalkResult Assembler::walk_to_damage(const SharedBuffer& buffer, std::size_t beg
 }
 
 // Moves the tail to a buffer of its own, where it can grow.
-void Assembler::start_long_record() {
+void ChunkAssembler::start_long_record() {
   const Tail tail = std::exchange(tail_, {});
   long_record_ = true;
   extend_long_record(tail.buffer->data() + tail.begin, tail.size);
 }
 
 // Appends what the record still needs of `data`; answers how many bytes that was.
-std::size_t Assembler::extend_long_record(const std::byte* data, std::size_t size) {
+std::size_t ChunkAssembler::extend_long_record(const std::byte* data, std::size_t size) {
   const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(need_ - tail_.size, size));
   const std::size_t grown = tail_.size + taken;
   if (!tail_.buffer || tail_.buffer->capacity() < grown) {
@@ -124,13 +125,13 @@ std::size_t Assembler::extend_long_record(const std::byte* data, std::size_t siz
   return taken;
 }
 
-void Assembler::finish(std::vector<Event>& events) {
+void ChunkAssembler::finish(std::vector<Event>& events) {
   if (failed_ || tail_.size == 0) return;
   fail(tail_.size < kHeaderBytes ? FaultKind::kTruncatedHeader : FaultKind::kTruncatedRecord, need_, tail_.size,
        events);
 }
 
-void Assembler::fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events) {
+void ChunkAssembler::fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events) {
   failed_ = true;
   tail_ = {};
   events.push_back(Fault{kind, offset_, record_, need, have});
@@ -146,7 +147,7 @@ void verify(const Event& event, std::vector<Event>& events) {
   std::size_t from = 0;
   while (from < chunk.size()) {
     const std::span<const Span> spans{chunk.spans->data() + chunk.begin, chunk.size()};
-    const std::size_t bad = find_unsound(data, spans, from);
+    const std::size_t bad = find_invalid(data, spans, from);
     if (bad > from) append(chunk.slice(from, bad), events);
     if (bad == chunk.size()) return;
     const std::uint64_t size = spans[bad].length + kFrameOverhead;

@@ -19,7 +19,7 @@
 
 namespace penstock {
 
-struct AssemblerOptions {
+struct ChunkAssemblerOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
   std::optional<std::uint64_t> input_end;  // offset where the input ends, when that is known
   std::uint64_t start_offset = 0;          // offset of the first byte of the first block
@@ -30,9 +30,9 @@ struct AssemblerOptions {
 
 using Event = std::variant<Chunk, Fault>;
 
-class Assembler {
+class ChunkAssembler {
  public:
-  explicit Assembler(const AssemblerOptions& options)
+  explicit ChunkAssembler(const ChunkAssemblerOptions& options)
       : options_(options), offset_(options.start_offset), record_(options.start_record) {}
 
   // Takes the block [begin, end) of `buffer`; buffer bytes before `begin` are head room, or the last block. Appends
@@ -42,7 +42,7 @@ class Assembler {
 
   // Takes the frames of the block that were walked ahead, if it goes on with them; else answers false. They are one
   // chunk of their own.
-  bool add_walked(const SharedBuffer& buffer, const WalkedAhead& walked, std::vector<Event>& events);
+  bool add_scanned(const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& events);
 
   // The input is over: a record that is still incomplete is a fault.
   void finish(std::vector<Event>& events);
@@ -69,7 +69,7 @@ class Assembler {
   std::size_t extend_long_record(const std::byte* data, std::size_t size);
   void fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events);
 
-  AssemblerOptions options_;
+  ChunkAssemblerOptions options_;
   std::uint64_t offset_;  // of the frame that comes next
   std::uint64_t record_;
   Tail tail_;                 // the start of that frame, where the last block ended inside it

@@ -17,19 +17,19 @@ namespace penstock {
 inline constexpr std::size_t kCacheLine = 64;
 
 // Copies of less are better ordinary: they share the lines at their ends with others.
-inline constexpr std::size_t kLeastDistant = 256;
+inline constexpr std::size_t kMinNontemporalBytes = 256;
 
 constexpr std::size_t whole_lines(std::size_t size) { return (size + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 // Other threads may look at the copies when this is gone.
-class DistantCopies {
+class NontemporalCopies {
  public:
-  DistantCopies() = default;
-  DistantCopies(const DistantCopies&) = delete;
-  DistantCopies& operator=(const DistantCopies&) = delete;
+  NontemporalCopies() = default;
+  NontemporalCopies(const NontemporalCopies&) = delete;
+  NontemporalCopies& operator=(const NontemporalCopies&) = delete;
 
 #if defined(__x86_64__) || defined(_M_X64)
-  ~DistantCopies() { _mm_sfence(); }  // such stores keep no order, not even behind a lock
+  ~NontemporalCopies() { _mm_sfence(); }  // such stores keep no order, not even behind a lock
 
   // Lines of which only a part is copied, at both ends, are written as ever.
   void copy(std::byte* to, const std::byte* from, std::size_t size) {
@@ -42,14 +42,14 @@ class DistantCopies {
     if (end != size) std::memcpy(to + end, from + end, size - end);
   }
 #else
-  ~DistantCopies() {}
+  ~NontemporalCopies() {}
   void copy(std::byte* to, const std::byte* from, std::size_t size) { std::memcpy(to, from, size); }
 #endif
 };
 
-inline void copy_by(DistantCopies* distant, std::byte* to, const std::byte* from, std::size_t size) {
-  if (distant != nullptr)
-    distant->copy(to, from, size);
+inline void copy_by(NontemporalCopies* nontemporal, std::byte* to, const std::byte* from, std::size_t size) {
+  if (nontemporal != nullptr)
+    nontemporal->copy(to, from, size);
   else
     std::memcpy(to, from, size);
 }

@@ -11,6 +11,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string file(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] & 1) penstock::tests::seal(file);
   if (data[0] & 32 && file.size() > 40) file[file.size() / 2] = static_cast<char>(file[file.size() / 2] ^ 1);
-  penstock::tests::check_survey(file, data[0] >> 1);
+  penstock::tests::check_salvage_scan(file, data[0] >> 1);
   return 0;
 }

@@ -19,30 +19,30 @@ constexpr std::size_t kRunBytes = std::size_t{256} << 10;
 constexpr std::size_t kRowsPerPart = 512;
 
 // An index may be wrong: jobs that would take more memory than anybody asks for are not read here.
-constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
 
 }  // namespace
 
-struct Sweep::Reader {
+struct CoalescedRead::Reader {
   explicit Reader(BatchDecoder* decoder) {
     if (decoder != nullptr) scatter.emplace(*decoder);
   }
 
   const SharedBuffer scratch = acquire_buffer(kRunBytes + kCacheLine);
-  DistantCopies copies;
-  std::optional<RecordScatter> scatter;  // where records are decoded
+  NontemporalCopies copies;
+  std::optional<ScatterDecoder> scatter;  // where records are decoded
 };
 
-Sweep::Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint64_t>>& jobs,
-             std::shared_ptr<BatchDecoder> decoder)
-    : places_(places), outcomes_(jobs.size()) {
+CoalescedRead::CoalescedRead(const RecordLocations& locations, const std::vector<std::vector<std::uint64_t>>& jobs,
+                             std::shared_ptr<BatchDecoder> decoder)
+    : locations_(locations), outcomes_(jobs.size()) {
   std::uint64_t total = 0;
   for (std::size_t job = 0; job < jobs.size(); ++job) {
     Outcome& outcome = outcomes_[job];
     outcome.spans->reserve(jobs[job].size());
     for (const std::uint64_t number : jobs[job]) {
-      const std::uint64_t length = places.at(number).length;
-      if (length > kMostBytes || total + outcome.bytes + length > kMostBytes) break;
+      const std::uint64_t length = locations.at(number).length;
+      if (length > kMaxBytes || total + outcome.bytes + length > kMaxBytes) break;
       outcome.spans->push_back({outcome.bytes + kHeaderBytes, length});
       outcome.bytes += whole_lines(static_cast<std::size_t>(length) + kFrameOverhead);
     }
@@ -59,11 +59,11 @@ Sweep::Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint
 }
 
 // Puts rows into parts by their numbers, which rise with their places.
-void Sweep::divide(const std::vector<std::vector<std::uint64_t>>& jobs) {
+void CoalescedRead::divide(const std::vector<std::vector<std::uint64_t>>& jobs) {
   std::size_t rows = 0;
   for (const Outcome& outcome : outcomes_) rows += outcome.spans->size();
   const std::size_t parts = rows / kRowsPerPart + 1;
-  const std::uint64_t numbers_per_part = places_.rows() / parts + 1;
+  const std::uint64_t numbers_per_part = locations_.rows() / parts + 1;
   std::vector<std::size_t> ends(parts + 1);
   const auto each_row = [&](auto visit) {
     for (std::size_t job = 0; job < jobs.size(); ++job)
@@ -77,7 +77,7 @@ void Sweep::divide(const std::vector<std::vector<std::uint64_t>>& jobs) {
   each_row([&](const Read& read) { reads_[ends[read.number / numbers_per_part]++] = read; });
 }
 
-void Sweep::read(ShardFiles& files, bool verify, const std::atomic<bool>& stop) {
+void CoalescedRead::read(OpenFiles& files, bool verify, const std::atomic<bool>& stop) {
   std::unique_lock lock(mutex_);
   if (!begun_) {
     for (Outcome& outcome : outcomes_) {
@@ -107,41 +107,41 @@ void Sweep::read(ShardFiles& files, bool verify, const std::atomic<bool>& stop) 
   if (error_) std::rethrow_exception(error_);
 }
 
-void Sweep::read_part(std::span<Read> part, ShardFiles& files, bool verify) {
+void CoalescedRead::read_part(std::span<Read> part, OpenFiles& files, bool verify) {
   std::ranges::sort(part, {}, &Read::number);
   Reader reader(decoder_.get());
-  std::shared_ptr<const ShardFile> file;
-  std::size_t opened = places_.shards();
+  std::shared_ptr<const OpenFile> file;
+  std::size_t opened = locations_.shards();
   for (std::size_t first = 0; first < part.size();) {
-    const RecordPlace place = places_.at(part[first].number);
+    const RecordLocation location = locations_.at(part[first].number);
     try {
-      if (place.shard != opened) file = files.open(opened = place.shard);
+      if (location.shard != opened) file = files.open(opened = location.shard);
     } catch (const FileError&) {
-      opened = places_.shards();
+      opened = locations_.shards();
       fail(part[first++], FetchFaultKind::kUnread);
       continue;
     }
-    if (!holds(*file, place)) {
+    if (!holds(*file, location)) {
       fail(part[first++], FetchFaultKind::kTruncatedRecord);
       continue;
     }
-    std::uint64_t end = place.offset + frame_bytes(place);
+    std::uint64_t end = location.offset + frame_bytes(location);
     std::size_t last = first + 1;
     for (; last < part.size(); ++last) {
-      const RecordPlace next = places_.at(part[last].number);
-      if (next.shard != opened || next.offset < place.offset || next.offset > end + kGapBytes || !holds(*file, next) ||
-          next.offset + frame_bytes(next) - place.offset > kRunBytes)
+      const RecordLocation next = locations_.at(part[last].number);
+      if (next.shard != opened || next.offset < location.offset || next.offset > end + kGapBytes ||
+          !holds(*file, next) || next.offset + frame_bytes(next) - location.offset > kRunBytes)
         break;
       end = std::max(end, next.offset + frame_bytes(next));
     }
-    read_run(*file, part.subspan(first, last - first), place.offset, end, verify, reader);
+    read_run(*file, part.subspan(first, last - first), location.offset, end, verify, reader);
     first = last;
   }
 }
 
 // Reads records that lie between two offsets of a file, by one call.
-void Sweep::read_run(const ShardFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end,
-                     bool verify, Reader& reader) {
+void CoalescedRead::read_run(const OpenFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end,
+                             bool verify, Reader& reader) {
   const auto place_in_memory = [&](const Read& read) {
     Outcome& outcome = outcomes_[read.job];
     return outcome.buffer->data() + (*outcome.spans)[read.row].offset - kHeaderBytes;
@@ -149,45 +149,46 @@ void Sweep::read_run(const ShardFile& file, std::span<const Read> run, std::uint
   const bool large = end - begin > kRunBytes;  // it is one record
   const SharedBuffer own = large && decoder_ ? acquire_buffer(static_cast<std::size_t>(end - begin)) : nullptr;
   std::byte* const bytes = own ? own->data() : large ? place_in_memory(run.front()) : reader.scratch->data();
-  std::size_t there = 0;
+  std::size_t available = 0;
   try {
-    there = file.file.read_at(bytes, static_cast<std::size_t>(end - begin), begin);
+    available = file.file.read_at(bytes, static_cast<std::size_t>(end - begin), begin);
   } catch (const std::system_error&) {
     for (const Read& read : run) fail(read, FetchFaultKind::kUnread);
     return;
   }
   for (const Read& read : run) {
-    const RecordPlace place = places_.at(read.number);
-    const auto before = static_cast<std::size_t>(place.offset - begin);
-    const FetchFaultKind kind = check_frame(bytes + before, there - std::min(before, there), place.length, verify);
+    const RecordLocation location = locations_.at(read.number);
+    const auto before = static_cast<std::size_t>(location.offset - begin);
+    const FetchFaultKind kind =
+        check_frame(bytes + before, available - std::min(before, available), location.length, verify);
     if (kind != FetchFaultKind::kNone)
       fail(read, kind);
     else if (reader.scatter)
-      reader.scatter->decode({bytes + before + kHeaderBytes, static_cast<std::size_t>(place.length)},
+      reader.scatter->decode({bytes + before + kHeaderBytes, static_cast<std::size_t>(location.length)},
                              *outcomes_[read.job].builder, read.row);
     else if (!large)
-      reader.copies.copy(place_in_memory(read), bytes + before, whole_lines(frame_bytes(place)));
+      reader.copies.copy(place_in_memory(read), bytes + before, whole_lines(frame_bytes(location)));
   }
 }
 
-void Sweep::fail(const Read& read, FetchFaultKind kind) {
+void CoalescedRead::fail(const Read& read, FetchFaultKind kind) {
   const std::lock_guard lock(mutex_);
   outcomes_[read.job].faults.push_back({read.row, kind});
 }
 
-std::vector<FetchFault> Sweep::take_faults(std::size_t job) {
+std::vector<FetchFault> CoalescedRead::take_faults(std::size_t job) {
   std::vector<FetchFault> faults = std::move(outcomes_[job].faults);
   std::ranges::sort(faults, {}, &FetchFault::row);
   return faults;
 }
 
-Chunk Sweep::take_chunk(std::size_t job) {
+Chunk CoalescedRead::take_chunk(std::size_t job) {
   Outcome& outcome = outcomes_[job];
   const std::size_t count = outcome.spans->size();
   return {std::move(outcome.buffer), std::move(outcome.spans), 0, count, 0, 0, nullptr};
 }
 
-DecodedBatch Sweep::take_decoded(std::size_t job) {
+DecodedBatch CoalescedRead::take_decoded(std::size_t job) {
   const std::unique_ptr<BatchBuilder> builder = std::move(outcomes_[job].builder);
   return builder->finish(outcomes_[job].spans->size(), run_here);
 }

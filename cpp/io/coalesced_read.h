@@ -22,17 +22,17 @@
 
 namespace penstock {
 
-class Sweep {
+class CoalescedRead {
  public:
   // The rows of each job, below places.rows(). `places` must last as long as the sweep. With a decoder that scatters,
   // records are decoded as they are read, if their rows take no more memory than they do.
-  Sweep(const RecordPlaces& places, const std::vector<std::vector<std::uint64_t>>& jobs,
-        std::shared_ptr<BatchDecoder> decoder);
+  CoalescedRead(const RecordLocations& locations, const std::vector<std::vector<std::uint64_t>>& jobs,
+                std::shared_ptr<BatchDecoder> decoder);
 
   std::size_t jobs() const { return outcomes_.size(); }
 
   // Returns when all is read, or when `stop` says that nobody wants it. Thread-safe.
-  void read(ShardFiles& files, bool verify, const std::atomic<bool>& stop);
+  void read(OpenFiles& files, bool verify, const std::atomic<bool>& stop);
 
   // Whether jobs come decoded.
   bool decodes() const { return decoder_ != nullptr; }
@@ -58,12 +58,12 @@ class Sweep {
   struct Reader;  // what a thread reads by
 
   void divide(const std::vector<std::vector<std::uint64_t>>& jobs);
-  void read_part(std::span<Read> part, ShardFiles& files, bool verify);
-  void read_run(const ShardFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end, bool verify,
+  void read_part(std::span<Read> part, OpenFiles& files, bool verify);
+  void read_run(const OpenFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end, bool verify,
                 Reader& reader);
   void fail(const Read& read, FetchFaultKind kind);
 
-  const RecordPlaces& places_;
+  const RecordLocations& locations_;
   std::shared_ptr<BatchDecoder> decoder_;
   std::vector<Outcome> outcomes_;         // of each job
   std::vector<Read> reads_;               // rows of a part stand near one another in the files

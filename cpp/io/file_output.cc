@@ -19,8 +19,8 @@ namespace penstock {
 namespace {
 
 // Most bytes, and most parts, for one call: well below what any system refuses.
-constexpr std::size_t kMostPerCall = std::size_t{1} << 30;
-constexpr std::size_t kMostParts = 64;
+constexpr std::size_t kMaxPerCall = std::size_t{1} << 30;
+constexpr std::size_t kMaxParts = 64;
 
 int copy_of(int descriptor) {
 #ifdef _WIN32
@@ -34,7 +34,7 @@ int copy_of(int descriptor) {
 
 }  // namespace
 
-Output::Output(int descriptor) : descriptor_(copy_of(descriptor)) {
+FileOutput::FileOutput(int descriptor) : descriptor_(copy_of(descriptor)) {
 #ifndef _WIN32
   const ::off_t position = ::lseek(descriptor_, 0, SEEK_CUR);
   aligned_ = position >= 0;
@@ -45,21 +45,21 @@ Output::Output(int descriptor) : descriptor_(copy_of(descriptor)) {
 #endif
 }
 
-Output::~Output() { close(); }
+FileOutput::~FileOutput() { close(); }
 
-int Output::write(Frames frames) {
+int FileOutput::write(Frames frames) {
   // Who gives less at a time, by a third and more, has many files open, and memory for that much in each.
   const std::size_t block = std::min(kBlock, std::bit_floor(std::max<std::size_t>(1, frames.size + frames.size / 2)));
   waiting_bytes_ += frames.size;
   waiting_.push_back({std::move(frames)});
-  if (!aligned_ || waiting_.size() == kMostParts) return flush();
-  const std::size_t behind = (position_ + waiting_bytes_) % block;
-  return write_waiting(waiting_bytes_ - std::min(behind, waiting_bytes_));
+  if (!aligned_ || waiting_.size() == kMaxParts) return flush();
+  const std::size_t after = (position_ + waiting_bytes_) % block;
+  return write_waiting(waiting_bytes_ - std::min(after, waiting_bytes_));
 }
 
-int Output::flush() { return write_waiting(waiting_bytes_); }
+int FileOutput::flush() { return write_waiting(waiting_bytes_); }
 
-void Output::reserve([[maybe_unused]] std::size_t size) {
+void FileOutput::reserve([[maybe_unused]] std::size_t size) {
 #ifdef __linux__
   const std::uint64_t end = position_ + size;
   if (!reserves_ || end <= std::max(reserved_, std::uint64_t{kReserve})) return;  // a small file is not worth the call
@@ -72,7 +72,7 @@ void Output::reserve([[maybe_unused]] std::size_t size) {
 #endif
 }
 
-void Output::release_reserved() {
+void FileOutput::release_reserved() {
 #ifdef __linux__
   // Cutting a file to the size that it has gives back what lies behind. Where that fails, space is lost, and no bytes.
   struct ::stat info;
@@ -80,10 +80,10 @@ void Output::release_reserved() {
 #endif
 }
 
-int Output::write_waiting(std::size_t size) {
+int FileOutput::write_waiting(std::size_t size) {
   reserve(size);
   while (size > 0) {
-    const long long n = write_some(std::min(size, kMostPerCall));
+    const long long n = write_some(std::min(size, kMaxPerCall));
     if (n < 0) {
       if (errno == EINTR) continue;
       const int failed = errno;
@@ -96,13 +96,13 @@ int Output::write_waiting(std::size_t size) {
   return 0;
 }
 
-long long Output::write_some(std::size_t most) const {
+long long FileOutput::write_some(std::size_t most) const {
 #ifdef _WIN32
   const Part& part = waiting_.front();
   const std::size_t size = std::min(most, part.frames.size - part.written);
   return ::_write(descriptor_, part.frames.buffer->data() + part.written, static_cast<unsigned>(size));
 #else
-  ::iovec pieces[kMostParts];
+  ::iovec pieces[kMaxParts];
   int count = 0;
   for (auto part = waiting_.begin(); part != waiting_.end() && most > 0; ++part) {
     const std::size_t size = std::min(most, part->frames.size - part->written);
@@ -114,7 +114,7 @@ long long Output::write_some(std::size_t most) const {
 }
 
 // Notes that bytes are written, and lets go of frames that are.
-void Output::advance(std::size_t size) {
+void FileOutput::advance(std::size_t size) {
   position_ += size;
   waiting_bytes_ -= size;
   auto part = waiting_.begin();
@@ -124,7 +124,7 @@ void Output::advance(std::size_t size) {
   waiting_.erase(waiting_.begin(), part);
 }
 
-int Output::sync() {
+int FileOutput::sync() {
 #ifdef _WIN32
   return ::_commit(descriptor_) == 0 ? 0 : errno;
 #else
@@ -138,7 +138,7 @@ int Output::sync() {
 #endif
 }
 
-int Output::close() {
+int FileOutput::close() {
   if (descriptor_ < 0) return 0;
   release_reserved();
   const int descriptor = std::exchange(descriptor_, -1);

@@ -17,16 +17,16 @@
 
 namespace penstock {
 
-class Output {
+class FileOutput {
  public:
   static constexpr std::size_t kBlock = std::size_t{1} << 20;
   static constexpr std::size_t kReserve = std::size_t{8} << 20;
 
   // Has a copy of its own of the descriptor, which stays its owner's.
-  explicit Output(int descriptor);
-  ~Output();
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
+  explicit FileOutput(int descriptor);
+  ~FileOutput();
+  FileOutput(const FileOutput&) = delete;
+  FileOutput& operator=(const FileOutput&) = delete;
 
   // The calls below answer an errno, or 0. After a failure, what waits is lost.
 

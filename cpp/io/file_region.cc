@@ -15,8 +15,8 @@ constexpr std::uint64_t kLongBytes = 4 * kStrideBytes;
 
 }  // namespace
 
-Region::Region(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop,
-               const std::atomic<bool>* cancelled)
+FileRegion::FileRegion(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop,
+                       const std::atomic<bool>* cancelled)
     : file_(path),
       start_(start),
       stop_(std::max(start, std::min(stop, file_.size()))),
@@ -26,7 +26,7 @@ Region::Region(const std::filesystem::path& path, std::uint64_t start, std::uint
   scratch_.resize(kWindowBytes);
 }
 
-const std::byte* Region::look(std::uint64_t at, std::size_t size) {
+const std::byte* FileRegion::look(std::uint64_t at, std::size_t size) {
   if (!has(at, at + size)) {
     window_at_ = at;
     window_size_ = 0;
@@ -37,19 +37,19 @@ const std::byte* Region::look(std::uint64_t at, std::size_t size) {
   return window_.data() + (at - window_at_);
 }
 
-const std::byte* Region::probe(std::uint64_t at, std::size_t size) {
+const std::byte* FileRegion::peek(std::uint64_t at, std::size_t size) {
   if (has(at, at + size)) return window_.data() + (at - window_at_);
-  read(probe_.data(), size, at);
-  return probe_.data();
+  read(peek_.data(), size, at);
+  return peek_.data();
 }
 
-std::size_t Region::at_hand(std::uint64_t at, std::size_t least) {
+std::size_t FileRegion::available(std::uint64_t at, std::size_t least) {
   const std::uint64_t left = stop_ - at;
   look(at, static_cast<std::size_t>(std::min<std::uint64_t>(least, left)));
   return window_size_ - static_cast<std::size_t>(at - window_at_);
 }
 
-std::uint32_t Region::checksum(std::uint64_t begin, std::uint64_t end) {
+std::uint32_t FileRegion::checksum(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t size = end - begin;
   if (size <= kLongBytes) {
     look(begin, static_cast<std::size_t>(size));  // small frames are likely to have neighbours
@@ -67,12 +67,12 @@ std::uint32_t Region::checksum(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t inner = start_ + first * kStrideBytes;
   const std::uint32_t head = extend(0, begin, inner);
   const std::uint32_t through = extend(prefixes_[last], start_ + last * kStrideBytes, end);
-  const std::uint32_t tail = crc32c_of_rest(through, prefixes_[first], end - inner);
-  // With 0 for the checksum of both, crc32c_of_rest moves the first one on over the second one's bytes.
-  return crc32c_of_rest(0, head, end - inner) ^ tail;
+  const std::uint32_t tail = crc32c_suffix(through, prefixes_[first], end - inner);
+  // With 0 for the checksum of both, crc32c_suffix moves the first one on over the second one's bytes.
+  return crc32c_suffix(0, head, end - inner) ^ tail;
 }
 
-void Region::keep_prefixes() {
+void FileRegion::keep_prefixes() {
   std::vector<std::uint32_t> prefixes{0};
   prefixes.reserve(static_cast<std::size_t>((stop_ - start_) / kStrideBytes + 1));
   for (std::uint64_t at = start_; stop_ - at >= kStrideBytes; at += kStrideBytes)
@@ -80,7 +80,7 @@ void Region::keep_prefixes() {
   prefixes_ = std::move(prefixes);
 }
 
-std::uint32_t Region::extend(std::uint32_t crc, std::uint64_t begin, std::uint64_t end) {
+std::uint32_t FileRegion::extend(std::uint32_t crc, std::uint64_t begin, std::uint64_t end) {
   work_ += end - begin;
   if (has(begin, end))
     return crc32c_extend(crc, window_.data() + (begin - window_at_), static_cast<std::size_t>(end - begin));
@@ -93,7 +93,7 @@ std::uint32_t Region::extend(std::uint32_t crc, std::uint64_t begin, std::uint64
   return crc;
 }
 
-void Region::read(std::byte* out, std::size_t size, std::uint64_t at) const {
+void FileRegion::read(std::byte* out, std::size_t size, std::uint64_t at) const {
   if (cancelled_ != nullptr && *cancelled_) throw std::runtime_error("the search was cancelled");
   if (file_.read_at(out, size, at) != size)
     throw std::system_error(std::make_error_code(std::errc::io_error), "the file became shorter while it was read");

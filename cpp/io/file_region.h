@@ -13,14 +13,14 @@
 namespace penstock {
 
 // For one thread. All offsets are those of the file. Throws std::system_error where the file became shorter.
-class Region {
+class FileRegion {
  public:
   // The largest piece that look() gives out.
   static constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 
   // When `cancelled` becomes true, the next read throws std::runtime_error.
-  Region(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop,
-         const std::atomic<bool>* cancelled = nullptr);
+  FileRegion(const std::filesystem::path& path, std::uint64_t start, std::uint64_t stop,
+             const std::atomic<bool>* cancelled = nullptr);
 
   std::uint64_t start() const { return start_; }
   std::uint64_t stop() const { return stop_; }
@@ -29,11 +29,11 @@ class Region {
   const std::byte* look(std::uint64_t at, std::size_t size);
 
   // Up to kProbeBytes somewhere else, valid until the next probe(); what look() has at hand stays.
-  static constexpr std::size_t kProbeBytes = 16;
-  const std::byte* probe(std::uint64_t at, std::size_t size);
+  static constexpr std::size_t kPeekBytes = 16;
+  const std::byte* peek(std::uint64_t at, std::size_t size);
 
   // How many bytes from `at` on look() has at hand; at least `least`, unless the region ends before.
-  std::size_t at_hand(std::uint64_t at, std::size_t least);
+  std::size_t available(std::uint64_t at, std::size_t least);
 
   // The checksum of [begin, end).
   //
@@ -61,7 +61,7 @@ class Region {
   std::uint64_t window_at_;
   std::size_t window_size_ = 0;
   std::vector<std::byte> scratch_;
-  std::array<std::byte, kProbeBytes> probe_;
+  std::array<std::byte, kPeekBytes> peek_;
   std::vector<std::uint32_t> prefixes_;  // of the region's first i strides
   std::uint64_t long_ranges_ = 0;        // bytes that were read for them
   std::uint64_t work_ = 0;

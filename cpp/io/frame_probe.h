@@ -9,12 +9,12 @@
 namespace penstock {
 
 // For one thread.
-class FrameJudge {
+class FrameProbe {
  public:
   // A frame as its header describes it.
   struct Frame {
     FaultKind fault = FaultKind::kNone;
-    bool header_is_sound = false;
+    bool header_is_valid = false;
     bool fits = false;       // it ends inside the region; without a sound header, perhaps
     std::uint64_t stop = 0;  // where it ends, or would end, but not beyond the region
     std::uint64_t need = 0;  // as in Fault
@@ -28,13 +28,13 @@ class FrameJudge {
   static constexpr std::uint64_t kAmbiguousBytes = 8;
   static constexpr std::uint64_t kAmbiguousFrame = kAmbiguousBytes + kFrameOverhead;
 
-  // No record is longer than `limit`; `ends_with_file` as in SurveyOptions.
-  FrameJudge(Region& region, std::uint64_t limit, bool ends_with_file)
+  // No record is longer than `limit`; `ends_with_file` as in SalvageScanOptions.
+  FrameProbe(FileRegion& region, std::uint64_t limit, bool ends_with_file)
       : region_(region), limit_(limit), ends_with_file_(ends_with_file) {}
 
   // The frame at `at`. An ambiguous one is not whole where one that is, and is not ambiguous, starts at its payload:
   // two checksums tell of that one alone.
-  Frame judge(std::uint64_t at);
+  Frame probe(std::uint64_t at);
 
   // How many whole frames there are from a whole one at `at` on, each of which starts at the payload of the one before.
   // All but perhaps the last are ambiguous, and of each two that overlap, at most one is a record.
@@ -48,7 +48,7 @@ class FrameJudge {
   bool is_payload(std::uint64_t begin, std::uint64_t end);
 
   // The first header at or after `from` that checks itself; the region's end where there is none.
-  std::uint64_t find_sound(std::uint64_t from);
+  std::uint64_t find_valid_header(std::uint64_t from);
 
   // The first whole frame that starts at or after `from`, and before `before`; the region's end where there is none.
   std::uint64_t find_whole(std::uint64_t from, std::uint64_t before);
@@ -59,7 +59,7 @@ class FrameJudge {
   std::uint64_t length_at(std::uint64_t at);
   bool is_zero(std::uint64_t at);
 
-  Region& region_;
+  FileRegion& region_;
   const std::uint64_t limit_;
   const bool ends_with_file_;
 };

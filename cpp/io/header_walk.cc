@@ -42,16 +42,16 @@ FrameRun guess_run(HeaderWindow& window, std::uint64_t from, std::uint64_t stop,
 
 }  // namespace
 
-FrameWalk::FrameWalk(const std::filesystem::path& path, const FrameWalkOptions& options)
+HeaderWalk::HeaderWalk(const std::filesystem::path& path, const HeaderWalkOptions& options)
     : options_(options), file_(path), file_size_(file_.size()), workers_(options.threads) {}
 
-bool FrameWalk::advance(std::uint64_t bytes) {
+bool HeaderWalk::advance(std::uint64_t bytes) {
   if (fault_.kind != FaultKind::kNone || found_.end >= file_size_) return false;
   walk_pieces(found_.end + std::min(bytes, file_size_ - found_.end));
   return fault_.kind == FaultKind::kNone && found_.end < file_size_;
 }
 
-void FrameWalk::walk_pieces(std::uint64_t stop) {
+void HeaderWalk::walk_pieces(std::uint64_t stop) {
   HeaderWindow window(file_, file_size_, options_.max_record_bytes);
   const auto walk_to = [&](std::uint64_t place) {
     const HeaderWindow::Frame last = prolong(found_, window, place, options_.keep_lengths);

@@ -19,7 +19,7 @@
 
 namespace penstock {
 
-struct FrameWalkOptions {
+struct HeaderWalkOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
   std::size_t threads = 1;
   std::size_t piece_bytes = std::size_t{2} << 20;
@@ -34,9 +34,9 @@ struct FrameRun {
   std::vector<std::uint64_t> lengths;  // of the payloads, where they are kept
 };
 
-class FrameWalk {
+class HeaderWalk {
  public:
-  FrameWalk(const std::filesystem::path& path, const FrameWalkOptions& options);
+  HeaderWalk(const std::filesystem::path& path, const HeaderWalkOptions& options);
 
   // Walks over the frames that start in the next `bytes` bytes. False when the file's end or a fault was reached.
   // Throws std::system_error, also when the file became shorter since it was opened.
@@ -53,7 +53,7 @@ class FrameWalk {
  private:
   void walk_pieces(std::uint64_t stop);
 
-  const FrameWalkOptions options_;
+  const HeaderWalkOptions options_;
   const File file_;
   const std::uint64_t file_size_;
   Workers workers_;

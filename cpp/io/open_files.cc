@@ -6,20 +6,20 @@
 
 namespace penstock {
 
-ShardFiles::ShardFiles(std::vector<std::filesystem::path> paths, std::size_t most_open)
-    : paths_(std::move(paths)), most_open_(std::max<std::size_t>(1, most_open)), slots_(paths_.size()) {}
+OpenFiles::OpenFiles(std::vector<std::filesystem::path> paths, std::size_t max_open)
+    : paths_(std::move(paths)), max_open_(std::max<std::size_t>(1, max_open)), slots_(paths_.size()) {}
 
-std::shared_ptr<const ShardFile> ShardFiles::open(std::size_t shard) {
+std::shared_ptr<const OpenFile> OpenFiles::open(std::size_t shard) {
   const std::lock_guard lock(mutex_);
   const Slot& slot = slots_[shard];
   if (slot.copies.empty()) {
-    while (open_ >= most_open_) close_oldest();
+    while (open_ >= max_open_) close_oldest();
     return open_copy(shard);
   }
   uses_.splice(uses_.end(), uses_, slot.use);
   const auto idle = std::ranges::find_if(slot.copies, [](const auto& file) { return file.use_count() == 1; });
   if (idle != slot.copies.end()) return *idle;
-  if (open_ >= most_open_) return slot.copies.front();
+  if (open_ >= max_open_) return slot.copies.front();
   try {
     return open_copy(shard);
   } catch (const FileError&) {  // the process may open no more, or the file was removed or replaced: one is open
@@ -27,10 +27,10 @@ std::shared_ptr<const ShardFile> ShardFiles::open(std::size_t shard) {
   }
 }
 
-std::shared_ptr<const ShardFile> ShardFiles::open_copy(std::size_t shard) {
+std::shared_ptr<const OpenFile> OpenFiles::open_copy(std::size_t shard) {
   Slot& slot = slots_[shard];
   try {
-    auto file = std::make_shared<const ShardFile>(paths_[shard]);
+    auto file = std::make_shared<const OpenFile>(paths_[shard]);
     if (!slot.copies.empty() && !file->file.same_as(slot.copies.front()->file))
       throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory));  // under its name
     slot.copies.push_back(std::move(file));
@@ -42,7 +42,7 @@ std::shared_ptr<const ShardFile> ShardFiles::open_copy(std::size_t shard) {
   return slot.copies.back();
 }
 
-void ShardFiles::close_oldest() {
+void OpenFiles::close_oldest() {
   Slot& oldest = slots_[uses_.front()];
   oldest.copies.pop_back();
   --open_;

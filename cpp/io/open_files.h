@@ -16,8 +16,8 @@
 
 namespace penstock {
 
-struct ShardFile {
-  explicit ShardFile(const std::filesystem::path& path)
+struct OpenFile {
+  explicit OpenFile(const std::filesystem::path& path)
       : file(path, Access::kRandom), size(file.size()), name(std::make_shared<const std::string>(text_of(path))) {}
 
   const File file;
@@ -26,25 +26,25 @@ struct ShardFile {
 };
 
 // Thread-safe.
-class ShardFiles {
+class OpenFiles {
  public:
-  ShardFiles(std::vector<std::filesystem::path> paths, std::size_t most_open);
+  OpenFiles(std::vector<std::filesystem::path> paths, std::size_t max_open);
 
   // Throws FileError where it cannot be opened. It counts as read until it is let go.
-  std::shared_ptr<const ShardFile> open(std::size_t shard);
+  std::shared_ptr<const OpenFile> open(std::size_t shard);
 
  private:
-  using Copies = std::vector<std::shared_ptr<const ShardFile>>;
+  using Copies = std::vector<std::shared_ptr<const OpenFile>>;
   struct Slot {
     Copies copies;
     std::list<std::size_t>::iterator use;  // where copies are open
   };
 
-  std::shared_ptr<const ShardFile> open_copy(std::size_t shard);
+  std::shared_ptr<const OpenFile> open_copy(std::size_t shard);
   void close_oldest();
 
   const std::vector<std::filesystem::path> paths_;
-  const std::size_t most_open_;
+  const std::size_t max_open_;
   std::mutex mutex_;
   std::vector<Slot> slots_;
   std::list<std::size_t> uses_;  // files that are open, those that were used last at the end

@@ -14,7 +14,7 @@
 //
 // Of all others nobody can know. What can be known is how likely it is: the payload around a chain is longer than the
 // chain. Where that would make it the only record that holds TFRecords, and far longer than all others, a survey may be
-// asked to take the chain for the file's own (SurveyOptions::by_length).
+// asked to take the chain for the file's own (SalvageScanOptions::by_length).
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@
 namespace penstock {
 
 struct Chain {
-  enum class Ground : std::uint8_t {
+  enum class Origin : std::uint8_t {
     kStart,    // a record is known to start where the chain does
     kLinked,   // the header of the damaged frame between the chain before and this one tells where it ends
     kFound,    // it was found by searching
     kClaimed,  // the same, where a header that checks itself claims a payload
   };
 
-  Ground ground;
+  Origin origin;
   std::uint64_t bytes = 0;
   bool reaches_end = false;  // of the file
 };
@@ -43,10 +43,10 @@ struct KnownRecords {
 };
 
 // Of each chain, whether it is certainly the file's own; `limit` is the length of the longest payload.
-std::vector<bool> are_own(const std::vector<Chain>& chains, std::uint64_t limit);
+std::vector<bool> find_own(const std::vector<Chain>& chains, std::uint64_t limit);
 
 // Adds to `own` the chains that only a record unlike all that are known could hold. What a header claims that checks
 // itself is not among them: there is such a record, it seems.
-void add_likely(const std::vector<Chain>& chains, const KnownRecords& known, std::vector<bool>& own);
+void add_likely_own(const std::vector<Chain>& chains, const KnownRecords& known, std::vector<bool>& own);
 
 }  // namespace penstock

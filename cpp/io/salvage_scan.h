@@ -16,7 +16,7 @@
 // It cannot overlap another one but by chance in 2^32, or as frame_judge.h tells of payloads of eight bytes; then both
 // are in doubt, if nothing decides it.
 //
-// Time is linear in the size of the region (see Region::checksum), memory in the number of damaged places.
+// Time is linear in the size of the region (see FileRegion::checksum), memory in the number of damaged places.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ struct Stretch {
   Fault fault;  // of what is lost; its record number is not set
 };
 
-struct SurveyOptions {
+struct SalvageScanOptions {
   std::uint64_t start = 0;
   std::uint64_t stop = 0;
   bool starts_at_record = true;  // a record of the file starts at `start`, damaged or not
@@ -54,7 +54,7 @@ struct SurveyOptions {
   const std::atomic<bool>* cancelled = nullptr;  // another thread's wish to end it: std::runtime_error is thrown
 };
 
-struct Survey {
+struct SalvageScan {
   // They tile the region up to the end of the last one, but for doubtful ones, which may overlap those around them, or
   // start a header before the region. That is `stop`, or after very many of them a place from which another survey goes
   // on.
@@ -63,6 +63,6 @@ struct Survey {
   std::uint64_t work = 0;       // bytes that were read for checksums, or searched more than once
 };
 
-Survey survey(const std::filesystem::path& path, const SurveyOptions& options);
+SalvageScan salvage_scan(const std::filesystem::path& path, const SalvageScanOptions& options);
 
 }  // namespace penstock

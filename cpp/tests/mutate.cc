@@ -56,7 +56,8 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   check_varint_kernels(random);
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
   if (random.one_in(8)) check_deflate_stream(random);
-  if (random.one_in(30)) check_survey(nested_file_of(random, frames, record), static_cast<unsigned>(random.below(16)));
+  if (random.one_in(30))
+    check_salvage_scan(nested_file_of(random, frames, record), static_cast<unsigned>(random.below(16)));
 }
 
 }  // namespace

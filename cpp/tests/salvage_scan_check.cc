@@ -19,7 +19,7 @@ void check_frames_of(const std::string& file, const Stretch& stretch) {
   std::vector<Span> spans;
   require(walk_frames(bytes, kLargestRecord, 0, false, spans).state == WalkState::kDone, "what is saved are no frames");
   require(spans.size() == stretch.records, "records are miscounted");
-  require(find_unsound(bytes.data(), spans, 0) == spans.size(), "a record is saved that is damaged");
+  require(find_invalid(bytes.data(), spans, 0) == spans.size(), "a record is saved that is damaged");
 }
 
 // True when checksums show that one record fills a stretch but for its header, or but for one bit of its payload.
@@ -28,7 +28,7 @@ bool is_one_record(std::span<const std::byte> stretch) {
   const std::size_t size = stretch.size() - kFrameOverhead;
   const std::uint32_t crc = crc32c(stretch.data() + kHeaderBytes, size);
   const std::uint32_t stored = unmask_crc(load_le32(stretch.data() + kHeaderBytes + size));
-  return crc == stored || (header_is_sound(stretch.data()) && is_one_bit_off(crc, stored, size));
+  return crc == stored || (header_is_valid(stretch.data()) && is_single_bit_error(crc, stored, size));
 }
 
 // No frame that is whole is lost, unless it lies in a record's payload. One that is two headers may overlap another.
@@ -37,23 +37,23 @@ void check_lost(const std::string& file, const Stretch& lost) {
   if (is_one_record(bytes.subspan(lost.start, lost.stop - lost.start))) return;
   for (std::uint64_t at = lost.start; at < lost.stop && file.size() - at >= kFrameOverhead; ++at) {
     const std::uint64_t length = load_le64(bytes.data() + at);
-    if (!header_is_sound(bytes.data() + at) || length > file.size() - at - kFrameOverhead) continue;
+    if (!header_is_valid(bytes.data() + at) || length > file.size() - at - kFrameOverhead) continue;
     const bool is_two_headers = length + kFrameOverhead == 2 * kHeaderBytes && at + kHeaderBytes >= lost.stop;
-    require(is_two_headers || !payload_is_sound(bytes.data(), {at + kHeaderBytes, length}), "a whole frame is lost");
+    require(is_two_headers || !payload_is_valid(bytes.data(), {at + kHeaderBytes, length}), "a whole frame is lost");
   }
 }
 
 }  // namespace
 
-void check_survey(const std::string& file, unsigned choice) {
+void check_salvage_scan(const std::string& file, unsigned choice) {
   const FileInMemory stored(file);
-  SurveyOptions options;
+  SalvageScanOptions options;
   options.stop = file.size();
   options.starts_at_record = choice & 1;
   options.ends_with_file = choice & 2;
   options.flat = choice & 4;
   options.by_length = choice & 8;
-  const Survey found = survey(stored.path(), options);
+  const SalvageScan found = salvage_scan(stored.path(), options);
   std::uint64_t at = 0;
   bool was_doubtful = false;
   for (const Stretch& stretch : found.stretches) {

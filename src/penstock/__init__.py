@@ -161,4 +161,4 @@ def _end() -> None:
     Registered before all that users of the package register, so that what they end threads with has been called.
     """
     if core := sys.modules.get("penstock._core"):
-        core.begin_to_end()
+        core.begin_finalization()

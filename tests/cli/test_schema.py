@@ -104,7 +104,7 @@ def test_a_schema_can_be_named(penstock, write_records, folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.tfrecord"], "good.tfrecord, record 0: the record is no Example"),
+        (["good.tfrecord"], "good.tfrecord, record 0: the record is not an Example"),
         (["gone.tfrecord"], "gone.tfrecord: no such file"),
         (["good.tfrecord", "--schema", "gone.json"], "gone.json: no such file"),
         (["good.tfrecord", "--schema", "good.tfrecord"], "good.tfrecord: "),

@@ -125,5 +125,5 @@ def test_a_file_of_example_lists_is_reported(penstock, write_records, command: s
     name = write_records("ranking.tfrecord", [example_list([example(a=1)], context=example(q="x"))] * 2)
     result = penstock(command, name)
     assert (result.exit_code, result.stdout.strip()) == (1, "")
-    assert "record 0: the record is no Example" in result.stderr
+    assert "record 0: the record is not an Example" in result.stderr
     assert "ExampleListWithContext" in result.stderr

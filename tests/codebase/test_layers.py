@@ -62,9 +62,10 @@ LAYERS = {
     """,
     "tf.data": """
         node
-        error_recovery, compute, sources
-        map_filter, combine, window_group, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
-        cache, ordered_effects, partial_trace
+        error_recovery
+        compute, sources
+        map_filter, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
+        combine, window_group, cache, ordered_effects, partial_trace
         planning
         dataset
         readers, experimental, keras_feed

@@ -154,7 +154,7 @@ def test_a_type_without_a_column_names_the_column() -> None:
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="names of their own"):
+    with pytest.raises(ValueError, match="need distinct names"):
         from_arrow(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]))
 
 

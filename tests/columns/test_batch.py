@@ -116,7 +116,9 @@ def test_a_wrong_name_raises_with_the_right_ones():
 
 def test_a_column_that_is_no_array_names_what_makes_one():
     batch = collate([{"tokens": [1], "name": "a"}, {"tokens": [1, 2], "name": "b"}])
-    with pytest.raises(TypeError, match=r"Ragged is no array: convert it with to_padded\(\) or to_list\(\)"):
+    with pytest.raises(
+        TypeError, match=r"a Ragged does not convert to an array implicitly: use to_padded\(\) or to_list\(\)"
+    ):
         np.asarray(batch["tokens"])
     with pytest.raises(TypeError, match=r"to_numpy\(\) or to_list\(\)"):
         np.asarray(batch["name"])

@@ -27,7 +27,7 @@ def test_a_dataset_is_found_by_any_of_its_names(written, name):
 
 def test_a_dataset_stays_whole_when_it_moves(written, tmp_path):
     shutil.move(written, tmp_path / "moved")
-    assert sorted(ids(ps.Dataset(tmp_path / "moved").shuffle(1))) == list(range(20))
+    assert sorted(ids(ps.Dataset(tmp_path / "moved").shuffle(seed=1))) == list(range(20))
 
 
 def test_what_is_missing_of_a_dataset_is_named(written):
@@ -194,8 +194,8 @@ def test_a_dataset_without_records_has_every_order(tmp_path):
     empty = ps.Dataset(tmp_path / "empty.tfrecord", schema=SCHEMA)
     for ds in (
         empty,
-        empty.shuffle(1),
-        empty.shuffle(1, window=5),
+        empty.shuffle(seed=1),
+        empty.shuffle(seed=1, window=5),
         empty.interleave(),
         empty.shard(0, 3),
         empty.repeat(),

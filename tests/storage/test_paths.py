@@ -57,7 +57,7 @@ def test_a_dataset_in_a_folder_whose_name_is_hard(tmp_path, folder):
         ps.write(path, {"x": range(5)})
     ps.write(path, {"x": range(20)}, shards=3, replace=True)
     for name in (path, path.parent, str(path) + ".penstock.json"):
-        assert sorted(row["x"] for row in ps.Dataset(name).shuffle(1)) == list(range(20))
+        assert sorted(row["x"] for row in ps.Dataset(name).shuffle(seed=1)) == list(range(20))
     assert len(find_files([path.parent])) == 3
 
 

@@ -4,7 +4,7 @@
 
 namespace penstock {
 
-bool read_odd_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
+bool read_unusual_entry(wire::Bytes bytes, MapEntry& entry, Joined& joined) {
   entry = {};
   std::vector<wire::Bytes> values;
   std::size_t total = 0;

@@ -22,7 +22,7 @@ namespace penstock {
 // it.
 using Joined = SharedBuffer;
 
-struct Entry {
+struct MapEntry {
   wire::Bytes key;
   wire::Bytes value;
   bool joined = false;    // the value lies in the joined buffer, not in the record
@@ -32,11 +32,11 @@ struct Entry {
 enum class Section : std::uint8_t { kContext = 1, kSequence = 2 };
 
 // Reads any entry, however oddly it is written.
-bool read_odd_entry(wire::Bytes bytes, Entry& entry, Joined& joined);
+bool read_unusual_entry(wire::Bytes bytes, MapEntry& entry, Joined& joined);
 
 // Reads a whole map field at the cursor where it is written as every serializer writes it, with lengths of one byte:
 //   0a E  0a K key  12 V value    Answers false, and leaves the cursor alone, where it is anything else.
-inline bool read_short_entry(wire::Cursor& cursor, Entry& entry) {
+inline bool read_short_entry(wire::Cursor& cursor, MapEntry& entry) {
   const auto at = [](const std::byte* p) { return static_cast<std::size_t>(*p); };
   const std::byte* p = cursor.p;
   if (cursor.end - p < 6 || at(p) != 0x0A || at(p + 2) != 0x0A) return false;
@@ -51,7 +51,7 @@ inline bool read_short_entry(wire::Cursor& cursor, Entry& entry) {
 }
 
 // Reads an entry: key, then value, as every serializer writes them; otherwise by the slow way.
-inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
+inline bool read_entry(wire::Bytes bytes, MapEntry& entry, Joined& joined) {
   wire::Cursor cursor(bytes);
   if (bytes.size >= 4 && *cursor.p == std::byte{0x0A}) {
     ++cursor.p;
@@ -63,7 +63,7 @@ inline bool read_entry(wire::Bytes bytes, Entry& entry, Joined& joined) {
       }
     }
   }
-  return read_odd_entry(bytes, entry, joined);
+  return read_unusual_entry(bytes, entry, joined);
 }
 
 // Whether a message is neither an Example nor a SequenceExample: it has fields, and none of them is a feature. protobuf
@@ -91,7 +91,7 @@ bool visit_entries(wire::Bytes message, bool sequence_example, Joined& joined, V
     wire::Cursor map(bytes);
     while (!map.done()) {
       if (skim(section, map)) continue;
-      Entry entry;
+      MapEntry entry;
       if (read_short_entry(map, entry)) {
         if (!visit(section, entry)) return false;
         continue;

@@ -59,7 +59,7 @@ std::size_t decode_portably(const std::byte* p, const std::byte* limit, std::uin
     } else if (end - begin <= 8 && limit - from >= 8) {
       value = join_groups(load_le64(from) & (~std::uint64_t{0} >> (64 - 8 * (end - begin))));
     } else {
-      if (!wire::read_varint(from, p + end, value)) return kBadRun;
+      if (!wire::read_varint(from, p + end, value)) return kMalformedRun;
     }
     *out++ = static_cast<std::int64_t>(value);
     begin = end;
@@ -88,8 +88,8 @@ std::size_t decode_run(const std::byte*& p, const std::byte* end, const std::byt
   std::int64_t* const first = out;
   while (p != end) {
     const auto left = static_cast<std::size_t>(end - p);
-    const std::size_t room = capacity - static_cast<std::size_t>(out - first);
-    const std::size_t size = std::min({left, room, kBlock});
+    const std::size_t capacity_left = capacity - static_cast<std::size_t>(out - first);
+    const std::size_t size = std::min({left, capacity_left, kBlock});
     if (size == 0) break;
     const std::uint64_t ends = value_ends(p, size, limit);
     if (ends == low_bits(size)) {
@@ -99,12 +99,12 @@ std::size_t decode_run(const std::byte*& p, const std::byte* end, const std::byt
       p += size;
     } else if (ends != 0) {
       const std::size_t taken = decode(p, limit, ends, out);
-      if (taken == kBadRun) return kBadRun;
+      if (taken == kMalformedRun) return kMalformedRun;
       p += taken;
     } else {
       // No value ends here: it is too long, or the run ends inside it, or there is little room and it goes on.
       std::uint64_t value;
-      if (!wire::read_varint(p, end, value)) return kBadRun;
+      if (!wire::read_varint(p, end, value)) return kMalformedRun;
       *out++ = static_cast<std::int64_t>(value);
     }
   }

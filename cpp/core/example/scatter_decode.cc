@@ -4,16 +4,16 @@
 
 namespace penstock {
 
-RecordScatter::RecordScatter(BatchDecoder& decoder) : decoder_(decoder), worker_(decoder.borrow_worker()) {
+ScatterDecoder::ScatterDecoder(BatchDecoder& decoder) : decoder_(decoder), worker_(decoder.borrow_worker()) {
   worker_->decoder.write_by(&copies_);
 }
 
-RecordScatter::~RecordScatter() {
+ScatterDecoder::~ScatterDecoder() {
   worker_->decoder.write_by(nullptr);
   decoder_.return_worker(std::move(worker_));
 }
 
-void RecordScatter::decode(wire::Bytes payload, BatchBuilder& batch, std::size_t row) {
+void ScatterDecoder::decode(wire::Bytes payload, BatchBuilder& batch, std::size_t row) {
   const RecordRef record{payload, {}};
   batch.aim(worker_->columns, row, 1);
   const DecodeFault fault =

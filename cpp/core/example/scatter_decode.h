@@ -11,19 +11,19 @@ namespace penstock {
 
 // Decodes records one by one, in any order, each to a row of any batch of a decoder that scatters(). The batches are
 // large, and are looked at later. Belongs to one thread; others may look at the rows when it is gone.
-class RecordScatter {
+class ScatterDecoder {
  public:
-  explicit RecordScatter(BatchDecoder& decoder);
-  ~RecordScatter();
-  RecordScatter(const RecordScatter&) = delete;
-  RecordScatter& operator=(const RecordScatter&) = delete;
+  explicit ScatterDecoder(BatchDecoder& decoder);
+  ~ScatterDecoder();
+  ScatterDecoder(const ScatterDecoder&) = delete;
+  ScatterDecoder& operator=(const ScatterDecoder&) = delete;
 
   void decode(wire::Bytes payload, BatchBuilder& batch, std::size_t row);
 
  private:
   BatchDecoder& decoder_;
   std::unique_ptr<BatchDecoder::Worker> worker_;
-  DistantCopies copies_;
+  NontemporalCopies copies_;
 };
 
 }  // namespace penstock

@@ -12,11 +12,11 @@
 
 namespace penstock {
 
-class StepHead {
+class StepPrefix {
  public:
   // There is none, of no bytes, for a feature of any other kind.
-  explicit StepHead(const FeaturePlan& plan) {
-    if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kMostFloats) return;
+  explicit StepPrefix(const FeaturePlan& plan) {
+    if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kMaxFloats) return;
     const std::uint64_t run = 4 * plan.count, list = 1 + varint_size(run) + run, step = 1 + varint_size(list) + list;
     std::byte bytes[2 * kWord] = {}, mask[2 * kWord] = {};
     std::byte* p = bytes;
@@ -50,7 +50,7 @@ class StepHead {
 
  private:
   static constexpr std::size_t kWord = 8;
-  static constexpr std::uint64_t kMostFloats = std::uint64_t{1} << 24;  // what two words hold the head of
+  static constexpr std::uint64_t kMaxFloats = std::uint64_t{1} << 24;  // what two words hold the head of
 
   bool is_at(const std::byte* p) const {
     return (((load_le64(p) ^ words_[0]) & masks_[0]) | ((load_le64(p + kWord) ^ words_[1]) & masks_[1])) == 0;

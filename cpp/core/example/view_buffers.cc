@@ -38,8 +38,8 @@ std::size_t bytes_of(const Chunk& chunk) {
 
 }  // namespace
 
-std::size_t settle_views(std::span<const std::span<std::byte>> arrays, std::span<const Chunk> chunks,
-                         ViewBuffers& buffers) {
+std::size_t assign_view_buffers(std::span<const std::span<std::byte>> arrays, std::span<const Chunk> chunks,
+                                ViewBuffers& buffers) {
   std::vector<Viewed> viewed(chunks.size());
   for_each_view(arrays,
                 [&](const View& view, std::size_t i) { viewed[i].bytes += static_cast<std::size_t>(view.length); });

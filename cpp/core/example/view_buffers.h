@@ -46,7 +46,7 @@ inline std::int32_t number_of_chunk(std::size_t i) { return -1 - static_cast<std
 // Gives the views in `arrays` that look into `chunks` the number of a buffer of the batch. A chunk that no view looks
 // into is let go, and what is little of a chunk is copied out of it: a few names must not keep the memory of the
 // pictures that they stood beside, which the next block can be read into. Answers the bytes that are kept.
-std::size_t settle_views(std::span<const std::span<std::byte>> arrays, std::span<const Chunk> chunks,
-                         ViewBuffers& buffers);
+std::size_t assign_view_buffers(std::span<const std::span<std::byte>> arrays, std::span<const Chunk> chunks,
+                                ViewBuffers& buffers);
 
 }  // namespace penstock

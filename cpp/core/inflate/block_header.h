@@ -7,7 +7,7 @@
 namespace penstock::inflate {
 
 // What came of a part of a stream. Where input lacks, all there was of it is held as bits.
-enum class Progress { kDone, kLacksInput, kDamaged };
+enum class Progress { kDone, kNeedsInput, kDamaged };
 
 // Of one block, over as many inputs as it takes.
 class CodesReader {

@@ -4,25 +4,25 @@ namespace penstock::inflate {
 namespace {
 
 // One step of a lane whose next entry is known.
-template <typename AnyLane>
-PENSTOCK_INLINE Step step(AnyLane& lane, std::uint32_t e) {
-  if (!entry::is_literal(e)) return lane.other(e);
-  lane.put_literal(e);
-  return Step::kGoOn;
+template <typename AnyLoop>
+PENSTOCK_INLINE Step step(AnyLoop& loop, std::uint32_t e) {
+  if (!entry::is_literal(e)) return loop.other(e);
+  loop.put_literal(e);
+  return Step::kContinue;
 }
 
 // Lanes are copied, so that nobody has their addresses: they live in registers.
 
 template <typename Other>
-Steps run_two(Lane& first, Other& second) {
-  Lane one = first;
+Steps run_two(DecodeLoop& first, Other& second) {
+  DecodeLoop one = first;
   Other other = second;
   Steps last;
-  while (last.one == Step::kGoOn && last.other == Step::kGoOn && one.has_room() && other.has_room()) {
+  while (last.one == Step::kContinue && last.other == Step::kContinue && one.has_margin() && other.has_margin()) {
     one.refill();
     other.refill();
     std::uint32_t e = one.look_up(), f = other.look_up();
-    for (int left = Lane::kLookUps - 1; left > 0 && entry::is_literal(e) && entry::is_literal(f); --left) {
+    for (int left = DecodeLoop::kLookUps - 1; left > 0 && entry::is_literal(e) && entry::is_literal(f); --left) {
       one.put_literal(e);
       other.put_literal(f);
       e = one.look_up();
@@ -38,23 +38,23 @@ Steps run_two(Lane& first, Other& second) {
 
 }  // namespace
 
-Step run_lane(Lane& given) {
-  Lane lane = given;
-  Step last = Step::kGoOn;
-  while (last == Step::kGoOn && lane.has_room()) {
-    lane.refill();
-    std::uint32_t e = lane.look_up();
-    for (int left = Lane::kLookUps - 1; left > 0 && entry::is_literal(e); --left) {
-      lane.put_literal(e);
-      e = lane.look_up();
+Step run_loop(DecodeLoop& given) {
+  DecodeLoop loop = given;
+  Step last = Step::kContinue;
+  while (last == Step::kContinue && loop.has_margin()) {
+    loop.refill();
+    std::uint32_t e = loop.look_up();
+    for (int left = DecodeLoop::kLookUps - 1; left > 0 && entry::is_literal(e); --left) {
+      loop.put_literal(e);
+      e = loop.look_up();
     }
-    last = step(lane, e);
+    last = step(loop, e);
   }
-  given = lane;
+  given = loop;
   return last;
 }
 
-Steps run_lanes(Lane& first, Lane& second) { return run_two(first, second); }
-Steps run_lanes(Lane& first, ScoutLane& second) { return run_two(first, second); }
+Steps run_loops(DecodeLoop& first, DecodeLoop& second) { return run_two(first, second); }
+Steps run_loops(DecodeLoop& first, SpeculativeLoop& second) { return run_two(first, second); }
 
 }  // namespace penstock::inflate

@@ -21,32 +21,33 @@ struct Output {
   std::byte* end;
 };
 
-enum class Step { kGoOn, kBlockEnds, kDamaged };
+enum class Step { kContinue, kBlockEnds, kDamaged };
 
 template <typename Matches>
-class BasicLane {
+class BasicDecodeLoop {
  public:
   static constexpr int kLookUps = 56 / LiteralTable::kRootBits;  // that a refill is good for
 
   // Of a step: two refills; literals, and a match that is copied in words.
-  static constexpr std::ptrdiff_t kInputRoom = 16, kOutputRoom = kLookUps + 258 + kCopySlack;
+  static constexpr std::ptrdiff_t kInputMargin = 16, kOutputMargin = kLookUps + 258 + kCopySlack;
 
   static bool fits(const Input& input, const Output& output) {
-    return input.end - input.next >= kInputRoom && output.end - output.next >= kOutputRoom;
+    return input.end - input.next >= kInputMargin && output.end - output.next >= kOutputMargin;
   }
 
-  BasicLane(const Bits& bits, const Input& input, const Output& output, const Matches& matches, const BlockCodes& codes)
+  BasicDecodeLoop(const Bits& bits, const Input& input, const Output& output, const Matches& matches,
+                  const BlockCodes& codes)
       : held_(bits.held),
         count_(bits.count),
         in_(input.next),
         out_(output.next),
-        last_in_(input.end - kInputRoom),
-        last_out_(output.end - kOutputRoom),
+        last_in_(input.end - kInputMargin),
+        last_out_(output.end - kOutputMargin),
         matches_(matches),
         literals_(codes.literals.entries.data()),
         distances_(codes.distances.entries.data()) {}
 
-  PENSTOCK_INLINE bool has_room() const { return in_ <= last_in_ && out_ <= last_out_; }
+  PENSTOCK_INLINE bool has_margin() const { return in_ <= last_in_ && out_ <= last_out_; }
 
   // Makes sure of 56 bits.
   PENSTOCK_INLINE void refill() {
@@ -70,7 +71,7 @@ class BasicLane {
       e = literals_[entry::value(e) + peek(entry::code_bits(e))];
       if (entry::is_literal(e)) {
         put_literal(e);
-        return Step::kGoOn;
+        return Step::kContinue;
       }
     }
     if ((e & entry::kSpecial) != 0) {
@@ -85,11 +86,11 @@ class BasicLane {
     }
     if ((d & entry::kSpecial) != 0) return Step::kDamaged;
     const std::size_t distance = with_extra(d);
-    return matches_.put(distance, length, out_, last_out_) ? Step::kGoOn : Step::kDamaged;
+    return matches_.put(distance, length, out_, last_out_) ? Step::kContinue : Step::kDamaged;
   }
 
   // Ends it before it comes to `place`.
-  void stop_before(const std::byte* place) { last_in_ = std::min(last_in_, place - kInputRoom); }
+  void stop_before(const std::byte* place) { last_in_ = std::min(last_in_, place - kInputMargin); }
 
   // Hands back where it came to.
   void leave(Bits& bits, Input& input, Output& output) const {
@@ -126,16 +127,16 @@ class BasicLane {
   const std::uint32_t* distances_;
 };
 
-using Lane = BasicLane<CopiedMatches>;
-using ScoutLane = BasicLane<NotedMatches>;
+using DecodeLoop = BasicDecodeLoop<CopiedMatches>;
+using SpeculativeLoop = BasicDecodeLoop<RecordedMatches>;
 
 // Each runs until a block ends, there is damage, or a lane lacks room.
-Step run_lane(Lane& lane);
+Step run_loop(DecodeLoop& loop);
 
 struct Steps {
-  Step one = Step::kGoOn, other = Step::kGoOn;
+  Step one = Step::kContinue, other = Step::kContinue;
 };
-Steps run_lanes(Lane& first, Lane& second);
-Steps run_lanes(Lane& first, ScoutLane& second);
+Steps run_loops(DecodeLoop& first, DecodeLoop& second);
+Steps run_loops(DecodeLoop& first, SpeculativeLoop& second);
 
 }  // namespace penstock::inflate

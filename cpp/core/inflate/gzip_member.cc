@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kTrailerBytes = 8;
 // Two bits make at most 258 bytes: what claims more than this for each byte is damaged, and no reason to allocate it.
-constexpr std::size_t kMostGrowth = 1032;
+constexpr std::size_t kMaxGrowth = 1032;
 
 // A member on its way.
 struct Member {
@@ -20,9 +20,9 @@ struct Member {
     const std::span<const std::byte> deflated = body.first(body.size() - kTrailerBytes);
     const std::byte* const trailer = deflated.data() + deflated.size();
     const std::size_t size = load_le32(trailer + 4);
-    if (size > most || size / kMostGrowth > deflated.size()) return std::nullopt;
-    Piece piece{acquire_buffer(kHeadRoom + size), kHeadRoom, kHeadRoom + size};
-    Inflater inflater(deflated, {piece.buffer->data() + kHeadRoom, size});
+    if (size > most || size / kMaxGrowth > deflated.size()) return std::nullopt;
+    Piece piece{acquire_buffer(kHeadroom + size), kHeadroom, kHeadroom + size};
+    Inflater inflater(deflated, {piece.buffer->data() + kHeadroom, size});
     return Member{std::move(piece), load_le32(trailer), std::move(inflater)};
   }
 
@@ -45,7 +45,7 @@ std::optional<Piece> inflate_member(std::span<const std::byte> body, std::size_t
 std::array<std::optional<Piece>, 2> inflate_members(std::array<std::span<const std::byte>, 2> bodies,
                                                     std::size_t most) {
   std::optional<Member> one = Member::of(bodies[0], most), other = Member::of(bodies[1], most);
-  if (one && other) Inflater::run_in_turns(one->inflater, other->inflater);
+  if (one && other) Inflater::run_interleaved(one->inflater, other->inflater);
   return {Member::inflated(std::move(one)), Member::inflated(std::move(other))};
 }
 

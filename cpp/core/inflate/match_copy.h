@@ -69,9 +69,9 @@ struct Note {
 
 // Noted, where it is not known yet what they repeat. Notes lie at the end of the memory that literals are written to,
 // the first one last; each takes from the room for literals.
-class NotedMatches {
+class RecordedMatches {
  public:
-  NotedMatches(const std::byte* begin, std::byte* end) : begin_(begin), notes_(end) {}
+  RecordedMatches(const std::byte* begin, std::byte* end) : begin_(begin), notes_(end) {}
 
   PENSTOCK_INLINE bool put(std::size_t distance, std::size_t length, std::byte*& out, std::byte*& last_out) {
     const Note note{static_cast<std::uint32_t>(out - begin_), static_cast<std::uint16_t>(length),

@@ -4,12 +4,12 @@ namespace penstock::inflate {
 namespace {
 
 // Most runs of literals are no longer: copying so many of each, the CPU foresees when it ends.
-constexpr std::size_t kLeastCopied = 32;
-static_assert(kLeastCopied > kCopySlack);
+constexpr std::size_t kMinCopied = 32;
+static_assert(kMinCopied > kCopySlack);
 
 }  // namespace
 
-Scout::Scout(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory)
+SpeculativeDecoder::SpeculativeDecoder(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory)
     : codes_(codes), memory_(memory), input_(input) {
   // At the same bit of a byte, which is in step at once where all codes are of eight bits.
   input_.next += kLead - (bits.count + 7) / 8;
@@ -17,32 +17,32 @@ Scout::Scout(const Bits& bits, const Input& input, const BlockCodes& codes, Memo
   bits_.drop((8 - bits.count % 8) % 8);
 }
 
-ScoutLane Scout::enter() const {
+SpeculativeLoop SpeculativeDecoder::enter() const {
   std::byte *const begin = memory_.data(), *const end = begin + memory_.size();
-  return ScoutLane(bits_, input_, {begin, begin, end}, NotedMatches(begin, end), codes_);
+  return SpeculativeLoop(bits_, input_, {begin, begin, end}, RecordedMatches(begin, end), codes_);
 }
 
-Step Scout::run(Lane& lane) {
-  ScoutLane guess = enter();
+Step SpeculativeDecoder::run(DecodeLoop& loop) {
+  SpeculativeLoop guess = enter();
   guess.stop_before(input_.next + kFallIn);
-  Steps steps = run_lanes(lane, guess);
-  if (steps.one != Step::kGoOn || steps.other != Step::kGoOn) return steps.one;
+  Steps steps = run_loops(loop, guess);
+  if (steps.one != Step::kContinue || steps.other != Step::kContinue) return steps.one;
   Output forgotten;
   guess.leave(bits_, input_, forgotten);
   meeting_ = unread_bits(bits_, input_);
 
-  ScoutLane scout = enter();
-  lane.stop_before(input_.next - (bits_.count + 7) / 8);
-  steps = run_lanes(lane, scout);
+  SpeculativeLoop speculative = enter();
+  loop.stop_before(input_.next - (bits_.count + 7) / 8);
+  steps = run_loops(loop, speculative);
   step_ = steps.other;
   Output literals;
-  scout.leave(bits_, input_, literals);
+  speculative.leave(bits_, input_, literals);
   literals_end_ = literals.next;
-  last_note_ = scout.matches().last();
-  return steps.one == Step::kGoOn ? run_lane(lane) : steps.one;
+  last_note_ = speculative.matches().last();
+  return steps.one == Step::kContinue ? run_loop(loop) : steps.one;
 }
 
-std::optional<Step> Scout::take_over(Bits& bits, Input& input, Output& output) const {
+std::optional<Step> SpeculativeDecoder::take_over(Bits& bits, Input& input, Output& output) const {
   if (step_ == Step::kDamaged) return std::nullopt;  // the lane is to come to it by itself
   const std::byte *literals = memory_.data(), *const end = literals + memory_.size();
   auto size = static_cast<std::size_t>(literals_end_ - literals);
@@ -52,12 +52,12 @@ std::optional<Step> Scout::take_over(Bits& bits, Input& input, Output& output) c
     return note;
   };
   for (const std::byte* place = last_note_; place != end; place += sizeof(Note)) size += note_at(place).length;
-  if (size + kLeastCopied > static_cast<std::size_t>(output.end - output.next)) return std::nullopt;
+  if (size + kMinCopied > static_cast<std::size_t>(output.end - output.next)) return std::nullopt;
 
   std::byte* out = output.next;
   const auto put_literals = [&](const std::byte* until) {
     const auto count = static_cast<std::size_t>(until - literals);
-    copy_words(out, literals, std::max(count, kLeastCopied));
+    copy_words(out, literals, std::max(count, kMinCopied));
     out += count;
     literals = until;
   };

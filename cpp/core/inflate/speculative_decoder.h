@@ -16,7 +16,7 @@
 
 namespace penstock::inflate {
 
-class Scout {
+class SpeculativeDecoder {
  public:
   using Memory = std::array<std::byte, std::size_t{1} << 13>;
 
@@ -27,10 +27,10 @@ class Scout {
   }
 
   // Ahead of where `bits` and `input` are.
-  Scout(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory);
+  SpeculativeDecoder(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory);
 
   // Runs in turns with the lane until that is close to where they may meet, or stops before. Answers its last step.
-  Step run(Lane& lane);
+  Step run(DecodeLoop& loop);
 
   // Where they may meet, as a number of bits before the end of the input; more than there are where they cannot.
   std::size_t meeting() const { return meeting_; }
@@ -41,13 +41,13 @@ class Scout {
  private:
   static constexpr std::ptrdiff_t kFallIn = 96;  // bytes of input in which a scout falls into step, as a rule
 
-  ScoutLane enter() const;
+  SpeculativeLoop enter() const;
 
   const BlockCodes& codes_;
   Memory& memory_;
   Bits bits_;
   Input input_;
-  Step step_ = Step::kGoOn;
+  Step step_ = Step::kContinue;
   std::size_t meeting_ = std::numeric_limits<std::size_t>::max();
   const std::byte* literals_end_ = nullptr;
   const std::byte* last_note_ = nullptr;

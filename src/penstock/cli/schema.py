@@ -86,7 +86,7 @@ def _show(
     if title:
         open_console().print(Text(title, "bold"))
     _print(described, seen)
-    for path, errors in groupby(seen.passed_over, lambda error: getattr(error, "path", None)):
+    for path, errors in groupby(seen.skipped, lambda error: getattr(error, "path", None)):
         with reporting([path or ""], problems, malformed_advice=LOOK_AT_BYTES):
             raise next(errors)
 

@@ -41,7 +41,7 @@ class FileBatches:
         self._native: _core.FileBatches | None = native
         self._paths = paths
         self._build, self._reopen = build, reopen
-        self._place = native.place
+        self._place = native.position
         self._failure: MalformedExampleError | None = None
         """What is left to raise, once the rows in front of it were given out."""
 
@@ -72,7 +72,7 @@ class FileBatches:
         except RowFault as fault:
             error, count = malformed(fault, self._locate), fault.row
         else:
-            self._place = self._native.place
+            self._place = self._native.position
             return batch
         if not count:
             raise error
@@ -94,7 +94,7 @@ class FileBatches:
 
     def _locate(self, row: int) -> tuple[str, int]:
         assert self._native is not None
-        file, record = self._native.place_of(row)
+        file, record = self._native.position_of(row)
         return self._paths[file], record
 
 

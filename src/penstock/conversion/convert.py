@@ -123,7 +123,7 @@ def convert(
         max_record_bytes=max_record_bytes,
         on_error=note if on_error == "skip" else "raise",
     )
-    chosen = dataset if shuffle is None else dataset.shuffle(shuffle)
+    chosen = dataset if shuffle is None else dataset.shuffle(seed=shuffle)
     chosen = chosen.skip(skip) if skip else chosen
     chosen = chosen if limit is None else chosen.take(limit)
     if table_format(target) is None:

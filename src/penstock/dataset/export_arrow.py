@@ -11,22 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decode_blobs import decode_blobs
-from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_unequal
+from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_object_column
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
-from penstock.dataset.stage import Stage
-from penstock.dataset.transforms.batch import BatchStage, PackStage, batch
-from penstock.dataset.transforms.bucket import BucketStage
+from penstock.dataset.transforms.batch import batch
 from penstock.dataset.transforms.filter import FilterStage
-from penstock.dataset.transforms.prefetch import PrefetchStage
-from penstock.dataset.transforms.repeat import RepeatStage
-from penstock.dataset.transforms.shard import ShardStage
-from penstock.dataset.transforms.shuffle import WindowShuffleStage
-from penstock.dataset.transforms.take_skip import SkipStage, TakeStage, take
-from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.dataset.transforms.take_skip import take
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
-from penstock.schema.arrow_metadata import record_schema
+from penstock.schema.arrow_metadata import attach_schema
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
 from penstock.schema.schema import keep_images_encoded
@@ -57,11 +50,11 @@ def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(pipeline, iterate))
     first = next(batches, None)
     if first is None:
-        empty = pa.schema([]) if stored is None else record_schema(keep_images_encoded(schema).to_arrow(), schema)
+        empty = pa.schema([]) if stored is None else attach_schema(keep_images_encoded(schema).to_arrow(), schema)
         return pa.RecordBatchReader.from_batches(empty, iter(()))
     # Whether values are absent is known of one batch at a time.
     fields = pa.schema([field.with_nullable(True) for field in first.schema])
-    fields = fields if stored is None else record_schema(fields, schema)
+    fields = fields if stored is None else attach_schema(fields, schema)
     return pa.RecordBatchReader.from_batches(fields, (batch.cast(fields) for batch in chain([first], batches)))
 
 
@@ -86,7 +79,7 @@ def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
     return batch | {
         name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
         for name, column in batch.items()
-        if is_unequal(column)
+        if is_object_column(column)
     }
 
 
@@ -103,27 +96,13 @@ def _batches(pipeline: Pipeline, iterate: Iterate) -> Iterator[Batch]:
             yield element
 
 
-# What leaves elements as they are.
-_CHOOSING = (
-    FilterStage,
-    TakeStage,
-    SkipStage,
-    ShardStage,
-    RepeatStage,
-    WindowShuffleStage,
-    PrefetchStage,
-    UnbatchStage,
-)
-_GROUPING = (BatchStage, PackStage, BucketStage)
-
-
 def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     """Return a pipeline whose images are bytes, and the schema to write it by; None where rows are made anew.
 
     Functions that choose elements are given pixels all the same.
     """
     start = pipeline.start
-    if not isinstance(start, ReadRows) or not all(map(_keeps_rows, pipeline.stages)):
+    if not isinstance(start, ReadRows) or not pipeline.keeps_rows:
         return None
     schema = start.source.schema
     images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
@@ -136,10 +115,6 @@ def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     ]
     stored = start.source.with_schema(keep_images_encoded(schema))
     return Pipeline(replace(start, source=stored), tuple(seeing)), schema
-
-
-def _keeps_rows(stage: Stage) -> bool:
-    return isinstance(stage, _CHOOSING) or (isinstance(stage, _GROUPING) and not stage.pad)
 
 
 @dataclass(frozen=True)

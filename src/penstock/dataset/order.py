@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -165,6 +166,11 @@ class Order(ABC):
         """
         raise StateError("rows were dealt out to ranks before their order was decided: call shard() after it")
 
+    @property
+    @abstractmethod
+    def calls(self) -> list[str]:
+        """The method calls that made the order, for display: ``["shuffle(seed=7)"]``."""
+
     @abstractmethod
     def describe(self) -> list[Any]:
         """Return in JSON what decides the order, without the number of ranks. Saved states compare it."""
@@ -188,6 +194,10 @@ class AllRows(Order):
     @property
     def run(self) -> Run:
         return Run()
+
+    @property
+    def calls(self) -> list[str]:
+        return []
 
     def describe(self) -> list[Any]:
         return []
@@ -225,6 +235,17 @@ class WrappedOrder(Order):
 
     def has_even_shares(self, which: Epoch) -> bool:
         return self.inner.has_even_shares(which)
+
+
+def call_text(verb: str, *arguments: Any, **options: Any) -> str:
+    """Return a method call as text, without options that are None or False."""
+    given = [f"{name}={value!r}" for name, value in options.items() if value is not None and value is not False]
+    return f"{verb}({', '.join([*map(str, arguments), *given])})"
+
+
+def join_text(verb: str, children: Sequence[Sequence[str]], **options: Any) -> str:
+    """Return a method call that joins datasets as text; each dataset is the calls that made it."""
+    return call_text(verb, *(f"[{', '.join(calls)}]" for calls in children), **options)
 
 
 def finite(order: Order, which: Epoch, what: str) -> int:

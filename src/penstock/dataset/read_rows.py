@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Flow, cut_short, join, join_keys, placed
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run
+from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run
 from penstock.dataset.progress import Meter
 from penstock.dataset.source.prefetch import start_prefetch
 from penstock.dataset.source.row_source import RowSource
@@ -61,9 +61,34 @@ class ReadRows:
 
     @property
     def world(self) -> int:
-        """Into how many shares rows, or batches, are dealt out."""
+        """The number of ranks that share the rows, or batches."""
         share = self.order.share
         return 1 if share is None else share.world
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the rows, or batches, are the share of one rank."""
+        return self.order.is_sharded
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether elements have an index: always."""
+        return True
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether files are remote."""
+        return self.source.shards.remote
+
+    @property
+    def yields_batches(self) -> bool:
+        """Whether rows are read as batches."""
+        return self.batches is not None
+
+    @property
+    def group(self) -> Group | None:
+        """How rows are grouped, where they are read as batches."""
+        return self.order.group
 
     def keys(self, position: int, count: int, which: Epoch) -> RowKeys:
         """Return the rows of a block: the batch at a position, or ``count`` rows from there."""
@@ -159,8 +184,7 @@ class ReadRows:
 
     @property
     def _drops_last(self) -> bool:
-        group = self.order.group
-        return group is not None and group.drop_last
+        return self.group is not None and self.group.drop_last
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
         blocks = self._blocks(cursor["position"], Epoch(cursor["epoch"], cursor["origin"]))

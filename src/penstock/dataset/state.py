@@ -22,7 +22,7 @@ def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> di
         **HEADER.to_json(),
         "data": pipeline.start.identities,
         "pipeline": pipeline.describe(),
-        "world": pipeline.start.world,
+        "world": pipeline.world,
         "epoch": epoch,
         "cursor": cursor,
         "given": given,
@@ -39,14 +39,12 @@ def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
     if found != expected:
         raise StateError(f"the state belongs to another pipeline: it was saved with {found}, this is {expected}")
     epoch, cursor, given = state.get("epoch"), state.get("cursor"), state.get("given")
-    then, now = state.get("world"), pipeline.start.world
+    then, now = state.get("world"), pipeline.world
     if then != now:
         common = state.get("common") or {}
         if "cursor" not in common:
             reason = common.get("refused", "the state does not say where")
-            raise StateError(
-                f"{state.get('world')} ranks saved this state, {pipeline.start.world} cannot go on: {reason}"
-            )
+            raise StateError(f"{state.get('world')} ranks saved this state, {pipeline.world} cannot go on: {reason}")
         cursor, given = common["cursor"], 0
     if type(epoch) is not int or type(given) is not int or not isinstance(cursor, dict) or given < 0:
         raise StateError("no state of an iterator: its numbers are missing")

@@ -210,6 +210,10 @@ class _Uncached(Stage):
             for number, block in enumerate(blocks, place["block"]):
                 yield given_out(block, place | {"block": number})
 
+    @property
+    def calls(self) -> list[str]:
+        return ["cache()"]
+
     def describe(self) -> list[Any]:
         return ["cache"]
 
@@ -231,6 +235,10 @@ class _Untraced(Stage):
                         yield replace(block, elements=[_show(element, {}, frozen=False) for element in elements])
 
         return self.stage.open(plainly, cursor, meter)
+
+    @property
+    def calls(self) -> list[str]:
+        return self.stage.calls
 
     def describe(self) -> list[Any]:
         return self.stage.describe()

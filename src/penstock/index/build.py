@@ -76,7 +76,7 @@ def _walk(store: FileStore, path: str, building: Building, report: ReportProgres
     """Walk the headers of a local plain file."""
     parts = []
     with naming(path):
-        walk = _core.FrameWalk(
+        walk = _core.HeaderWalk(
             path, max_record_bytes=building.max_record_bytes, threads=building.threads, keep_lengths=True
         )
         more = True

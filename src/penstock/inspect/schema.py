@@ -59,7 +59,7 @@ def infer_described(readers: Sequence[RecordReader], records: int | None) -> Des
         return DescribedSchema(inferred.schema, "there are no records", inferred)
     share = "all " if inferred.complete else "the first " if len(inferred.files) <= 1 else "a sample of "
     count = plural(inferred.records, "record")
-    if inferred.complete and inferred.passed_over:
+    if inferred.complete and inferred.skipped:
         share, count = "", plural(inferred.records, "sound record")
     files = "" if len(inferred.files) <= 1 else f" of {plural(len(inferred.files), 'file')}"
     return DescribedSchema(inferred.schema, f"inferred from {share}{count}{files}", inferred)

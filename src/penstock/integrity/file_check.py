@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from penstock._core import RecordChunk, Sound
+from penstock._core import RecordChunk, ValidRecords
 from penstock.codec.decode_blobs import is_blob
-from penstock.codec.decoder import Decoder, decoding_of
+from penstock.codec.decoder import Decoder
 from penstock.compression import Compression
 from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtraError, import_extra
 from penstock.index import known_starts
@@ -18,7 +18,7 @@ from penstock.integrity.problems import Problem, problem_of
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
 from penstock.schema import Schema
-from penstock.schema.recognize import recognise_payload
+from penstock.schema.recognize import recognize_payload
 from penstock.storage import locate
 
 MAX_MALFORMED = 10
@@ -116,7 +116,7 @@ class FileCheck:
                 if isinstance(event, CorruptDataError):
                     self.damage.append(event)
                     self.before_damage = self.records if self.before_damage is None else self.before_damage
-                elif isinstance(event, Sound):
+                elif isinstance(event, ValidRecords):
                     self.payloads.count(event.records)
                     yield self._count(event.records, event.bytes)
                 elif isinstance(event, RecordChunk):
@@ -170,7 +170,7 @@ class PayloadCheck:
         self.decoded = self._decodable(schema) if decode else []
         """The images and tensors that are decoded."""
         self._blobs = Decoder(schema, columns=self.decoded, threads=1) if self.decoded else None
-        self.native = None if nested or self._blobs else decoding_of(self._decoder).native
+        self.native = None if nested or self._blobs else self._decoder._native
         """The native decoder, if it checks everything by itself; else None."""
         self._good = 0
         self._malformed: list[MalformedExampleError] = []
@@ -196,7 +196,7 @@ class PayloadCheck:
                 before = (error.record or 0) - chunk.first_record
                 self._accept(chunk[:before])
                 if not self._malformed:
-                    self._seems = recognise_payload(chunk[before])
+                    self._seems = recognize_payload(chunk[before])
                 self._malformed.append(error)
                 chunk = chunk[before + 1 :]
             else:

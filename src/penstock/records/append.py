@@ -170,7 +170,7 @@ def _check_kind(path: str, kind: Compression) -> Compression:
 
 
 def _end_of_frames(path: str) -> End:
-    walk = _core.FrameWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, available_cpus()), keep_lengths=True)
+    walk = _core.HeaderWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, available_cpus()), keep_lengths=True)
     last = 0
     more = True
     while more:
@@ -188,7 +188,7 @@ def _end_of_frames(path: str) -> End:
 
 
 def _is_whole(path: str, start: int, stop: int) -> bool:
-    stretches, *_ = _core.survey(path, start, stop, max_record_bytes=_ANY_LENGTH, flat=True)
+    stretches, *_ = _core.salvage_scan(path, start, stop, max_record_bytes=_ANY_LENGTH, flat=True)
     return all(stretch.kind == "whole" for stretch in stretches)
 
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
 from penstock import _core
-from penstock._core import Fault, RecordChunk, Sound
+from penstock._core import Fault, RecordChunk, ValidRecords
 from penstock.compression import Compression, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
 from penstock.errors import CorruptDataError, TruncatedError
@@ -76,7 +76,7 @@ class RecordEvents:
             return 0, self._empty()
         options = self._options
         with naming(self._path):
-            walk = _core.FrameWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
+            walk = _core.HeaderWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
             while walk.advance(_STRIDE):
                 pass  # between two strides, Ctrl-C is heard
         fault = walk.fault
@@ -91,7 +91,7 @@ class RecordEvents:
             return self._events(self._from_search())
         return self._from_threads(self._open_records)
 
-    def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | Sound, None, None]:
+    def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | ValidRecords, None, None]:
         """The same, but where native threads read, records that ``decoder`` decodes are only told of, as sound."""
         if not self.native:
             return iter(self)
@@ -178,7 +178,7 @@ class RecordEvents:
             yield from self._events(salvaged)
 
     def _add_to_checksum(self, event: Any) -> None:
-        if isinstance(event, Sound):
+        if isinstance(event, ValidRecords):
             self.crc32c = _core.crc32c_combine(self.crc32c, event.crc32c, event.bytes)
         else:
             # The frames of a chunk follow each other without a gap.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import Encoding
+from penstock.codec.encoder import Encoder
 from penstock.codec.schema_from_data import infer_from_columns
 from penstock.manifest import Manifest
 from penstock.progress import ProgressBar
@@ -113,9 +113,9 @@ def write(
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar("writing", source.num_rows, "rows", show=progress) as bar:
-            encoding = Encoding(schema or infer_from_columns(source.sample(), float64), float64)
+            encoder = Encoder(schema or infer_from_columns(source.sample(), float64), float64=float64)
             return write_table(
-                source, encoding, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
+                source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     order = None
     # Tables are shuffled each in itself, and those of pictures are small.

@@ -166,9 +166,9 @@ class Shards:
         return np.array(starts, np.int64)
 
     @cached_property
-    def places(self) -> _core.RecordPlaces:
+    def places(self) -> _core.RecordLocations:
         """Where the rows of plain files are."""
-        return _core.RecordPlaces(tuple(index.layout() for index in self.indexes))
+        return _core.RecordLocations(tuple(index.layout() for index in self.indexes))
 
     def open_natively(self) -> _core.RecordFetcher:
         """Open local plain files for native threads."""

@@ -16,7 +16,7 @@ from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
 from penstock.columns.stored_values import plain
 from penstock.dataset.block import Cursor, CutShort, Flow, OpenFlow, as_batch, block_of_batch, join
-from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share
+from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share, call_text
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
@@ -74,6 +74,10 @@ class BatchOrder(Order):
     def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
         return self._rows.common_place(position * self._size, which)
 
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("batch", self._size, drop_last=self._drop_last)]  # after those of the rows
+
     def describe(self) -> list[Any]:
         return [*self._rows.describe(), ["batch", self._size, self._drop_last]]
 
@@ -88,6 +92,8 @@ class BatchStage(Stage):
         pad: What becomes of columns of unequal rows; by default they are ``Ragged``.
     """
 
+    groups_rows = True
+
     size: int
     _: KW_ONLY
     drop_last: bool = False
@@ -96,6 +102,14 @@ class BatchStage(Stage):
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ValueError(f"a batch has one element or more, not {self.size}")
+
+    @property
+    def keeps_rows(self) -> bool:
+        return not self.pad
+
+    @property
+    def group(self) -> Group:
+        return Group(self.size, self.drop_last)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(ElementSupply(upstream, cursor)) as supply:
@@ -110,6 +124,10 @@ class BatchStage(Stage):
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else (upstream if self.drop_last else upstream + self.size - 1) // self.size
 
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("batch", self.size, drop_last=self.drop_last)]
+
     def describe(self) -> list[Any]:
         return ["batch", self.size, self.drop_last, describe_padding(self.pad)]
 
@@ -123,6 +141,10 @@ class PackStage(Stage):
     _: KW_ONLY
     pad: Padding = None
 
+    @property
+    def keeps_rows(self) -> bool:
+        return not self.pad
+
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
@@ -131,17 +153,28 @@ class PackStage(Stage):
                     batch = padded(as_batch(block.elements), self.pad)
                     yield block_of_batch(batch, block.keys, block.start, block.stop)
 
+    @property
+    def calls(self) -> list[str]:
+        return []  # those of the batches that are read
+
     def describe(self) -> list[Any]:
         return ["pack", describe_padding(self.pad)]
 
 
 class Pad(NamedTuple):
-    """How a column of unequal rows becomes an array.
+    """How to pad the rows of a ragged column to an array.
 
-    >>> ds.batch(32, pad={"tokens": ps.Pad(-1, length=128)})
+    Args:
+        value: What rows are padded with; by default zero, or an empty string.
+        length: The length of every row: longer rows are cut. None pads to the longest row of the batch. A sequence
+            has a length for each ragged level.
 
-    Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are longer;
-    None is the longest row of the batch. Name a length for each ragged level, or one for the outermost.
+    Example:
+        >>> ds[[1, 3]]["tokens"].to_list()
+        [[0], [0, 1, 2]]
+        >>> ds.select([1, 3]).batch(2, pad={"tokens": ps.Pad(-1, length=4)})[0]["tokens"]
+        array([[ 0, -1, -1, -1],
+               [ 0,  1,  2, -1]])
     """
 
     value: Any = None

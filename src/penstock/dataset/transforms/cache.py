@@ -15,7 +15,7 @@ import numpy as np
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Elements, Flow, OpenFlow, epoch_of, is_start, placed, start_of
 from penstock.dataset.disk_cache import CachedBlocks, CachedBlocksWriter, storable
-from penstock.dataset.order import Epoch, Order, RowKeys
+from penstock.dataset.order import Epoch, Order, RowKeys, call_text
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows
@@ -90,16 +90,6 @@ def _functions(pipeline: Pipeline) -> Iterator[Callable[..., Any]]:
             yield from (value for value in values if callable(value))
 
 
-def is_in_memory(pipeline: Pipeline) -> bool:
-    """Whether all elements are kept in memory, but for what is done to each of them behind the cache."""
-    for stage in reversed(pipeline.stages):
-        if isinstance(stage, MemoryCacheStage):
-            return True
-        if not stage.one_to_one:
-            return False
-    return False
-
-
 class _Memory:
     """What a pass left. Other processes start without it."""
 
@@ -116,6 +106,8 @@ class MemoryCacheStage(Stage):
 
     A cursor names a place of the flow before it, so that a state can be taken up where nothing was kept.
     """
+
+    is_in_memory = True
 
     _memory: _Memory = field(default_factory=_Memory, init=False, compare=False, repr=False)
 
@@ -140,6 +132,10 @@ class MemoryCacheStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("cache")]
 
     def describe(self) -> list[Any]:
         return ["cache"]
@@ -219,6 +215,10 @@ class DiskCacheStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("cache", repr(self.path))]
 
     def describe(self) -> list[Any]:
         return ["cache"]

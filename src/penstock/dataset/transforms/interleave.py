@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.arguments import int_at_least
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, call_text
 from penstock.dataset.pipeline import Pipeline
 
 
@@ -57,6 +57,10 @@ class InterleaveOrder(Order):
     def _plan_group(self, group: int) -> _Group:
         begin = group * self._turns
         return _Group(np.array(self._files.counts[begin : begin + self._turns], np.int64), int(self._starts[group]))
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("interleave", cycle=self._cycle)]
 
     def describe(self) -> list[Any]:
         return [["interleave", self._cycle]]

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, cut_short, pick_keys
+from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 from penstock.dataset.workers import FunctionCall, Outcome, Submit, name_of, run_ahead, threads
@@ -70,6 +71,10 @@ class MapStage(FunctionStage):
                     keys = pick_keys(block.keys, slice(len(results)))
                     yield cut_short(replace(block, elements=results, keys=keys))
                 raise error
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("map", name_of(self.fn).rpartition(".")[2], seed=self.seed)]
 
     def describe(self) -> list[Any]:
         return ["map", name_of(self.fn), self.seed]

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.arguments import int_at_least
 from penstock.dataset.block import Cursor, Flow, OpenFlow, epoch_of, is_start, placed, start_of
-from penstock.dataset.order import Epoch, Ints, Order, Repeats, RowKeys, WrappedOrder, finite
+from penstock.dataset.order import Epoch, Ints, Order, Repeats, RowKeys, WrappedOrder, call_text, finite
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
@@ -77,6 +77,10 @@ class RepeatOrder(WrappedOrder):
     def _lengths(self, which: Epoch) -> tuple[int, int]:
         return finite(self.inner, which, "repeat"), finite(self.inner, which.later(1), "repeat")
 
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("repeat", *([] if self.times is None else [self.times]))]
+
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["repeat", self.times]]
 
@@ -84,6 +88,8 @@ class RepeatOrder(WrappedOrder):
 @dataclass(frozen=True)
 class RepeatStage(Stage):
     """Epoch after epoch, ``times`` or without end."""
+
+    keeps_rows = True
 
     times: int | None = None
 
@@ -112,6 +118,10 @@ class RepeatStage(Stage):
         if self.times is None or upstream is None:
             return 0 if upstream == 0 or self.times == 0 else None
         return self.times * upstream
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("repeat", *([] if self.times is None else [self.times]))]
 
     def describe(self) -> list[Any]:
         return ["repeat", self.times]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _core
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder, call_text
 from penstock.dataset.pipeline import Pipeline
 
 
@@ -30,6 +30,10 @@ class SelectOrder(WrappedOrder):
     @property
     def seeks(self) -> bool:
         return True
+
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("select", f"{len(self._positions)} positions")]
 
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["picked", len(self._positions), _core.crc32c(self._positions)]]

@@ -14,11 +14,10 @@ import numpy as np
 from penstock import _core
 from penstock.arguments import int_at_least, seed_of
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, join, join_keys, some
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, WrappedOrder, call_text, finite
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
-from penstock.dataset.transforms.cache import is_in_memory
 
 # A window is mixed from this many runs of rows that are read whole, from all over the data.
 _RUNS_IN_WINDOW = 16
@@ -34,7 +33,7 @@ def shuffle(pipeline: Pipeline, seed: int, window: int | None) -> Pipeline:
         return pipeline.reorder(
             lambda order: ShuffleOrder(order, seed),
             "shuffle() without a window",
-            fallback=WindowShuffleStage(seed, sys.maxsize) if is_in_memory(pipeline) else None,
+            fallback=WindowShuffleStage(seed, sys.maxsize) if pipeline.is_in_memory else None,
             hint=f"; after them, shuffle(seed={seed}, window=10_000) mixes elements as they come",
         )
     window = int_at_least("window", window, 1)
@@ -62,6 +61,10 @@ class ShuffleOrder(WrappedOrder):
     @property
     def seeks(self) -> bool:
         return True
+
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("shuffle", seed=self._seed)]
 
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["shuffle", self._seed]]
@@ -139,6 +142,10 @@ class WindowShuffleOrder(WrappedOrder):
     def reach(self) -> int:
         return max(2 * self._window, self.inner.reach)
 
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("shuffle", seed=self._seed, window=self._window)]
+
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["shuffle", self._seed, self._window]]
 
@@ -146,6 +153,8 @@ class WindowShuffleOrder(WrappedOrder):
 @dataclass(frozen=True)
 class WindowShuffleStage(Stage):
     """Collects ``window`` elements at a time and gives them in random order, another one in each epoch."""
+
+    keeps_rows = True
 
     seed: int
     window: int
@@ -173,6 +182,11 @@ class WindowShuffleStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
+
+    @property
+    def calls(self) -> list[str]:
+        window = None if self.window == sys.maxsize else self.window
+        return [call_text("shuffle", seed=self.seed, window=window)]
 
     def describe(self) -> list[Any]:
         return ["shuffle", self.seed, self.window]

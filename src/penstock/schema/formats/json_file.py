@@ -1,6 +1,6 @@
 """The JSON file of a schema: a small, versioned format, described in ``docs/schema.md``.
 
-What a file holds beyond this version is kept and written back; what it *requires* beyond it is refused.
+Unknown keys are preserved and written back. Unknown entries of ``requires`` raise.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILE_KEYS = (*HEADER_KEYS, "features", "sequence")
 _FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Unknown: TypeAlias = dict[str | None, dict[str, Any]]
-"""Keys that this version does not know: under None those of the file, else those of a feature, by its name."""
+"""Unknown keys of each feature, by its name, and of the file itself under None."""
 
 
 def dumps(sections: Sections, unknown: Unknown) -> str:
@@ -38,27 +38,27 @@ def dumps(sections: Sections, unknown: Unknown) -> str:
 
 
 def loads(text: str | bytes) -> tuple[Sections, Unknown]:
-    """Return the schema that a JSON text describes."""
+    """Return the features of a JSON text, and its unknown keys."""
     if len(text) > MAX_BYTES:
-        raise SchemaError(f"no schema: larger than {MAX_BYTES} bytes")
+        raise SchemaError(f"not a schema: larger than {MAX_BYTES} bytes")
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except SchemaError:
         raise
-    # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+    # Deep nesting raises a RecursionError; invalid UTF-8 and huge integers raise a ValueError.
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"no schema: it is not JSON ({type(error).__name__})") from None
+        raise SchemaError(f"not a schema: the text is not JSON ({type(error).__name__})") from None
     found = HEADER.check(document, SchemaError)
     unknown: Unknown = {}
     context = _section_from_json(found.get("features"), "features", unknown)
     sequence = _section_from_json(found["sequence"], "sequence", unknown) if "sequence" in found else None
-    if rest := _beyond(found, _FILE_KEYS):
+    if rest := _unknown_keys(found, _FILE_KEYS):
         unknown[None] = rest
     return Sections(context, sequence), unknown
 
 
 def feature_to_json(feature: Feature) -> dict[str, Any]:
-    """Return ``feature`` as what JSON can hold; what has its usual value is left out."""
+    """Return a feature as a JSON object, without the arguments that have their default value."""
     entry: dict[str, Any] = {"dtype": feature.dtype, "shape": list(feature.shape), "encoding": feature.encoding}
     if feature.optional:
         entry["optional"] = True
@@ -102,7 +102,7 @@ def _section_from_json(section: object, title: str, unknown: Unknown) -> dict[st
             features[name] = feature_from_json(entry)
         except SchemaError as error:
             raise SchemaError(f"feature {name[:80]!r}: {error}") from None
-        if rest := _beyond(entry, _FEATURE_KEYS):
+        if rest := _unknown_keys(entry, _FEATURE_KEYS):
             unknown[name] = rest
     return features
 
@@ -110,22 +110,22 @@ def _section_from_json(section: object, title: str, unknown: Unknown) -> dict[st
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise SchemaError("no schema: an object of the JSON has the same key twice")
+        raise SchemaError("not a schema: an object of the JSON has the same key twice")
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise SchemaError(f'no schema: JSON has no {name}; a default is written as the string "nan", "inf" or "-inf"')
+    raise SchemaError(f'not a schema: JSON has no {name}; write a default as the string "nan", "inf" or "-inf"')
 
 
-def _beyond(found: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+def _unknown_keys(found: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in known}
 
 
 def _expect(value: object, kind: type, what: str) -> Any:
     if type(value) is not kind:
         names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "an integer"}
-        raise SchemaError(f"{what} is {names[kind]} in JSON, found {type(value).__name__}")
+        raise SchemaError(f"{what} must be {names[kind]} in JSON, found {type(value).__name__}")
     return value
 
 
@@ -146,7 +146,7 @@ def _default_from_json(value: object, dtype: str, depth: int = 0) -> Any:
         try:
             return base64.b64decode(_expect(value.get("base64"), str, '"base64"'), validate=True)
         except (binascii.Error, ValueError):
-            raise SchemaError('the default is no base64: bytes are written {"base64": "..."}') from None
+            raise SchemaError('the default is not base64: write bytes as {"base64": "..."}') from None
     if isinstance(value, str) and dtype in FLOATS:
         return _NOT_FINITE.get(value, value)
     return value

@@ -1,4 +1,4 @@
-"""``tf.io``: bytes to tensors and back; raw numbers, compressed strings, TensorProtos, images, whole files."""
+"""``tf.io``: decode and encode raw numbers, compressed strings, TensorProtos and images; read and write files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from penstock.tf.tensors.dtypes import uint8 as tf_uint8
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
-# Of one compressed string: a few kilobytes can claim gigabytes.
-_MOST_INFLATED = 1 << 30
+# The limit for one compressed string: a few kilobytes can inflate to gigabytes.
+_MAX_INFLATED_BYTES = 1 << 30
 
 _RAW = frozenset(
     [
@@ -90,7 +90,7 @@ def decode_raw(
     fixed_length: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Read numbers from their bytes: a dimension more than the strings have."""
+    """Decode the bytes of strings as numbers, along a new last dimension."""
     dtype = _raw_dtype(out_type)
     strings = strings_of(input_bytes)
     size = dtype.numpy.itemsize
@@ -114,7 +114,7 @@ def decode_raw(
 def _raw_dtype(out_type: Any) -> DType:
     dtype = as_dtype(out_type)
     if dtype.name not in _RAW:
-        raise InvalidArgumentError(f"raw bytes are not read as {dtype.name}")
+        raise InvalidArgumentError(f"decode_raw is not defined for {dtype.name}")
     return dtype
 
 
@@ -146,7 +146,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
 
 def _inflated(data: bytes, window: int) -> bytes:
-    parts, left = [], _MOST_INFLATED
+    parts, left = [], _MAX_INFLATED_BYTES
     while data:
         stream = zlib.decompressobj(window)
         try:
@@ -155,16 +155,16 @@ def _inflated(data: bytes, window: int) -> bytes:
             raise DataLossError(f"inflate() failed: {error}") from error
         left -= len(parts[-1])
         if left < 0:
-            raise ResourceExhaustedError(f"a compressed string holds more than {_MOST_INFLATED} bytes")
+            raise ResourceExhaustedError(f"a compressed string inflates to more than {_MAX_INFLATED_BYTES} bytes")
         if not stream.eof:
-            raise DataLossError("the compressed string is cut short")
+            raise DataLossError("the compressed string is truncated")
         data = stream.unused_data
     return b"".join(parts)
 
 
 @operation("io.serialize_tensor", spec=_spec_of_string)
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """Write a tensor as a TensorProto."""
+    """Serialize a tensor as a TensorProto."""
     return Tensor(object_array([tensor_proto.serialize_tensor(as_array(tensor))], ()))
 
 
@@ -174,7 +174,7 @@ def _parse_tensor_spec(operation: Any, serialized: Any, out_type: Any, name: str
 
 @operation("io.parse_tensor", spec=_parse_tensor_spec, tensorflow_name="")
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """Read a tensor from a TensorProto."""
+    """Parse a tensor from a TensorProto."""
     wanted = as_dtype(out_type)
     with tensorflow_errors():
         return Tensor(
@@ -226,13 +226,13 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """Decode an image of any format; of an animation the first frame."""
+    """Decode an image of any format; of an animation, the first frame."""
     return _decoded(contents, channels or 0, dtype, "DecodeImage")
 
 
 @operation("io.decode_png", spec=_decode_png_spec)
 def decode_png(contents: Any, channels: int = 0, dtype: Any = tf_uint8, name: str | None = None) -> Tensor:
-    """Decode an image, of any format."""
+    """Decode an image of any format."""
     return _decoded(contents, channels, dtype, "DecodePng")
 
 
@@ -247,9 +247,9 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Decode an image, of any format; a JPEG image with the accurate transform, whatever ``dct_method`` says."""
+    """Decode an image of any format; JPEG with the accurate transform, whatever ``dct_method`` is."""
     if ratio != 1:
-        raise InvalidArgumentError("a JPEG image is decoded in full here: ratio=1; tf.image.resize makes it smaller")
+        raise InvalidArgumentError(f"expected ratio=1, found {ratio}: decode in full, then use tf.image.resize")
     return _decoded(contents, channels, tf_uint8, "DecodeJpeg")
 
 
@@ -261,14 +261,14 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
 
 @operation("io.encode_jpeg", spec=_spec_of_string)
 def encode_jpeg(image: Any, format: str = "", quality: int = 95, **options: Any) -> Tensor:
-    """Encode an image as JPEG; what else TensorFlow can choose is left to Pillow."""
+    """Encode an image as JPEG; options other than the quality are ignored."""
     return _encoded(image, "jpeg", quality)
 
 
 def _encoded(image: Any, encoding: str, quality: int) -> Tensor:
     array = as_array(image)
     if of_numpy(array.dtype).name not in ("uint8", "uint16"):
-        raise InvalidArgumentError(f"images are encoded from uint8 and uint16, not {of_numpy(array.dtype).name}")
+        raise InvalidArgumentError(f"expected an image of uint8 or uint16, found {of_numpy(array.dtype).name}")
     with tensorflow_errors():
         return Tensor(object_array([codec.encode_image(array, encoding, quality=quality)], ()))
 
@@ -279,7 +279,7 @@ def _is_jpeg_spec(operation: Any, contents: Any, name: str | None = None) -> Any
 
 @operation("io.is_jpeg", spec=_is_jpeg_spec)
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Return whether bytes begin as a JPEG image does."""
+    """Return whether bytes begin like a JPEG image."""
     return Tensor(np.array(as_bytes(contents)[:3] == b"\xff\xd8\xff"))
 
 
@@ -291,7 +291,7 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Write a whole file; directories are made."""
+    """Write a whole file; missing directories are created."""
     path = os.fsdecode(as_bytes(filename))
     with tensorflow_errors():
         if not is_remote(path) and os.path.dirname(path):

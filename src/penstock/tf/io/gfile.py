@@ -1,4 +1,4 @@
-"""``tf.io.gfile``: files by path or URL."""
+"""``tf.io.gfile``: files and directories by path or URL."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 class GFile:
-    """A file, open, with all methods of Python's own; text is UTF-8."""
+    """An open file with all methods of Python's file objects; text is UTF-8."""
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         path = _path(name)
         if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "r+b", "w+b", "a+b", "rb+", "wb+", "ab+"):
-            raise InvalidArgumentError(f"mode {mode!r} is no mode of a file")
+            raise InvalidArgumentError(f"expected a mode such as r, w, a or rb, found {mode!r}")
         self.name, self.mode = path, mode
         with tensorflow_errors():
             self._file = _open(path, mode)
 
     def size(self) -> int:
-        """Return the bytes of the file, as it is stored."""
+        """Return the size of the file in bytes."""
         return stat(self.name).length
 
     def __enter__(self) -> GFile:
@@ -42,7 +42,7 @@ class GFile:
         return next(self._file)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_file":  # which is not there where opening failed
+        if name == "_file":  # it does not exist if opening failed
             raise AttributeError(name)
         return getattr(self._file, name)
 
@@ -51,7 +51,7 @@ Open = GFile
 
 
 def exists(path: Any) -> bool:
-    """Return whether there is a file or a directory."""
+    """Return whether a file or directory exists."""
     name = _path(path)
     if is_remote(name):
         store, inner = _store(name)
@@ -60,7 +60,7 @@ def exists(path: Any) -> bool:
 
 
 def isdir(path: Any) -> bool:
-    """Return whether there is a directory."""
+    """Return whether a directory exists."""
     name = _path(path)
     if is_remote(name):
         store, inner = _store(name)
@@ -69,7 +69,7 @@ def isdir(path: Any) -> bool:
 
 
 def glob(pattern: Any) -> list[str]:
-    """List the files that match a pattern, or several; none is no error. Hidden files match too, as in TensorFlow."""
+    """List the files that match one or more patterns; hidden files match too, as in TensorFlow."""
     patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
     found: list[str] = []
     for one in map(_path, patterns):
@@ -93,7 +93,7 @@ def listdir(path: Any) -> list[str]:
 
 
 def makedirs(path: Any) -> None:
-    """Make a directory and those above it; one that exists is no error."""
+    """Create a directory and its parents; it may exist."""
     name = _path(path)
     with tensorflow_errors():
         if is_remote(name):
@@ -104,7 +104,7 @@ def makedirs(path: Any) -> None:
 
 
 def mkdir(path: Any) -> None:
-    """Make a directory."""
+    """Create a directory."""
     name = _path(path)
     with tensorflow_errors():
         if is_remote(name):
@@ -126,7 +126,7 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Remove a directory and all in it."""
+    """Remove a directory and its contents."""
     name = _path(path)
     with tensorflow_errors():
         if is_remote(name):
@@ -144,7 +144,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Rename a file; from one store to another, copy it and remove it."""
+    """Rename a file; between remote stores, copy and remove it."""
     _check_target(dst, overwrite)
     source, target = _path(src), _path(dst)
     if is_remote(source) or is_remote(target):
@@ -172,7 +172,7 @@ def join(path: Any, *paths: Any) -> str:
 
 
 class FileStatistics:
-    """What is known of a file without reading it."""
+    """The size and modification time of a file."""
 
     def __init__(self, length: int, mtime_nsec: int, is_directory: bool) -> None:
         self.length = length
@@ -181,7 +181,7 @@ class FileStatistics:
 
 
 def stat(path: Any) -> FileStatistics:
-    """Return the size and the time of a file; 0 where a store tells no time."""
+    """Return the size and modification time of a file; the time is 0 where a store has none."""
     name = _path(path)
     with tensorflow_errors():
         if not is_remote(name):

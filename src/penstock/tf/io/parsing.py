@@ -1,4 +1,4 @@
-"""``tf.io.parse_example`` and its relatives: serialized Examples and SequenceExamples to tensors."""
+"""``tf.io.parse_example`` and its relatives: parse Examples and SequenceExamples to tensors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from penstock.tf.tensors.dtypes import int64, of_numpy
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
-_Made = TypeVar("_Made")
+_T = TypeVar("_T")
 
-# Functions given to map() write their descriptions anew on every call: what is equal is compiled once.
-_MOST_PLANS = 256
+# Functions passed to map() often create their descriptions on every call: equal ones are compiled once.
+_MAX_PLANS = 256
 _plans: dict[Any, Any] = {}
 _by_identity: dict[Any, tuple[ExamplePlan, list[Any]]] = {}
 
@@ -81,7 +81,7 @@ def _parse_example_spec(
 def parse_example(
     serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
 ) -> Any:
-    """Parse Examples: a vector of them to tensors with one dimension more, a scalar as it is."""
+    """Parse a vector of Examples to tensors with one more dimension, or a single Example."""
     records = _records(serialized)
     plan = example_plan(features)
     return plan.batch(records.tolist()) if records.ndim else plan.single(records.item())
@@ -182,42 +182,42 @@ def parse_single_sequence_example(
 
 
 def example_plan(features: Mapping[str, Any]) -> ExamplePlan:
-    """Return the plan of a feature description."""
+    """Return the compiled plan of a feature description."""
     if not features:
         raise ValueError("Argument `features` cannot be None or empty.")
-    # Most descriptions are made of the same objects every time; an entry keeps its own alive, so that ids are theirs.
+    # Most descriptions consist of the same objects every time. An entry keeps them alive, so that ids stay valid.
     identity = tuple(features), tuple(map(id, features.values()))
     if (entry := _by_identity.get(identity)) is not None:
         return entry[0]
-    plan = _cached(_plans, _frozen(features), lambda: ExamplePlan(features))
+    plan = _cached(_plans, _hashable(features), lambda: ExamplePlan(features))
     _cached(_by_identity, identity, lambda: (plan, list(features.values())))
     return plan
 
 
 def sequence_plan(context: Mapping[str, Any] | None, sequence: Mapping[str, Any] | None) -> SequencePlan:
-    """Return the plan of a feature description."""
+    """Return the compiled plan of a feature description of SequenceExamples."""
     if not context and not sequence:
         raise ValueError("Both `context_features` and `sequence_features` arguments are None or empty.")
-    key = (_frozen(context or {}), _frozen(sequence or {}))
+    key = (_hashable(context or {}), _hashable(sequence or {}))
     return _cached(_plans, key, lambda: SequencePlan(context or {}, sequence or {}))
 
 
-def _cached(cache: dict[Any, Any], key: Any, make: Callable[[], _Made]) -> _Made:
-    found: _Made | None = cache.get(key)
+def _cached(cache: dict[Any, Any], key: Any, make: Callable[[], _T]) -> _T:
+    found: _T | None = cache.get(key)
     if found is None:
         found = make()
-        if len(cache) >= _MOST_PLANS:
+        if len(cache) >= _MAX_PLANS:
             cache.clear()
         cache[key] = found
     return found
 
 
-def _frozen(value: Any) -> Any:
-    """Return what tells feature descriptions apart; numbers by their type too, for 1 equals True and 1.0."""
+def _hashable(value: Any) -> Any:
+    """Return a hashable key of a feature description; it includes types, because 1 equals True and 1.0."""
     if isinstance(value, Mapping):
-        return tuple((key, _frozen(item)) for key, item in value.items())
+        return tuple((key, _hashable(item)) for key, item in value.items())
     if isinstance(value, list | tuple):
-        return type(value), tuple(map(_frozen, value))
+        return type(value), tuple(map(_hashable, value))
     if isinstance(value, np.ndarray | Tensor):
         array = np.asarray(value)
         return type(value), array.dtype.str, array.shape, repr(array.tolist())

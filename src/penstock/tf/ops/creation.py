@@ -1,4 +1,4 @@
-"""Operations that make tensors, and that tell their shape."""
+"""Operations that create and convert tensors, and that return their shape."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
         try:
             return as_tensor(value, dtype_hint)
         except (TypeError, ValueError):
-            pass  # a hint, no more
+            pass  # it is only a hint
     return as_tensor(value, dtype)
 
 
 @operation("constant")
 def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str = "Const") -> Tensor:
-    """Make a tensor; a single value fills ``shape``."""
+    """Create a tensor; a single value fills ``shape``."""
     array = as_array(value, dtype)
     if shape is not None:
         wanted = new_shape(as_shape(shape), array.dtype)
@@ -52,7 +52,7 @@ def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str =
         if array.size == 1:
             array = np.full(wanted, array.reshape(())[()], array.dtype)
         elif array.size != size:
-            raise TypeError(f"a value of {array.size} elements does not make a tensor of shape {wanted}")
+            raise TypeError(f"a value of {array.size} elements does not fit a tensor of shape {wanted}")
         array = array.reshape(wanted)
     return Tensor(array.copy() if isinstance(value, np.ndarray) else array)
 
@@ -63,27 +63,27 @@ def _spec_of_shape_and_dtype(operation: Any, shape: Any, dtype: Any = float32, n
 
 @operation("zeros", spec=_spec_of_shape_and_dtype)
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Make a tensor of zeros, or of empty strings."""
+    """Create a tensor of zeros, or of empty strings."""
     return fill(shape, zero_of(as_dtype(dtype).numpy))
 
 
 @operation("ones", spec=_spec_of_shape_and_dtype)
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Make a tensor of ones."""
+    """Create a tensor of ones."""
     wanted = as_dtype(dtype).numpy
     return Tensor(np.ones(new_shape(as_shape(shape), wanted), wanted))
 
 
 @operation("zeros_like", batch=batch_whole, spec=spec_by_trial)
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Make a tensor of zeros of the same shape."""
+    """Create a tensor of zeros of the same shape."""
     array = as_array(input)
     return zeros(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
 
 
 @operation("ones_like", batch=batch_whole, spec=spec_by_trial)
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Make a tensor of ones of the same shape."""
+    """Create a tensor of ones of the same shape."""
     array = as_array(input)
     return ones(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
 
@@ -94,7 +94,7 @@ def _fill_spec(operation: Any, dims: Any, value: Any, name: str | None = None) -
 
 @operation("fill", spec=_fill_spec)
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """Make a tensor of one value."""
+    """Create a tensor that repeats one value."""
     one = as_array(value)
     return Tensor(np.full(new_shape(as_shape(dims), one.dtype), one[()], one.dtype))
 
@@ -107,7 +107,7 @@ def zero_of(dtype: np.dtype[Any]) -> NDArray[Any]:
     return zero
 
 
-# Of these the widest is the dtype of a range.
+# From narrow to wide: the widest dtype among the bounds is the dtype of a range.
 _WIDTHS = [np.dtype(kind) for kind in (np.int32, np.int64, np.float16, np.float32, np.float64)]
 
 
@@ -117,7 +117,7 @@ def _range_spec(operation: Any, *args: Any, **options: Any) -> Any:
 
 @operation("range", spec=_range_spec)
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
-    """Count from ``start`` up to, and without, ``limit``."""
+    """Return the numbers from ``start`` up to, but not including, ``limit``."""
     if limit is None:
         start, limit = 0, start
     parts = [as_array(part, dtype) if not isinstance(part, Tensor) else part._array for part in (start, limit, delta)]
@@ -130,7 +130,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         raise InvalidArgumentError(f"Requires start <= limit when delta > 0, and >= when delta < 0: {first}, {last}")
     length = (last.item() - first.item()) / step.item()
     if not math.isfinite(length):
-        raise InvalidArgumentError(f"tf.range has no end: {first}, {last}, {step}")
+        raise InvalidArgumentError(f"tf.range from {first} to {last} by {step} is infinite")
     new_shape([math.ceil(length)], found)
     return Tensor(np.arange(first, last, step, dtype=found))
 
@@ -174,7 +174,7 @@ def _length_spec(operation: Any, input: Any) -> Any:
 
 @operation("length", batch=_length_batch, spec=_length_spec)
 def length(input: Any) -> Tensor:
-    """Return the first size, by which a tensor is gone through; not one of TensorFlow's operations."""
+    """Return the size of the first dimension, for loops over a tensor; TensorFlow has no such operation."""
     if isinstance(input, Tensor) and not input.ndim:
         raise TypeError("Cannot iterate over a scalar tensor.")
     return Tensor(np.array(len(input), np.int32))
@@ -217,7 +217,7 @@ def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
 
 @operation("set_shape", batch=_check_shape_batch, spec=_check_shape_spec)
 def set_shape(tensor: Tensor, shape: ShapeLike) -> Tensor:
-    """Do what the method of tensors does: raise unless the tensor has the shape."""
+    """Implement ``Tensor.set_shape``: raise unless the tensor has the shape."""
     tensor.shape.assert_is_compatible_with(shape)
     return tensor
 
@@ -238,7 +238,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Mark each index in a row of ``depth`` values."""
+    """Return ``depth`` values for each index, with ``on_value`` at that index."""
     given = next((of_numpy(as_array(value).dtype) for value in (on_value, off_value) if value is not None), float32)
     wanted = given if dtype is None else as_dtype(dtype)
     on, off = (
@@ -273,7 +273,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 @operation("saturate_cast", batch=batch_whole, spec=spec_by_trial)
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Convert to another dtype; what it does not hold becomes its smallest or largest value."""
+    """Convert to another dtype; values out of its range become its smallest or largest value."""
     wanted = as_dtype(dtype)
     array = as_array(value)
     found = of_numpy(array.dtype)
@@ -282,7 +282,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         low, high = number(max(found.min, wanted.min)), number(min(found.max, wanted.max))
         if (
             found.is_floating and wanted.is_integer and int(high) > wanted.max
-        ):  # rounded up: the next number below is the largest that fits
+        ):  # it was rounded up: the next smaller number is the largest that fits
             high = np.nextafter(high, number(0))
         array = np.clip(array, low, high)
     return Tensor(np.asarray(cast_array(array, wanted)))

@@ -71,12 +71,12 @@ __all__ = [
 
 _NARROW = (int8, int16, uint8, uint16)
 
-# Functions of which NumPy warns even for integers; from the others it need not be kept.
-_WARNING: set[Callable[[Any, Any], Any]] = set()
+# Functions for which NumPy warns even for integers; for the others, warnings need not be suppressed.
+_WARNS_FOR_INTEGERS: set[Callable[[Any, Any], Any]] = set()
 
 
 def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two arrays of one dtype, which a tensor among them decides; nothing is promoted."""
+    """Return two arrays of one dtype, that of the tensor among them; nothing is promoted."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         a, b = x._array, y._array
         if a.dtype != b.dtype:
@@ -93,16 +93,16 @@ def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _broadcast(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Tensor:
     a, b = pair(x, y)
     try:
-        if a.dtype.kind in "biuO" and function not in _WARNING:
+        if a.dtype.kind in "biuO" and function not in _WARNS_FOR_INTEGERS:
             return Tensor(np.asarray(function(a, b)))
         with np.errstate(all="ignore"):
             return Tensor(np.asarray(function(a, b)))
-    except InvalidArgumentError:  # which is a ValueError, and says more
+    except InvalidArgumentError:  # it is a ValueError, and says more
         raise
     except ValueError as error:
         raise InvalidArgumentError(f"Incompatible shapes: {list(a.shape)} vs. {list(b.shape)}") from error
     except TypeError as error:
-        raise InvalidArgumentError(f"the operation does not take {of_numpy(a.dtype).name}") from error
+        raise InvalidArgumentError(f"the operation is not defined for {of_numpy(a.dtype).name}") from error
 
 
 def _numbers(array: NDArray[Any]) -> None:
@@ -115,13 +115,13 @@ def _numbers(array: NDArray[Any]) -> None:
 
 @operation("add", batch=batch_elementwise, spec=spec_elementwise)
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Add; strings are joined."""
+    """Add; strings are concatenated."""
     return _broadcast(_add, x, y)
 
 
 def _add(a: NDArray[Any], b: NDArray[Any]) -> Any:
     if a.dtype == object:
-        return np.asarray(np.add(a, b), object)  # NumPy would make its own strings of one
+        return np.asarray(np.add(a, b), object)  # otherwise NumPy returns a scalar as one of its own strings
     _numbers(a)
     return np.add(a, b)
 
@@ -138,7 +138,7 @@ def _arithmetic(
         return function(a, b)
 
     if divides:
-        _WARNING.add(checked)
+        _WARNS_FOR_INTEGERS.add(checked)
 
     @operation(name, batch=batch, spec=spec_elementwise)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -148,7 +148,7 @@ def _arithmetic(
     return call
 
 
-def _whole_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _integer_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def divide(a: NDArray[Any], b: NDArray[Any]) -> Any:
         if a.dtype.kind in "iu" and not (b.all() if b.ndim else b):
             raise InvalidArgumentError("Integer division by zero")
@@ -165,8 +165,8 @@ def _pow(a: NDArray[Any], b: NDArray[Any]) -> Any:
 
 subtract = _arithmetic("subtract", np.subtract)
 multiply = _arithmetic("multiply", np.multiply)
-floordiv = _arithmetic("floordiv", _whole_division(np.floor_divide), divides=True)
-floormod = _arithmetic("floormod", _whole_division(np.mod), divides=True)
+floordiv = _arithmetic("floordiv", _integer_division(np.floor_divide), divides=True)
+floormod = _arithmetic("floormod", _integer_division(np.mod), divides=True)
 pow = _arithmetic("pow", _pow, batch=None)  # see rsqrt
 maximum = _arithmetic("maximum", np.maximum)
 minimum = _arithmetic("minimum", np.minimum)
@@ -175,7 +175,7 @@ squared_difference = _arithmetic("squared_difference", lambda a, b: np.square(a 
 
 @operation("truediv", batch=batch_elementwise, spec=spec_elementwise)
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Divide; integers become float64, narrow ones float32."""
+    """Divide; integers become float64, those of 8 and 16 bits float32."""
     return _broadcast(_truediv, x, y)
 
 
@@ -188,7 +188,7 @@ def _truediv(a: NDArray[Any], b: NDArray[Any]) -> Any:
     return np.true_divide(a.astype(wide), b.astype(wide))
 
 
-_WARNING.add(_truediv)
+_WARNS_FOR_INTEGERS.add(_truediv)
 
 
 def _matmul_spec(operation: Any, a: Any, b: Any, **options: Any) -> Any:
@@ -208,7 +208,7 @@ def _comparison(name: str, function: Callable[[Any, Any], Any], *, any_dtype: bo
     def checked(a: NDArray[Any], b: NDArray[Any]) -> Any:
         if not any_dtype:
             _numbers(a)
-        return np.asarray(function(a, b)).astype(np.bool_, copy=False)  # of objects it is one of objects
+        return np.asarray(function(a, b)).astype(np.bool_, copy=False)  # comparing objects returns objects
 
     @operation(name, batch=batch_elementwise, spec=spec_elementwise)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -236,23 +236,25 @@ def _equality_spec(operation: Any, *args: Any) -> Any:
 
 @operation("operator.equal", batch=batch_elementwise, spec=_equality_spec, tensorflow_name="equal")
 def equal_operator(x: Any, y: Any) -> Any:
-    """Compare as ``==`` does: what cannot be broadcast, or is None, is not equal."""
+    """Implement ``==``: None, and shapes that do not broadcast, are not equal."""
     if y is None or x is None:
         return False
     a, b = pair(x, y)
-    return Tensor(np.asarray(np.equal(a, b)).astype(np.bool_, copy=False) if _fits(a, b) else np.asarray(False))
+    return Tensor(np.asarray(np.equal(a, b)).astype(np.bool_, copy=False) if _broadcasts(a, b) else np.asarray(False))
 
 
 @operation("operator.not_equal", batch=batch_elementwise, spec=_equality_spec, tensorflow_name="not_equal")
 def not_equal_operator(x: Any, y: Any) -> Any:
-    """Compare as ``!=`` does."""
+    """Implement ``!=``."""
     if y is None or x is None:
         return True
     a, b = pair(x, y)
-    return Tensor(np.asarray(np.not_equal(a, b)).astype(np.bool_, copy=False) if _fits(a, b) else np.asarray(True))
+    return Tensor(
+        np.asarray(np.not_equal(a, b)).astype(np.bool_, copy=False) if _broadcasts(a, b) else np.asarray(True)
+    )
 
 
-def _fits(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def _broadcasts(a: NDArray[Any], b: NDArray[Any]) -> bool:
     if a.shape == b.shape or not a.ndim or not b.ndim:
         return True
     try:
@@ -286,7 +288,7 @@ xor_operator = _logic("xor", np.bitwise_xor, integers=True)
 
 @operation("invert", batch=batch_whole, spec=spec_by_trial)
 def invert(x: Any) -> Tensor:
-    """Invert as ``~`` does: bool, or the bits of integers."""
+    """Implement ``~``: invert bool, or the bits of integers."""
     array = as_array(x)
     if array.dtype != np.bool_ and not of_numpy(array.dtype).is_integer:
         raise InvalidArgumentError(f"the operation takes bool and integers, not {of_numpy(array.dtype).name}")
@@ -295,7 +297,7 @@ def invert(x: Any) -> Tensor:
 
 @operation("logical_not", batch=batch_whole, spec=spec_by_trial)
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Return what is False."""
+    """Invert bool."""
     return Tensor(np.asarray(np.logical_not(as_array(x, tf_bool))))
 
 
@@ -313,7 +315,7 @@ def _unary(
         _numbers(array)
         dtype = of_numpy(array.dtype)
         if (floats and dtype.is_integer) or (signed and dtype.is_unsigned):
-            raise InvalidArgumentError(f"the operation does not take {dtype.name}")
+            raise InvalidArgumentError(f"the operation is not defined for {dtype.name}")
         with np.errstate(all="ignore"):
             return Tensor(np.asarray(function(array)))
 
@@ -351,7 +353,7 @@ def _clip_batch(operation: Any, *args: Any, **options: Any) -> Any:
 
 @operation("clip_by_value", batch=_clip_batch, spec=spec_elementwise)
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """Move values into an interval."""
+    """Limit values to an interval."""
     array = as_array(t)
     _numbers(array)
     dtype = of_numpy(array.dtype)

@@ -28,7 +28,7 @@ from penstock.tf.tensors.tensor import Tensor
 
 
 class ResizeMethod:
-    """The ways to resize."""
+    """Names of the resize methods."""
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"
@@ -68,14 +68,14 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resize, to float32; to the nearest pixel, in the dtype of the image."""
+    """Resize to float32; with the nearest pixel, to the dtype of the image."""
     array = image_of(images)
     if array.ndim > 4:
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = as_shape(size)
     check_size(array, height, width)
     if preserve_aspect_ratio:
-        height, width = fitted(array.shape[-3:-1], height, width)
+        height, width = fit_size(array.shape[-3:-1], height, width)
         check_size(array, height, width)
     if method == ResizeMethod.NEAREST_NEIGHBOR:
         rows, columns = _nearest(array.shape[-3], height), _nearest(array.shape[-2], width)
@@ -90,13 +90,13 @@ def resize(
 def check_size(array: NDArray[Any], height: int, width: int) -> None:
     """Raise unless images can be resized to this size."""
     if min(height, width) < 1 or 0 in array.shape[-3:-1]:
-        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
-    # Of twice the size of the floats: sides are resized one after the other.
+        raise InvalidArgumentError(f"cannot resize an image of shape {array.shape} to {height} x {width}")
+    # Twice the memory of the result: height and width are resized one after the other.
     new_shape((*array.shape[:-3], height, width, array.shape[-1]), np.dtype(np.float64))
 
 
-def fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
-    """Return the largest size of the same proportions that fits."""
+def fit_size(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+    """Return the largest size with the same aspect ratio that fits."""
     scale = min(np.float32(height) / np.float32(old[0]), np.float32(width) / np.float32(old[1]))
     return int(np.round(scale * np.float32(old[0]))), int(np.round(scale * np.float32(old[1])))
 
@@ -112,7 +112,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     tensor, wanted = as_tensor(image), as_dtype(dtype)
     array, found = tensor._array, tensor.dtype
     if not all(one.is_floating or one.is_integer for one in (found, wanted)):
-        raise AttributeError("images are floating point or integer")
+        raise AttributeError("expected images of a floating point or integer dtype")
     if found == wanted:
         return tensor
     if found.is_floating:
@@ -142,13 +142,13 @@ def per_image_standardization(image: Any) -> Tensor:
 
 @operation("image.flip_left_right", batch=batch_images, spec=spec_by_trial)
 def flip_left_right(image: Any) -> Tensor:
-    """Mirror at the vertical axis."""
+    """Flip horizontally."""
     return Tensor(image_of(image)[..., ::-1, :])
 
 
 @operation("image.flip_up_down", batch=batch_images, spec=spec_by_trial)
 def flip_up_down(image: Any) -> Tensor:
-    """Mirror at the horizontal axis."""
+    """Flip vertically."""
     return Tensor(image_of(image)[..., ::-1, :, :])
 
 
@@ -158,34 +158,34 @@ def _rot90_spec(operation: Any, image: Any, *rest: Any, **options: Any) -> Any:
 
 @operation("image.rot90", batch=batch_images, spec=_rot90_spec)
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """Turn counter-clockwise by quarters."""
+    """Rotate counter-clockwise by ``k`` times 90 degrees."""
     return Tensor(np.rot90(image_of(image), k, (-3, -2)))
 
 
 @operation("image.random_flip_left_right", spec=spec_of_first, effects="random")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Mirror at the vertical axis, or not; each image of a batch on its own."""
-    return _flipped(image_of(image), -2, seed)
+    """Flip horizontally with probability 1/2, independently for each image of a batch."""
+    return _random_flip(image_of(image), -2, seed)
 
 
 @operation("image.random_flip_up_down", spec=spec_of_first, effects="random")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Mirror at the horizontal axis, or not; each image of a batch on its own."""
-    return _flipped(image_of(image), -3, seed)
+    """Flip vertically with probability 1/2, independently for each image of a batch."""
+    return _random_flip(image_of(image), -3, seed)
 
 
-def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
+def _random_flip(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
     if array.ndim > 4:
         raise ValueError(f"'image' (shape {array.shape}) must have either 3 or 4 dimensions.")
     drawn = draw_uniform(array.shape[:-3], 0, 1, float32, seed)
-    # TensorFlow flips one image below a half, and those of a batch above.
+    # TensorFlow flips a single image for draws below 1/2, and images of a batch for draws above it.
     flips = (drawn > 0.5 if drawn.ndim else drawn < 0.5)[..., None, None, None]
     return Tensor(np.where(flips, np.flip(array, axis), array))
 
 
 @operation("image.random_brightness", spec=spec_of_first, effects="random")
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """Make lighter or darker."""
+    """Add a random value to all pixels."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, draw_uniform((), -max_delta, max_delta, float32, seed))
@@ -193,7 +193,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 @operation("image.random_contrast", spec=spec_of_first, effects="random")
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """Change the contrast."""
+    """Scale the contrast by a random factor."""
     if not 0 <= lower < upper:
         raise ValueError(f"lower and upper must be 0 <= lower < upper, got {lower} and {upper}")
     return adjust_contrast(image, draw_uniform((), lower, upper, float32, seed))
@@ -205,12 +205,12 @@ def _random_crop_spec(operation: Any, value: Any, size: Any, *rest: Any, **optio
 
 @operation("image.random_crop", spec=_random_crop_spec, effects="random")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Cut out a part of a size, anywhere."""
+    """Crop to a size, at a random position."""
     array, wanted = as_array(value), as_shape(size)
     room = np.array(array.shape) - np.array(wanted)
     if len(wanted) != array.ndim or (room < 0).any():
         raise InvalidArgumentError(f"Need value.shape >= size, got {array.shape} and {wanted}")
-    # Of the dtype of the size, for int64 draws other values than int32.
+    # Drawn in the dtype of the size: int64 and int32 have different draws.
     kind = size.dtype if isinstance(size, Tensor) else int32
     starts = draw_uniform((array.ndim,), 0, kind.max, kind, seed) % (room + 1)
     return Tensor(array[tuple(slice(start, start + length) for start, length in zip(starts, wanted, strict=True))])
@@ -218,24 +218,24 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
 
 @operation("image.adjust_brightness", batch=batch_images, spec=spec_by_trial)
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Add to all pixels of an image of floats; of integers, as a part of their range."""
+    """Add ``delta`` to all pixels; for integers, ``delta`` is a fraction of their range."""
     tensor = as_tensor(image)
-    return _in_floats(tensor, lambda array: array + array.dtype.type(delta))
+    return _via_float32(tensor, lambda array: array + array.dtype.type(delta))
 
 
 @operation("image.adjust_contrast", spec=spec_by_trial)
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Move all pixels away from the mean of their channel."""
+    """Scale the distance of all pixels from the mean of their channel."""
 
     def adjust(array: NDArray[Any]) -> NDArray[Any]:
         mean = array.mean((-3, -2), keepdims=True, dtype=np.float32).astype(array.dtype)
         adjusted: NDArray[Any] = (array - mean) * array.dtype.type(contrast_factor) + mean
         return adjusted
 
-    return _in_floats(as_tensor(images), adjust)
+    return _via_float32(as_tensor(images), adjust)
 
 
-def _in_floats(tensor: Tensor, function: Any) -> Tensor:
+def _via_float32(tensor: Tensor, function: Any) -> Tensor:
     if tensor.dtype.is_floating and tensor.dtype.name in ("float16", "float32"):
         return Tensor(function(tensor._array))
     changed = Tensor(function(convert_image_dtype(tensor, float32)._array))
@@ -244,16 +244,16 @@ def _in_floats(tensor: Tensor, function: Any) -> Tensor:
 
 @operation("image.rgb_to_grayscale", spec=spec_by_trial)
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Weigh red, green and blue to gray."""
+    """Convert red, green and blue to gray."""
     tensor = as_tensor(images)
-    colour = convert_image_dtype(tensor, float32)._array
-    gray = (colour @ np.array([0.2989, 0.5870, 0.1140], np.float32))[..., None]
+    color = convert_image_dtype(tensor, float32)._array
+    gray = (color @ np.array([0.2989, 0.5870, 0.1140], np.float32))[..., None]
     return convert_image_dtype(Tensor(gray), tensor.dtype)
 
 
 @operation("image.grayscale_to_rgb", batch=batch_images, spec=spec_by_trial)
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Repeat gray three times."""
+    """Repeat the gray channel three times."""
     array = as_array(images)
     if array.shape[-1] != 1:
         raise ValueError(f"expected one channel, found shape {array.shape}")
@@ -262,7 +262,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 @operation("image.central_crop", batch=batch_images, spec=spec_by_trial)
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """Keep the middle part."""
+    """Crop to the central part."""
     array = image_of(image)
     if not 0 < central_fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
@@ -283,7 +283,7 @@ def _bounding_box_spec(
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Cut out a rectangle."""
+    """Crop to a rectangle."""
     array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     if min(top, left) < 0 or min(height, width) < 1 or top + height > array.shape[-3] or left + width > array.shape[-2]:
@@ -295,7 +295,7 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Put an image into a larger one of zeros."""
+    """Pad with zeros to a size, with the image at an offset."""
     array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     rows, columns = array.shape[-3:-1]
@@ -308,7 +308,7 @@ def pad_to_bounding_box(
 
 @operation("image.resize_with_crop_or_pad", batch=batch_images, spec=spec_by_trial)
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """Cut or pad around the middle."""
+    """Crop or pad to a size, around the center."""
     array = image_of(image)
     height, width = int(target_height), int(target_width)
     if min(height, width) < 1:

@@ -1,4 +1,4 @@
-"""Operations on the form of tensors: reshaping, joining, picking."""
+"""Operations that select elements: by condition, index, mask or ``[]``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def where_spec(operation: Any, condition: Any, x: Any = None, y: Any = None, nam
 
 @operation("where", batch=_where_batch, spec=where_spec)
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Pick from ``x`` where the condition holds, else from ``y``; without them, answer where it holds."""
+    """Select from ``x`` where the condition holds, else from ``y``; without them, return the indices where it holds."""
     mask = as_array(condition)
     if x is None and y is None:
         if not mask.ndim:
@@ -78,15 +78,15 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """Pick elements by number along a dimension."""
-    array, picked = as_array(params), as_array(indices)
+    """Select elements by index along a dimension."""
+    array, selected = as_array(params), as_array(indices)
     place = int(axis or 0)
     if batch_dims:
         raise ValueError("batch_dims is not supported here: loop over the batch, or reshape")
     length = array.shape[place]
-    if ((picked < 0) | (picked >= length)).any():
+    if ((selected < 0) | (selected >= length)).any():
         raise InvalidArgumentError(f"indices are not in [0, {length})")
-    return Tensor(np.asarray(np.take(array, picked, place), array.dtype))
+    return Tensor(np.asarray(np.take(array, selected, place), array.dtype))
 
 
 def _boolean_mask_spec(operation: Any, tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Any:
@@ -96,7 +96,7 @@ def _boolean_mask_spec(operation: Any, tensor: Any, mask: Any, axis: int | None 
 
 @operation("boolean_mask", spec=_boolean_mask_spec)
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
-    """Pick the elements that a mask marks."""
+    """Select the elements where a mask is True."""
     array, marked = as_array(tensor), as_array(mask)
     place = axis or 0
     if not marked.ndim:
@@ -150,7 +150,7 @@ def _slice_size(size: int | None, part: slice) -> int | None:
 
 @operation("getitem", batch=_getitem_batch, spec=_getitem_spec)
 def getitem(tensor: Any, index: Any) -> Tensor:
-    """Pick as ``[]`` does: numbers, slices, ``...`` and new axes; or what a mask marks."""
+    """Implement ``[]``: integers, slices, ``...`` and new axes, or a mask."""
     array = as_array(tensor)
     if isinstance(index, Tensor | np.ndarray) and np.asarray(index).dtype == np.bool_ and np.ndim(index):
         return boolean_mask(tensor, index)
@@ -172,5 +172,5 @@ def _index(part: Any) -> Any:
         return operator.index(part)
     except TypeError:
         raise TypeError(
-            f"tensors are indexed by numbers, slices, `...` and tf.newaxis, not {part!r}: tf.gather picks many"
+            f"expected integers, slices, `...` or tf.newaxis as an index, found {part!r}: tf.gather takes many indices"
         ) from None

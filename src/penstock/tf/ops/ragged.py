@@ -1,4 +1,4 @@
-"""``tf.ragged``: making RaggedTensors."""
+"""``tf.ragged``: creating RaggedTensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def constant(
     name: str | None = None,
     row_splits_dtype: Any = int64,
 ) -> Any:
-    """Make a RaggedTensor from nested lists; all levels but the innermost are ragged."""
+    """Create a RaggedTensor from nested lists; all levels but the innermost are ragged."""
     depth = _depth(pylist) if ragged_rank is None else ragged_rank + 1
     lengths: list[list[int]] = []
     flat = list(pylist)

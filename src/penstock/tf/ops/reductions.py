@@ -1,4 +1,4 @@
-"""Operations that make fewer elements of many, and that order them."""
+"""Operations that reduce, scan or sort elements along a dimension."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _mean(array: NDArray[Any], **options: Any) -> Any:
         return (total / array.dtype.type(count)).astype(array.dtype)
     if not count:
         return np.zeros_like(total)
-    return np.trunc(total / count)  # as C divides
+    return np.trunc(total / count)  # division in C truncates
 
 
 def _extreme(function: Callable[..., Any], *, largest: bool) -> Callable[..., Any]:
@@ -120,13 +120,13 @@ reduce_all = _reduction("reduce_all", np.all, of_bools=True, batch=_reduce_batch
 
 @operation("argmax", spec=spec_by_trial)
 def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Return where the largest element is, the first of equals."""
+    """Return the index of the largest element, the first of equal ones."""
     return _arg(np.argmax, input, axis, output_type)
 
 
 @operation("argmin", spec=spec_by_trial)
 def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Return where the smallest element is, the first of equals."""
+    """Return the index of the smallest element, the first of equal ones."""
     return _arg(np.argmin, input, axis, output_type)
 
 
@@ -140,7 +140,7 @@ def _arg(function: Callable[..., Any], values: Any, axis: Any, output_type: Any)
 
 @operation("cumsum", spec=spec_by_trial)
 def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Add up along a dimension."""
+    """Return cumulative sums along a dimension."""
     array = as_array(x)
     ordered = np.flip(array, axis) if reverse else array
     summed = np.cumsum(ordered, axis, dtype=array.dtype)
@@ -160,9 +160,9 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Return the order that sorts; equals keep theirs."""
+    """Return the indices that sort; the sort is stable."""
     array = as_array(values)
-    if _descending(direction):  # from behind, so that equals keep their order
+    if _descending(direction):  # sorted in reverse, so that equal elements keep their order
         backwards = np.argsort(np.flip(array, axis), axis, kind="stable")
         order = np.flip(array.shape[axis] - 1 - backwards, axis)
     else:
@@ -180,7 +180,7 @@ _TWO_TENSORS: Any = (None, None)
 
 
 class Unique(NamedTuple):
-    """The values that differ, in the order of their first places, and for each element which of them it is."""
+    """The distinct values in order of first occurrence, and the index among them of each element."""
 
     y: Tensor
     idx: Tensor
@@ -192,7 +192,7 @@ def _unique_spec(operation: Any, x: Any, out_idx: Any = int32, name: str | None 
 
 @operation("unique", spec=_unique_spec, results=lambda *args, **options: Unique(*_TWO_TENSORS))
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """Return the values that differ, and for each element which of them it is."""
+    """Return the distinct values, and the index among them of each element."""
     array = as_array(x)
     if array.ndim != 1:
         raise InvalidArgumentError("unique expects a 1D vector.")
@@ -211,7 +211,7 @@ def _sequence_mask_spec(
 
 @operation("sequence_mask", spec=_sequence_mask_spec)
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = tf_bool, name: str | None = None) -> Tensor:
-    """Mark the first elements of each row, as many as its length."""
+    """Return a mask of the first elements of each row, as many as its length."""
     array = as_array(lengths)
     width = int(array.max(initial=0)) if maxlen is None else int(maxlen)
     new_shape((*array.shape, width), np.dtype(np.int64))

@@ -1,4 +1,4 @@
-"""Operations on the form of tensors: reshaping, joining, picking."""
+"""Operations that change shapes: reshape, transpose, join, split, repeat and pad."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _reshape_spec(operation: Any, tensor: Any, shape: Any, name: str | None = No
 
 @operation("reshape", batch=_reshape_batch, spec=_reshape_spec)
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Give the elements another shape; one size may be -1."""
+    """Change the shape; one size may be -1."""
     array = as_array(tensor)
     wanted = as_shape(shape)
     try:
@@ -132,7 +132,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     try:
         turned = np.transpose(array, None if perm is None else as_shape(perm))
     except ValueError as error:
-        raise InvalidArgumentError(f"{perm} is no permutation of {array.ndim} dimensions") from error
+        raise InvalidArgumentError(f"{perm} is not a permutation of {array.ndim} dimensions") from error
     return Tensor(np.conjugate(turned) if conjugate else turned)
 
 
@@ -225,7 +225,7 @@ def _unstack_spec(operation: Any, value: Any, num: int, axis: int = 0, name: str
 
 @operation("unstack", spec=_unstack_spec, results=_unstack_results)
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Take a tensor apart along a dimension."""
+    """Split a tensor into its slices along a dimension."""
     array = np.moveaxis(as_array(value), axis, 0)
     if num is not None and num != len(array):
         raise ValueError(f"num={num}, but the dimension has {len(array)} elements")
@@ -258,7 +258,7 @@ def _split_spec(
 def split(
     value: Any, num_or_size_splits: Any, axis: int = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:
-    """Cut a tensor along a dimension, in equal parts or in parts of given sizes."""
+    """Split a tensor along a dimension, into equal parts or parts of given sizes."""
     array = as_array(value)
     sizes = as_array(num_or_size_splits)
     length = array.shape[axis]
@@ -268,7 +268,7 @@ def split(
         return [Tensor(part) for part in np.split(array, int(sizes), axis)]
     known = np.where(sizes < 0, length - sizes[sizes >= 0].sum(), sizes)
     if known.sum() != length or (known < 0).any():
-        raise InvalidArgumentError(f"sizes {sizes.tolist()} do not make {length}")
+        raise InvalidArgumentError(f"sizes {sizes.tolist()} do not add up to {length}")
     return [Tensor(part) for part in np.split(array, np.cumsum(known)[:-1], axis)]
 
 
@@ -296,7 +296,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
     """Repeat elements."""
     array, counts = as_array(input), np.asarray(repeats)
     if (counts < 0).any():
-        raise InvalidArgumentError("tf.repeat takes counts that are not negative")
+        raise InvalidArgumentError("expected repeats >= 0 in tf.repeat")
     length = array.size if axis is None else array.shape[axis]
     total = sum(counts.ravel().tolist()) * (length if counts.size == 1 else 1)
     new_shape([total, array.size // max(length, 1)], array.dtype)
@@ -310,16 +310,18 @@ _PAD_MODES = {"CONSTANT": "constant", "REFLECT": "reflect", "SYMMETRIC": "symmet
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
-    """Pad before and behind each dimension."""
+    """Pad each dimension before and after its elements."""
     array, widths = as_array(tensor), np.asarray(paddings)
     if mode.upper() not in _PAD_MODES:
         raise ValueError(f"mode must be one of {', '.join(_PAD_MODES)}, not {mode}")
     if widths.shape != (array.ndim, 2) or (widths < 0).any():
-        raise InvalidArgumentError(f"paddings are pairs of counts, one for each of {array.ndim} dimensions")
+        raise InvalidArgumentError(
+            f"expected paddings of shape [{array.ndim}, 2] and values >= 0, found {widths.tolist()}"
+        )
     if mode.upper() != "CONSTANT":
         most = np.array(array.shape)[:, None] - (mode.upper() == "REFLECT")
         if (widths > most).any():
-            raise InvalidArgumentError(f"paddings {widths.tolist()} are wider than {array.shape} can mirror")
+            raise InvalidArgumentError(f"paddings {widths.tolist()} are wider than the shape {array.shape} can mirror")
         return Tensor(np.pad(array, widths, mode=_PAD_MODES[mode.upper()]))  # type: ignore[call-overload]
     value = (
         zero_of(array.dtype)

@@ -33,9 +33,9 @@ def to_dense(
         raise InvalidArgumentError(f"an index is out of bounds: need 0 <= index < {shape.tolist()}")
     if validate_indices and len(indices) > 1:
         _check_order(indices)
-    nothing: Any = b"" if values.dtype == object else np.zeros((), values.dtype)[()]
-    filling = as_array(nothing if default_value is None else default_value, of_numpy(values.dtype))
-    dense = np.full(new_shape(shape.tolist(), values.dtype), filling[()], values.dtype)
+    zero: Any = b"" if values.dtype == object else np.zeros((), values.dtype)[()]
+    fill = as_array(zero if default_value is None else default_value, of_numpy(values.dtype))
+    dense = np.full(new_shape(shape.tolist(), values.dtype), fill[()], values.dtype)
     dense[tuple(indices.T)] = values
     return Tensor(dense)
 
@@ -47,12 +47,12 @@ def _check_order(indices: NDArray[np.int64]) -> None:
         raise InvalidArgumentError("an index is repeated")
     first = moved.argmax(axis=1)
     if (step[np.arange(len(step)), first] < 0).any():
-        raise InvalidArgumentError("an index is out of order: tf.sparse.reorder sorts them")
+        raise InvalidArgumentError("an index is out of order: sort them with tf.sparse.reorder")
 
 
 @operation("sparse.reorder", spec=spec_of_first, composite=True)
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """Sort the values by their places."""
+    """Sort the values by their indices."""
     indices = sp_input.indices._array
     order = np.lexsort(indices.T[::-1])
     return SparseTensor(Tensor(indices[order]), Tensor(sp_input.values._array[order]), sp_input.dense_shape)
@@ -64,7 +64,7 @@ def _from_dense_spec(operation: Any, tensor: Any, name: str | None = None) -> An
 
 @operation("sparse.from_dense", spec=_from_dense_spec, composite=True)
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """Keep the elements that are not zero, or not empty."""
+    """Convert a dense tensor: its elements that are not zero, or not empty."""
     array = as_array(tensor)
     indices = np.argwhere(array != (b"" if array.dtype == object else 0))
     return SparseTensor(Tensor(indices), Tensor(array[tuple(indices.T)]), Tensor(np.array(array.shape, np.int64)))

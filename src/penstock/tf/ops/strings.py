@@ -53,20 +53,20 @@ def _checked_unit(unit: str) -> bool:
 @operation("strings.length", batch=batch_whole, spec=spec_by_trial)
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Count bytes, or characters."""
-    if _checked_unit(unit):  # all bytes but those that continue a character
+    if _checked_unit(unit):  # count all bytes but continuation bytes
         return _each(lambda text: sum(byte & 0xC0 != 0x80 for byte in text), input, "int32")
     return _each(len, input, "int32")
 
 
 @operation("strings.lower", batch=batch_whole, spec=spec_by_trial)
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Make capitals small: those of ASCII, or with ``encoding="utf-8"`` all."""
+    """Convert to lower case: ASCII letters, or with ``encoding="utf-8"`` all letters."""
     return _each(lambda text: text.decode().lower().encode() if _is_utf8(encoding) else text.lower(), input)
 
 
 @operation("strings.upper", batch=batch_whole, spec=spec_by_trial)
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Make small letters capitals: those of ASCII, or with ``encoding="utf-8"`` all."""
+    """Convert to upper case: ASCII letters, or with ``encoding="utf-8"`` all letters."""
     return _each(lambda text: text.decode().upper().encode() if _is_utf8(encoding) else text.upper(), input)
 
 
@@ -78,7 +78,7 @@ def _is_utf8(encoding: str) -> bool:
 
 @operation("strings.strip", batch=batch_whole, spec=spec_by_trial)
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """Remove white space at both ends."""
+    """Strip white space from both ends."""
     return _each(lambda text: text.strip(_SPACE), input)
 
 
@@ -123,46 +123,46 @@ def _split_spec(operation: Any, input: Any, *rest: Any, **options: Any) -> Any:
 
 @operation("strings.split", spec=_split_spec)
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """Cut each string at a separator, or at white space."""
-    return cut_rows(input, cut_at(sep, maxsplit))
+    """Split each string at a separator, or at white space."""
+    return split_rows(input, splitter_at(sep, maxsplit))
 
 
-def cut_at(sep: Any, maxsplit: int) -> Callable[[bytes], list[bytes]]:
-    """Return what cuts a string at a separator, or at white space."""
+def splitter_at(sep: Any, maxsplit: int) -> Callable[[bytes], list[bytes]]:
+    """Return a function that splits a string at a separator, or at white space."""
     between = b"" if sep is None else (sep.encode() if isinstance(sep, str) else bytes(sep))
 
-    def cut(text: bytes) -> list[bytes]:
+    def split(text: bytes) -> list[bytes]:
         if maxsplit == 0:
             return [text]
         if between:
             return text.split(between, maxsplit)
-        # What is left behind the last cut is a part, and may be empty.
+        # The rest after the last split is a part, and may be empty.
         parts = text.split(None, maxsplit)
         return [*parts, b""] if len(parts) == maxsplit else parts
 
-    return cut
+    return split
 
 
-def cut_rows(value: Any, cut: Callable[[bytes], list[bytes]]) -> Any:
-    """Cut each string: one to a vector, many to a RaggedTensor with the parts of a string as its last dimension."""
+def split_rows(value: Any, split: Callable[[bytes], list[bytes]]) -> Any:
+    """Split a string to a vector, or many strings to a RaggedTensor whose last dimension is the parts of a string."""
     if isinstance(value, RaggedTensor):
-        return value.with_flat_values(cut_rows(value.flat_values, cut))
+        return value.with_flat_values(split_rows(value.flat_values, split))
     array = strings_of(value)
     if array.ndim > 1:
         rows, length, *inner = array.shape
         flat = Tensor(array.reshape(rows * length, *inner))
-        return RaggedTensor.from_uniform_row_length(cut_rows(flat, cut), length, nrows=rows)
-    found = [cut(text) for text in array.flat]
+        return RaggedTensor.from_uniform_row_length(split_rows(flat, split), length, nrows=rows)
+    found = [split(text) for text in array.flat]
     parts = [part for row in found for part in row]
     values = Tensor(object_array(parts, (len(parts),)))
     lengths = Tensor(np.array([len(row) for row in found], np.int64))
     return RaggedTensor.from_row_lengths(values, lengths) if array.ndim else values
 
 
-def rows_as_sparse(value: Any, cut: Callable[[bytes], list[bytes]]) -> SparseTensor:
-    """Cut each string; the parts of a string are the last dimension of a SparseTensor."""
+def split_rows_sparse(value: Any, split: Callable[[bytes], list[bytes]]) -> SparseTensor:
+    """Split each string; the parts of a string are the last dimension of a SparseTensor."""
     array = strings_of(value)
-    found = [cut(text) for text in array.flat]
+    found = [split(text) for text in array.flat]
     places = [
         (*place, part) for place, row in zip(np.ndindex(array.shape), found, strict=True) for part in range(len(row))
     ]
@@ -181,7 +181,7 @@ _FLOAT = re.compile(rb"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf(in
 
 @operation("strings.to_number", batch=batch_whole, spec=spec_by_trial)
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """Read numbers."""
+    """Parse numbers."""
     wanted = as_dtype(out_type)
 
     def read(text: bytes) -> Any:
@@ -190,7 +190,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
             raise InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {text[:40]!r}")
         number = int(stripped) if wanted.is_integer else float(stripped)
         if wanted.is_integer and not wanted.min <= number <= wanted.max:
-            raise InvalidArgumentError(f"{wanted.name} does not hold {number}")
+            raise InvalidArgumentError(f"{number} is out of range for {wanted.name}")
         return number
 
     with np.errstate(over="ignore"):
@@ -205,7 +205,7 @@ def _regex(pattern: Any) -> re.Pattern[bytes]:
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """Replace what a regular expression matches."""
+    """Replace the matches of a regular expression."""
     compiled = _regex(pattern)
     text = rewrite.encode() if isinstance(rewrite, str) else bytes(as_array(rewrite)[()])
     template = re.sub(rb"\\0", rb"\\g<0>", text)
@@ -221,7 +221,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
 @operation("strings.substr", spec=spec_elementwise)
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """Cut a part out of each string."""
+    """Return a substring of each string."""
     characters = _checked_unit(unit)
     array, starts, sizes = np.broadcast_arrays(strings_of(input), as_array(pos), as_array(len))
 
@@ -247,7 +247,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Write numbers."""
+    """Format numbers."""
     array = as_array(input)
     dtype = of_numpy(array.dtype)
     if scientific and shortest:
@@ -262,14 +262,14 @@ def as_string(
     elif dtype.is_integer:
         texts = [f"%{pad}d" % value for value in array.ravel().tolist()]
     else:
-        raise InvalidArgumentError(f"as_string does not take {dtype.name}")
+        raise InvalidArgumentError(f"as_string is not defined for {dtype.name}")
     return Tensor(object_array((text.encode() for text in texts), array.shape))
 
 
 @operation("strings.bytes_split", spec=_split_spec)
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Take each string apart into its bytes."""
-    return cut_rows(input, lambda text: [text[place : place + 1] for place in range(len(text))])
+    """Split each string into its bytes."""
+    return split_rows(input, lambda text: [text[place : place + 1] for place in range(len(text))])
 
 
 def __getattr__(name: str) -> Any:

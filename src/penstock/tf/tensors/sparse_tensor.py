@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from penstock.tf.tensors.convert import as_array, as_tensor
 from penstock.tf.tensors.dtypes import DType
 from penstock.tf.tensors.shape import TensorShape
-from penstock.tf.tensors.tensor import Kind, Tensor
+from penstock.tf.tensors.tensor import Tensor, TensorType
 
 
-class SparseTensor(metaclass=Kind):
-    """``values[i]`` stands at ``indices[i]`` of a tensor of ``dense_shape``."""
+class SparseTensor(metaclass=TensorType):
+    """A tensor of ``dense_shape`` with ``values[i]`` at ``indices[i]``."""
 
     __slots__ = ("_dense_shape", "_indices", "_values")
 
@@ -29,31 +29,31 @@ class SparseTensor(metaclass=Kind):
 
     @property
     def indices(self) -> Tensor:
-        """Where the values stand: int64 ``[n, rank]``."""
+        """The indices of the values: int64 ``[n, rank]``."""
         return self._indices
 
     @property
     def values(self) -> Tensor:
-        """The values that are there."""
+        """The values that are present."""
         return self._values
 
     @property
     def dense_shape(self) -> Tensor:
-        """The sizes, as a tensor."""
+        """The shape as a tensor."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """The sizes."""
+        """The shape."""
         return TensorShape(self._dense_shape._array.tolist())
 
     @property
     def dtype(self) -> DType:
-        """The type of the values."""
+        """The dtype of the values."""
         return self._values.dtype
 
     def get_shape(self) -> TensorShape:
-        """Return the sizes."""
+        """Return the shape."""
         return self.shape
 
     def __repr__(self) -> str:

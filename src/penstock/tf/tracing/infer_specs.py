@@ -14,7 +14,7 @@ from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTens
 from penstock.tf.tensors.structure import filled, leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import Call, Recording, Symbol
-from penstock.tf.tracing.trace import Fork, Stretch, Trace
+from penstock.tf.tracing.trace import Fork, Segment, Trace
 
 
 def specs_of_results(trace: Trace, inputs: Any) -> Any:
@@ -40,18 +40,18 @@ def _spec_of_input(spec: Any) -> Any:
     return TensorSpec(spec.shape, spec.dtype) if getattr(spec, "ragged_rank", None) == 0 else spec
 
 
-def _paths(stretch: Stretch, known: dict[int, Any]) -> Iterable[list[Any]]:
+def _paths(segment: Segment, known: dict[int, Any]) -> Iterable[list[Any]]:
     """Iterate over the specs of the outputs on each path that was recorded to its end."""
     known = dict(known)
-    for call in stretch.calls:
+    for call in segment.calls:
         _infer(call, known)
-    match stretch.end:
-        case Fork(question, yes, no):
+    match segment.end:
+        case Fork(condition, yes, no):
             # A condition on shapes alone is a constant: one branch is never taken.
-            condition = known.get(question.symbol.number)
-            if not isinstance(condition, Tensor) or condition:
+            value = known.get(condition.symbol.number)
+            if not isinstance(value, Tensor) or value:
                 yield from _paths(yes, known)
-            if not isinstance(condition, Tensor) or not condition:
+            if not isinstance(value, Tensor) or not value:
                 yield from _paths(no, known)
         case list(outputs):
             yield [_spec_of_output(output, known) for output in outputs]
@@ -62,7 +62,7 @@ def _infer(call: Call, known: dict[int, Any]) -> None:
     result = _result(call, [known[number] for number in numbers], known)
     if result is None:
         result = map_structure(lambda _: UNKNOWN_SPEC, call.result)
-    call.keep(result, known)
+    call.store(result, known)
     if call.name == "set_shape" and result is not UNKNOWN_SPEC:
         known[numbers[0]] = result
 

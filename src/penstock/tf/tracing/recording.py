@@ -52,7 +52,7 @@ class Call(NamedTuple):
         args = [substituted(arg, known) if place in symbolic else arg for place, arg in enumerate(self.args)]
         return args, {key: substituted(arg, known) if key in symbolic else arg for key, arg in self.kwargs.items()}
 
-    def keep(self, value: Any, known: dict[int, Any]) -> None:
+    def store(self, value: Any, known: dict[int, Any]) -> None:
         """Store the result of the call as the values of its symbols."""
         if isinstance(self.result, Symbol):
             known[self.result.number] = value
@@ -60,11 +60,11 @@ class Call(NamedTuple):
             known.update(zip(self.numbers, leaves(value), strict=True))
 
 
-class Question(NamedTuple):
+class Condition(NamedTuple):
     """A condition on a symbol, and its value in this recording."""
 
     symbol: Symbol
-    answer: bool
+    outcome: bool
     calls: int
     """The number of calls before it."""
     known: int
@@ -91,7 +91,7 @@ class Symbol(Operators):
         raise self._recording.refuse(what)
 
     def __bool__(self) -> bool:
-        return self._recording.answer(self)
+        return self._recording.evaluate(self)
 
     def __iter__(self) -> Iterator[Any]:
         shape = self._recording.known_shape(self)
@@ -163,9 +163,9 @@ class Recording:
     def __init__(
         self,
         inputs: Any,
-        answers: Sequence[bool] | None = None,
+        outcomes: Sequence[bool] | None = None,
         *,
-        default_answer: bool = False,
+        default_outcome: bool = False,
         effects: bool = False,
         infer: Infer | None = None,
     ) -> None:
@@ -173,22 +173,22 @@ class Recording:
 
         Args:
             inputs: The arguments of the function, with :data:`INPUT` for each tensor.
-            answers: The values of the first conditions, in order; None makes every condition untraceable.
-            default_answer: The value of all further conditions.
+            outcomes: The values of the first conditions, in order; None makes every condition untraceable.
+            default_outcome: The value of all further conditions.
             effects: Whether to record calls with effects.
             infer: Returns the spec of a symbol.
         """
         self.calls: list[Call] = []
         self.count = 0
-        self.questions: list[Question] = []
+        self.conditions: list[Condition] = []
         self.refused: Untraceable | None = None
         self.arguments = map_structure(lambda leaf: self.symbol() if leaf is INPUT else leaf, inputs)
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
-        self._answers = answers
-        self._default_answer = default_answer
+        self._outcomes = outcomes
+        self._default_outcome = default_outcome
         self._effects = effects
         self._infer = infer
-        self._answered: dict[int, bool] = {}
+        self._evaluated: dict[int, bool] = {}
 
     def run(self, function: Callable[..., Any]) -> Any:
         """Run the function on symbols and return its result."""
@@ -217,23 +217,23 @@ class Recording:
         self.refused = self.refused or Untraceable(what)
         return self.refused
 
-    def answer(self, symbol: Symbol) -> bool:
-        """Return the value of a condition: the same as before for the same symbol, else the next of ``answers``."""
+    def evaluate(self, symbol: Symbol) -> bool:
+        """Return the value of a condition: the same as before for the same symbol, else the next of ``outcomes``."""
         if self.refused is not None:
             raise self.refused
-        if self._answers is None:
+        if self._outcomes is None:
             raise self.refuse("a condition on a tensor")
-        known = self._answered.get(symbol.number)
+        known = self._evaluated.get(symbol.number)
         if known is not None:
             return known
-        place = len(self.questions)
+        place = len(self.conditions)
         if place == _MAX_CONDITIONS:
             self.refused = TooDeep(f"a loop of more than {_MAX_CONDITIONS} turns, by a condition on a tensor")
             raise self.refused
-        answer = self._answers[place] if place < len(self._answers) else self._default_answer
-        self.questions.append(Question(symbol, answer, len(self.calls), self.count))
-        self._answered[symbol.number] = answer
-        return answer
+        outcome = self._outcomes[place] if place < len(self._outcomes) else self._default_outcome
+        self.conditions.append(Condition(symbol, outcome, len(self.calls), self.count))
+        self._evaluated[symbol.number] = outcome
+        return outcome
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Record a call; run it where no argument is a symbol."""

@@ -16,10 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.registry import OPERATIONS
-from penstock.tf.tensors.batch_values import BatchValue, RowValues, Stacked, for_all, merged, readable, stack_rows
+from penstock.tf.tensors.batch_values import (
+    BatchValue,
+    RowValues,
+    Stacked,
+    broadcast_rows,
+    merge_rows,
+    stack_rows,
+    with_strings,
+)
 from penstock.tf.tensors.structure import filled, leaves, map_structure
 from penstock.tf.tracing.recording import Call, Symbol, substituted
-from penstock.tf.tracing.trace import AsWritten, Fork, Stretch, Trace, Unexplored
+from penstock.tf.tracing.trace import Fork, Segment, Trace, Unexplored, Untraced
 
 
 def run_batch(trace: Trace, count: int, *inputs: BatchValue) -> Any:
@@ -35,10 +43,10 @@ def run_batch(trace: Trace, count: int, *inputs: BatchValue) -> Any:
             trace.explore(unexplored.path)
 
 
-def finish_batch(trace: Trace, stretch: Stretch, known: dict[int, Any], count: int) -> Any:
+def finish_batch(trace: Trace, segment: Segment, known: dict[int, Any], count: int) -> Any:
     """Run the rest of a trace for ``count`` rows, given the values of symbols so far."""
     places = range(sum(1 for _ in leaves(trace.outputs)))
-    return filled(trace.outputs, _run(trace, stretch, known, places, count))
+    return filled(trace.outputs, _run(trace, segment, known, places, count))
 
 
 class _UnexploredPathError(Exception):
@@ -49,7 +57,7 @@ class _UnexploredPathError(Exception):
 def run_calls(calls: Sequence[Call], known: dict[int, Any], count: int) -> None:
     """Run calls for ``count`` rows, and add their results to the values of symbols in ``known``."""
     for call in calls:
-        call.keep(_result(call, known, count), known)
+        call.store(_result(call, known, count), known)
 
 
 def row_of(outputs: Any, row: int) -> Any:
@@ -57,32 +65,32 @@ def row_of(outputs: Any, row: int) -> Any:
     return map_structure(lambda leaf: leaf.row(row) if isinstance(leaf, Stacked | RowValues) else leaf, outputs)
 
 
-def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
+def _run(trace: Trace, segment: Segment, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
     """Return the wanted outputs."""
-    run_calls(stretch.calls, known, count)
-    match stretch.end:
+    run_calls(segment.calls, known, count)
+    match segment.end:
         case Fork():
-            found = {place: readable(known[number]) for place, number in stretch.end.settled.items()}
+            found = {place: with_strings(known[number]) for place, number in segment.end.settled.items()}
             others = [place for place in wanted if place not in found]
-            found |= zip(others, _run_fork(trace, stretch.end, known, others, count), strict=True)
+            found |= zip(others, _run_fork(trace, segment.end, known, others, count), strict=True)
             return [found[place] for place in wanted]
         case Unexplored():
-            raise _UnexploredPathError(stretch.end)
-        case AsWritten():
+            raise _UnexploredPathError(segment.end)
+        case Untraced():
             return _run_function(trace, known, wanted, count)
         case outputs:
-            return [readable(substituted(outputs[place], known)) for place in wanted]
+            return [with_strings(substituted(outputs[place], known)) for place in wanted]
 
 
 def _run_fork(trace: Trace, fork: Fork, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
-    holds = _truths(readable(known[fork.question.symbol.number]), count)
+    holds = _truths(with_strings(known[fork.condition.symbol.number]), count)
     if holds.all() or not holds.any():
         return _run(trace, fork.yes if holds.any() else fork.no, known, wanted, count)
     parts = []
     for branch, rows in ((fork.yes, np.flatnonzero(holds)), (fork.no, np.flatnonzero(~holds))):
         values = _run(trace, branch, _Picked(known, rows), wanted, len(rows))
-        parts.append([(rows, for_all(value, len(rows))) for value in values])
-    return [merged(outputs, count) for outputs in zip(*parts, strict=True)]
+        parts.append([(rows, broadcast_rows(value, len(rows))) for value in values])
+    return [merge_rows(outputs, count) for outputs in zip(*parts, strict=True)]
 
 
 class _Picked(dict[int, Any]):
@@ -99,7 +107,7 @@ class _Picked(dict[int, Any]):
 
 def _run_function(trace: Trace, known: Mapping[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
     """Call the function itself for each row."""
-    arguments = map_structure(readable, substituted(trace.arguments, known))
+    arguments = map_structure(with_strings, substituted(trace.arguments, known))
     results = [list(leaves(trace.function(*row_of(arguments, row)))) for row in range(count)]
     return [stack_rows([result[place] for result in results]) for place in wanted]
 
@@ -115,7 +123,7 @@ def _result(call: Call, known: Mapping[int, Any], count: int) -> Any:
     operation = OPERATIONS[call.name]
     rule = operation.batch
     if not operation.takes_stored_strings:
-        args, kwargs = map_structure(readable, (args, kwargs))
+        args, kwargs = map_structure(with_strings, (args, kwargs))
     if rule is not None and count and not any(isinstance(leaf, RowValues) for leaf in leaves((args, kwargs))):
         result = rule(operation.function, *args, **kwargs)
         if result is not NotImplemented:
@@ -139,7 +147,7 @@ def _call_rows(function: Any, columns: list[list[Any]], named: dict[str, list[An
 
 def _column(argument: Any, count: int) -> list[Any]:
     """Return the argument of each row."""
-    values = map_structure(readable, argument)
+    values = map_structure(with_strings, argument)
     if isinstance(values, Stacked | RowValues):
         return values.each()
     if any(isinstance(leaf, Stacked | RowValues) for leaf in leaves(values)):

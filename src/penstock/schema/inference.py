@@ -1,4 +1,4 @@
-"""Draws a schema from records that nobody described."""
+"""Infer a schema from records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from penstock.errors import MalformedExampleError, PenstockError, SchemaError
 from penstock.schema.feature import Encoding, Feature, Kind
-from penstock.schema.observations import Observations, Place, Section, read_features
+from penstock.schema.observations import Observations, RecordPlace, Section, read_features
 from penstock.schema.recognize import Form
 from penstock.schema.schema import Schema
 
@@ -16,7 +16,7 @@ __all__ = ["Certainty", "Evidence", "Inference", "Inferred"]
 
 
 class Inference:
-    """What has been seen so far."""
+    """Collects observations from records, and concludes a schema from them."""
 
     def __init__(self) -> None:
         self._observed: dict[tuple[Section, str], Observations] = {}
@@ -24,13 +24,13 @@ class Inference:
         self._is_sequence = False
 
     def add(self, payload: bytes, path: str, record: int) -> None:
-        """Take in one record; refuse one that is no Example, or contradicts those before it."""
-        place = Place(path, record)
+        """Add one record; raise if it is not an Example, or contradicts earlier records."""
+        place = RecordPlace(path, record)
         try:
             found = read_features(payload)
         except MalformedExampleError as error:
             raise MalformedExampleError(
-                f"the record is no Example: {error}: {place}", path=path, record=record
+                f"the record is not an Example: {error}: {place}", path=path, record=record
             ) from None
         self._records += 1
         for feature in found:
@@ -42,26 +42,24 @@ class Inference:
 
     @property
     def records(self) -> int:
-        """How many records were taken in."""
+        """The number of records added."""
         return self._records
 
-    def conclude(
-        self, *, complete: bool, files: tuple[str, ...], passed_over: tuple[PenstockError, ...] = ()
-    ) -> Inferred:
-        """Draw the schema that fits all records so far."""
+    def conclude(self, *, complete: bool, files: tuple[str, ...], skipped: tuple[PenstockError, ...] = ()) -> Inferred:
+        """Return the schema that fits all records so far."""
         return conclude(
             list(self._observed.values()),
             self._records,
             is_sequence=self._is_sequence,
             complete=complete,
             files=files,
-            passed_over=passed_over,
+            skipped=skipped,
         )
 
 
 Certainty: TypeAlias = Literal["certain", "likely", "guess"]
-# So many records or values make a guess likely.
-_ENOUGH = 100
+# With this many records or values, a guess is "likely".
+_LIKELY_SUPPORT = 100
 _DTYPES: dict[Kind, str] = {"bytes": "bytes", "float": "float32", "int64": "int64"}
 _ENCODINGS: dict[frozenset[Form], Encoding] = {
     frozenset({"jpeg"}): "jpeg",
@@ -76,55 +74,61 @@ _FORM_NAMES: dict[Form, str] = {
     "png": "PNG",
     "gif": "GIF",
     "tensor": "TensorProto",
-    "binary": "bytes of no known form",
+    "binary": "bytes of unknown form",
 }
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one feature of an inferred schema rests on."""
+    """The evidence for one feature of an inferred schema."""
 
     section: Section
     key: str
     records: int
-    """Records that were looked at."""
+    """The number of records examined."""
     present: int
-    """Records that have the feature."""
+    """The number of records that have the feature."""
     kind: Kind | None
-    """The list that it is stored in; None where every record leaves it unset, so that the schema leaves it out."""
+    """The kind of list that stores it; None if it is unset in every record, so that the schema omits it."""
     min_count: int
-    """Fewest values in a record (of a sequence: in a step)."""
+    """The smallest number of values in a record, or in a step of a sequence."""
     max_count: int
-    """Most values in a record (of a sequence: in a step)."""
+    """The largest number of values in a record, or in a step of a sequence."""
     forms: Mapping[Form, int]
-    """For bytes: how many values have which form."""
+    """For bytes: the number of values of each form."""
     certainty: Certainty
     reasons: tuple[str, ...]
     suggestion: str | None
-    """What it may be beyond what the schema says: a guess that is yours to make."""
+    """What the values may be beyond what the schema says: a guess that the schema does not make for you."""
     sample: str
     """The first values, as a short text."""
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """A schema drawn from records, and what it rests on."""
+    """A schema inferred from records, and the evidence for it."""
 
     schema: Schema
     evidence: Mapping[str, Evidence]
-    """By the feature's name."""
+    """The evidence for each feature, by its name."""
     records: int
-    """Records that were looked at."""
+    """The number of records examined."""
     complete: bool
-    """Whether these are all records."""
+    """Whether all records were examined."""
     files: tuple[str, ...]
-    """Files that records were taken from."""
-    passed_over: tuple[PenstockError, ...] = ()
-    """Damage, and records that are no Examples, where these were to be skipped."""
+    """The files that were examined."""
+    skipped: tuple[PenstockError, ...] = ()
+    """The errors of damaged records, and of records that are not Examples, with ``on_error="skip"``."""
 
     @property
     def is_sequence(self) -> bool:
-        """Whether the records are SequenceExamples."""
+        """Whether the records are SequenceExamples.
+
+        Example:
+            >>> manifest = ps.write("train", {"label": [3, 1, 2]}, replace=True)
+            >>> ps.infer_schema("train-*").is_sequence
+            False
+        """
         return self.schema.is_sequence
 
 
@@ -135,15 +139,15 @@ def conclude(
     is_sequence: bool,
     complete: bool,
     files: tuple[str, ...],
-    passed_over: tuple[PenstockError, ...],
+    skipped: tuple[PenstockError, ...],
 ) -> Inferred:
-    """Draw the schema from all observations."""
+    """Return the schema that fits all observations, and the evidence for it."""
     features: dict[Section, dict[str, Feature]] = {"context": {}, "sequence": {}}
     evidence: dict[str, Evidence] = {}
     keys = {seen.key for seen in observed}
     for seen in sorted(observed, key=lambda seen: seen.section):
         name = seen.key
-        while name in evidence:  # one key in both sections
+        while name in evidence:  # the same key in both sections
             name = f"sequence/{name}"
         feature, suggestion = _feature(seen, records)
         suggestion = suggestion or _suggest_nested(seen.key, keys)
@@ -155,8 +159,8 @@ def conclude(
             records=records,
             present=seen.present,
             kind=seen.kind,
-            min_count=seen.counts.least or 0,
-            max_count=seen.counts.most or 0,
+            min_count=seen.counts.min or 0,
+            max_count=seen.counts.max or 0,
             forms=dict(seen.forms),
             certainty=_certainty(seen, feature, complete),
             reasons=tuple(_reasons(seen, records)),
@@ -164,7 +168,7 @@ def conclude(
             sample=seen.sample,
         )
     schema = Schema(features["context"], sequence=features["sequence"] if is_sequence else None)
-    return Inferred(schema, evidence, records, complete, files, passed_over)
+    return Inferred(schema, evidence, records, complete, files, skipped)
 
 
 def _feature(seen: Observations, records: int) -> tuple[Feature | None, str | None]:
@@ -184,12 +188,12 @@ def _feature(seen: Observations, records: int) -> tuple[Feature | None, str | No
         try:
             return Feature(next(iter(seen.dtypes)), seen.shape or (), encoding=encoding, optional=optional), None
         except SchemaError:
-            pass  # beyond what a feature holds, such as too many elements: the bytes stay bytes
+            pass  # no feature can hold it, such as too many elements: keep bytes
     return stored, _suggest(seen, forms)
 
 
 def _suggest(seen: Observations, forms: frozenset[Form]) -> str | None:
-    """Say what the bytes may be, where a wrong guess would be worse than none."""
+    """Return what the bytes may be, where a wrong guess in the schema would be worse than none."""
     size = seen.sizes.constant
     if forms == {"gif"}:
         return "GIF images, which may have several frames"
@@ -204,7 +208,7 @@ def _suggest(seen: Observations, forms: frozenset[Form]) -> str | None:
 
 
 def _suggest_nested(key: str, keys: set[str]) -> str | None:
-    """Say where values and row lengths have the names that TFDS gives to the parts of a nested ragged feature."""
+    """Return a suggestion if values and row lengths have the names of TFDS for a nested ragged feature."""
     name = key.removesuffix("/ragged_flat_values")
     levels = 0
     while f"{name}/ragged_row_lengths_{levels}" in keys:
@@ -215,13 +219,13 @@ def _suggest_nested(key: str, keys: set[str]) -> str | None:
 
 
 def _certainty(seen: Observations, feature: Feature | None, complete: bool) -> Certainty:
-    if feature is None or seen.counts.most == 0 or set(seen.forms) == {"empty"}:
+    if feature is None or seen.counts.max == 0 or set(seen.forms) == {"empty"}:
         return "guess"
     is_stored = feature.encoding == "list" and feature.dtype != "str"
     if complete and is_stored:
         return "certain"
     support = seen.present if is_stored else sum(seen.forms.values())
-    return "likely" if support >= _ENOUGH else "guess"
+    return "likely" if support >= _LIKELY_SUPPORT else "guess"
 
 
 def _reasons(seen: Observations, records: int) -> list[str]:
