@@ -1,5 +1,5 @@
-// Inflates into memory that ends anywhere near where the inflater would, under AddressSanitizer: it copies in words,
-// and must know which of them still fit.
+// Inflates into outputs that end anywhere near the end of the data, under AddressSanitizer: the inflater copies in
+// words, and must not write past the output.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -15,20 +15,20 @@ namespace {
 using inflate::Inflater;
 using inflate::Stop;
 
-// Fills a room of exactly that size as far as the stream allows.
+// Fills an output of exactly this size as far as the stream allows.
 void check_output_size(const Deflated& made, std::size_t size) {
   const std::unique_ptr<std::byte[]> memory(new std::byte[size]);
   Inflater inflater(std::as_bytes(std::span(made.stream)), {memory.get(), size});
   const Stop stop = inflater.advance();
   const auto size = static_cast<std::size_t>(inflater.output().next - memory.get());
   require(stop == (size < made.plain.size() ? Stop::kNeedsOutput : Stop::kDone),
-          "an inflater stops for another reason");
-  require(size + 258 > std::min(size, made.plain.size()), "room is left although a match would fit");
+          "an inflater stops for the wrong reason");
+  require(size + 258 > std::min(size, made.plain.size()), "output is left although a match would fit");
   require(std::memcmp(memory.get(), made.plain.data(), size) == 0, "a stream inflates to something else");
 }
 
-// There are scouts from a room of 16,384 bytes on. Where a stream grows four or five times, what the first of them
-// found ends in the dense part, wherever that is.
+// Decoding is speculative from an output of 16,384 bytes on. If a stream grows four or five times, the first
+// speculative result ends in the dense part.
 constexpr std::size_t kShort = 2000, kSpeculative = 16'384, kDense = 21'000, kMax = 60'000;
 
 constexpr Mixture kMixtures[] = {
@@ -56,7 +56,7 @@ int main() {
       for (std::size_t size = size - 1; size <= size + 40; ++size, ++outputs) check_output_size(made, size);
     }
   }
-  std::printf("inflated into %zu rooms\n", outputs);
+  std::printf("inflated into %zu outputs\n", outputs);
   return 0;
 }
 

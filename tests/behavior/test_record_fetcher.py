@@ -255,7 +255,7 @@ def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
         _core.RecordLocations(((starts, starts[:1]),))
     with pytest.raises(ValueError, match="end of the last"):
         _core.RecordLocations(((starts[:0], None),))
-    with pytest.raises(ValueError, match="as many files"):
+    with pytest.raises(ValueError, match="an entry for each file"):
         _core.RecordFetcher(shards.paths[:2], shards.places(), threads=1)
     fetcher.close()
     with pytest.raises(ValueError, match="closed"):
