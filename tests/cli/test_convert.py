@@ -28,7 +28,7 @@ def test_options_reach_the_function(penstock, train):
     new = ps.Dataset("data/new")
     assert len(new.files) == 3
     assert new.files[0].endswith(".tfrecord.gz")
-    assert [row["label"] for row in new] == [row["label"] for row in ps.Dataset(train).shuffle(7).skip(2).take(10)]
+    assert [row["label"] for row in new] == [row["label"] for row in ps.Dataset(train).shuffle(seed=7).skip(2).take(10)]
 
 
 def test_the_old_name_of_an_option_is_answered_with_the_new_one(penstock, train):

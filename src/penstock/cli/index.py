@@ -40,7 +40,7 @@ class Indexed:
     """Where the index is; empty if nowhere."""
     problem: Problem | None = None
 
-    def document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         found = self.index
         return {
             "path": self.path,
@@ -48,7 +48,7 @@ class Indexed:
             "compression": found and found.compression,
             "seekable": found and found.seekable,
             "index": self.stored or None,
-            "problem": self.problem and self.problem.document(advice_for),
+            "problem": self.problem and self.problem._document(advice_for),
         }
 
 
@@ -107,7 +107,7 @@ def index(
     done = on_each_file(files, work, jobs=jobs_for(len(files), jobs), title="indexing")
     problems = [entry.problem for entry in done if entry.problem]
     if as_json:
-        write_json({"files": [entry.document() for entry in done], "problems": len(problems)})
+        write_json({"files": [entry._document() for entry in done], "problems": len(problems)})
     else:
         _print(done)
         for problem in problems:

@@ -109,7 +109,7 @@ def _plain_bytes(path: str) -> int | None:
 
 
 def _write_json(reports: list[RepairReport]) -> None:
-    files = [report.document(advice_for) for report in reports]
+    files = [report._document(advice_for) for report in reports]
     total = {name: sum(getattr(report, name) for report in reports) for name in ("records", "doubtful")}
     write_json({"files": files, **total, "problems": sum(len(report.damage) for report in reports)})
 

@@ -24,16 +24,21 @@ from penstock.writing.write import write
 
 @dataclass(frozen=True)
 class ConvertReport(Report):
-    """What :func:`convert` wrote."""
+    """What :func:`convert` wrote.
+
+    >>> report = ps.convert("train", "part.csv", columns=["label"], limit=10, replace=True)
+    >>> report.output, report.records
+    ('part.csv', 10)
+    """
 
     output: str
     records: int
     problems: tuple[Problem, ...] = ()
     """What was skipped, with ``on_error="skip"``."""
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
-        problems = [problem.document(advise) for problem in self.problems]
+        problems = [problem._document(advise) for problem in self.problems]
         return {"output": self.output, "records": self.records, "problems": problems}
 
     def __str__(self) -> str:
@@ -61,8 +66,8 @@ def convert(
 ) -> ConvertReport:
     """Write records to other shards or to a table, or tables to shards.
 
-    >>> print(ps.convert("data/train", "train.parquet"))
-    train.parquet: 60,000 records
+    >>> print(ps.convert("train", "train.parquet", replace=True))
+    train.parquet: 100 records
 
     A copy of records has the schema of its source, and images as they are stored. In a table, images are their bytes,
     in JSON Lines as base64.

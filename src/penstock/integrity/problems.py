@@ -71,7 +71,14 @@ _MANY_LINES = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with one file."""
+    """One thing that is wrong with one file.
+
+    >>> (problem,) = ps.verify("gone.tfrecord").problems
+    >>> problem.kind
+    'not-found'
+    >>> print(problem)
+    gone.tfrecord: no such file or directory; check the name
+    """
 
     path: str
     kind: str
@@ -99,7 +106,7 @@ class Problem:
         what = f"{self.damage}, {self.cause}" if self.damage else self.cause
         return f"{', '.join(place)}: {what}" if place else what
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the problem as JSON values, with what ``advise`` returns as ``"advice"``."""
         found: dict[str, Any] = {}
         for entry in fields(self):
