@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import penstock as ps
-from penstock.storage import find_files, split_path
+from penstock.storage import find_files, is_remote, locate, split_path
 
 
 def round_trip(path):
@@ -128,3 +128,14 @@ def test_no_folder_is_made_that_a_shell_takes_for_a_home(tmp_path, monkeypatch):
     (tmp_path / "~").mkdir()
     ps.write("~/data/train", {"x": range(10)})  # it is there: somebody wants it
     assert len(ps.Dataset("~/data/train")) == 10
+
+
+@pytest.mark.parametrize(
+    ("path", "latency", "native"),
+    [("a/b", "disk", True), ("file:///a", "disk", True), ("-", "stream", False), ("memory://a", "network", False)],
+)
+def test_a_store_says_what_it_can_do(path, latency, native):
+    capabilities = locate(path)[0].capabilities
+    assert capabilities.latency == latency
+    assert capabilities.native_paths == capabilities.rename == capabilities.append == native
+    assert is_remote(path) == (latency == "network")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decode_blobs import decode_blobs
-from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_unequal
+from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_object_column
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.transforms.batch import batch
@@ -19,7 +19,7 @@ from penstock.dataset.transforms.filter import FilterStage
 from penstock.dataset.transforms.take_skip import take
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
-from penstock.schema.arrow_metadata import record_schema
+from penstock.schema.arrow_metadata import attach_schema
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
 from penstock.schema.schema import keep_images_encoded
@@ -50,11 +50,11 @@ def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(pipeline, iterate))
     first = next(batches, None)
     if first is None:
-        empty = pa.schema([]) if stored is None else record_schema(keep_images_encoded(schema).to_arrow(), schema)
+        empty = pa.schema([]) if stored is None else attach_schema(keep_images_encoded(schema).to_arrow(), schema)
         return pa.RecordBatchReader.from_batches(empty, iter(()))
     # Whether values are absent is known of one batch at a time.
     fields = pa.schema([field.with_nullable(True) for field in first.schema])
-    fields = fields if stored is None else record_schema(fields, schema)
+    fields = fields if stored is None else attach_schema(fields, schema)
     return pa.RecordBatchReader.from_batches(fields, (batch.cast(fields) for batch in chain([first], batches)))
 
 
@@ -79,7 +79,7 @@ def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
     return batch | {
         name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
         for name, column in batch.items()
-        if is_unequal(column)
+        if is_object_column(column)
     }
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from penstock.dataset.block import Cursor
 from penstock.dataset.pipeline import Pipeline
 from penstock.errors import StateError
+from penstock.format_header import FormatHeader
 
-FORMAT = "penstock.state"
-VERSION = 1
+HEADER = FormatHeader("state", "penstock.state", 1)
 
 
 def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> dict[str, Any]:
@@ -19,9 +19,7 @@ def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> di
     except StateError as reason:
         common = {"refused": str(reason)}
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "requires": [],
+        **HEADER.to_json(),
         "data": pipeline.start.identities,
         "pipeline": pipeline.describe(),
         "world": pipeline.world,
@@ -38,7 +36,7 @@ def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
     Raises:
         StateError: The state is damaged, or belongs to other data or to another pipeline.
     """
-    _check_head(state)
+    HEADER.check(state, StateError)
     if state.get("data") != pipeline.start.identities:
         raise StateError("the state belongs to other data: the files are not those that it was saved with")
     found, expected = state.get("pipeline"), pipeline.describe()
@@ -57,13 +55,3 @@ def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
     if type(epoch) is not int or type(given) is not int or not isinstance(cursor, dict) or given < 0:
         raise StateError("not the state of an iterator: its numbers are missing")
     return epoch, cursor, given
-
-
-def _check_head(state: Any) -> None:
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise StateError(f'not the state of an iterator: expected "format": "{FORMAT}"')
-    version = state.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise StateError(f"the state has version {version!r}; this Penstock reads up to version {VERSION}: update it")
-    for requirement in state.get("requires") or ():
-        raise StateError(f"the state requires {str(requirement)[:80]!r}, which this Penstock does not know")

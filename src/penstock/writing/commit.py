@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from penstock.errors import ManifestError, SchemaError
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.storage import StrPath, locate
-from penstock.writing.target import ENDING, existing, shard_ending
+from penstock.storage.shard_names import ShardName, missing_shards
+from penstock.writing.target import existing
 
 
 def commit(path: StrPath, parts: Iterable[Manifest], *, sync: bool = False) -> Manifest:
@@ -61,15 +62,13 @@ def _check_names(shards: tuple[Shard, ...], name: str) -> None:
 
     How many that is, the name of a file says, which anybody may have made: nothing here is as large as it says.
     """
-    ending = ENDING.fullmatch(shards[0].name.removeprefix(name))
-    count, suffix = (int(ending["count"]), ending["suffix"]) if ending else (len(shards), "")
+    first = ShardName.parse(shards[0].name)
+    count = first.shards if first else len(shards)
     for shard in shards:
-        ending = ENDING.fullmatch(shard.name.removeprefix(name))
-        number = int(ending["number"]) if ending else count
-        if number >= count or shard.name != name + shard_ending(number, count, suffix):
+        found = ShardName.parse(shard.name)
+        expected = first and found and first._replace(dataset=name, number=found.number)
+        if not found or not found.is_written or found.number >= count or shard.name != str(expected):
             raise ManifestError(f"{shard.name} does not belong to the {count} shards of {name}")
-    if missing := count - len(shards):
-        found = {shard.name for shard in shards}
-        names = (name + shard_ending(number, count, suffix) for number in range(count))
-        first = next(one for one in names if one not in found)
-        raise ManifestError(f"{missing} of {count} shards are missing, the first is {first}")
+    for missing in missing_shards(shard.name for shard in shards):
+        lacking = first and first._replace(number=missing.first(1)[0])
+        raise ManifestError(f"{len(missing)} of {count} shards are missing, the first is {lacking}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.encoder import EncodedRows, Encoding
+from penstock.codec.encoder import EncodedRows, Encoder
 from penstock.manifest import Manifest
 from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
@@ -25,22 +25,22 @@ _PIECES_IN_BLOCK = 8
 
 
 def write_table(
-    table: Table, encoding: Encoding, order: NDArray[np.int64] | None, target: Target, bar: ProgressBar
+    table: Table, encoder: Encoder, order: NDArray[np.int64] | None, target: Target, bar: ProgressBar
 ) -> Manifest:
     """Write all rows, in their order or in another, and commit."""
     try:
         bounds = split(table.num_rows, len(target.shards))
-        _TableWriting(table, encoding, order, bar).write(target.shards, bounds)
-        return target.commit(encoding.schema)
+        _TableWriting(table, encoder, order, bar).write(target.shards, bounds)
+        return target.commit(encoder.schema)
     except BaseException:
         target.abort()
         raise
 
 
 class _TableWriting:
-    def __init__(self, table: Table, encoding: Encoding, order: NDArray[np.int64] | None, bar: ProgressBar) -> None:
+    def __init__(self, table: Table, encoder: Encoder, order: NDArray[np.int64] | None, bar: ProgressBar) -> None:
         self._table = table
-        self._encoding = encoding
+        self._encoder = encoder
         self._order = order
         self._bar = bar
         self._failed = threading.Event()
@@ -83,9 +83,9 @@ class _TableWriting:
 
     def _block(self, start: int, stop: int) -> EncodedRows:
         if self._order is None:
-            return self._encoding.columns_block(self._table.take(slice(start, stop)), stop - start, range(start, stop))
+            return self._encoder._block(self._table.take(slice(start, stop)), stop - start, range(start, stop))
         rows = self._order[start:stop]
-        return self._encoding.columns_block(self._table.take(rows), len(rows), rows.tolist())
+        return self._encoder._block(self._table.take(rows), len(rows), rows.tolist())
 
     def _send(self, shard: ShardWriter, encoded: Future[_core.FrameBuffer]) -> None:
         frames = encoded.result()

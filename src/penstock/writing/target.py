@@ -12,13 +12,10 @@ from typing import Protocol
 from penstock.compression import check, check_level
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
-from penstock.storage import FileStore, StrPath, locate, make_folder_of
-from penstock.storage.local import LocalFiles, allow_open_files
+from penstock.storage import FileStore, StrPath, is_remote, locate, make_folder_of
+from penstock.storage.local import allow_open_files
+from penstock.storage.shard_names import ShardName, without_extension, written_suffix
 from penstock.writing.shard_writer import ShardWriter
-
-_EXTENSIONS = {"": "", "GZIP": ".gz", "ZLIB": ".zlib", "SNAPPY": ".snappy"}
-ENDING = re.compile(r"-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<suffix>\.tfrecord(\.(gz|zlib|snappy))?)")
-"""How the name of a shard goes on behind that of its dataset."""
 
 
 class Target:
@@ -56,10 +53,9 @@ class Target:
             way_out = "replace=True replaces it" if self._is_whole else "remove it, or choose another name"
             raise FileExistsError(17, f"The dataset, or a part of one, exists; {way_out}", self._old[0])
         make_folder_of(self._base)
-        suffix = f".tfrecord{_EXTENSIONS[kind]}"
-        names = [self._base + shard_ending(number, shards, suffix) for number in numbers]
+        names = [str(ShardName(self._base, number, shards, written_suffix(kind))) for number in numbers]
         self.shards: list[ShardWriter] = []
-        if isinstance(self._store, LocalFiles):
+        if self._store.capabilities.native_paths:
             allow_open_files(len(names))
         try:
             for name in names:
@@ -121,20 +117,15 @@ class Target:
         return self._base + SUFFIX
 
 
-def shard_ending(number: int, count: int, suffix: str) -> str:
-    """Return how the name of a shard goes on behind that of its dataset."""
-    return f"-{number:05d}-of-{count:05d}{suffix}"
-
-
 def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[str]:
     """Return the manifest and the shards of a dataset that are there."""
     # A store may spell the way to a file in its own manner; the name is the same.
     name = os.path.basename(base)
-    pattern = f"{base if '://' in base else glob.escape(base)}-*"
+    pattern = f"{base if is_remote(base) else glob.escape(base)}-*"
     found = [
         path
         for path in (store.list(pattern) if shards_too else [])
-        if os.path.basename(path).startswith(name) and ENDING.fullmatch(os.path.basename(path)[len(name) :])
+        if (shard := ShardName.parse(os.path.basename(path))) and shard.dataset == name and shard.is_written
     ]
     try:
         store.stat(base + SUFFIX)
@@ -155,9 +146,9 @@ def _check_base(base: str) -> None:
     name = re.split(r"[/\\]", base)[-1]
     if not name or base == "-":
         raise ValueError(f"a dataset has a name, such as data/train; found {base!r}")
-    if any(mark in (base if "://" in base else name) for mark in "*?["):
+    if any(mark in (base if is_remote(base) else name) for mark in "*?["):
         raise ValueError(f"the name of a dataset has no *, ? or [, which stand for many names; found {base!r}")
-    if name.endswith((".tfrecord", ".tfrecords", ".tfrec", ".gz")):
+    if without_extension(name) != name:
         plain = name.split(".")[0]
         raise ValueError(f"the path names a dataset, not a file: write {plain!r} for {plain}-00000-of-00001.tfrecord")
 
@@ -181,7 +172,7 @@ class OldFiles(Protocol):
 
 def old_files(store: FileStore, paths: list[str]) -> OldFiles:
     """Return what becomes of the files at some paths."""
-    return _Renamed(paths) if isinstance(store, LocalFiles) else _Removed(store, paths)
+    return _Renamed(paths) if store.capabilities.rename else _Removed(store, paths)
 
 
 class _Renamed:

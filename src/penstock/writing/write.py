@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import Encoding
+from penstock.codec.encoder import Encoder
 from penstock.codec.schema_from_data import infer_from_columns
 from penstock.manifest import Manifest
 from penstock.progress import ProgressBar
@@ -113,9 +113,9 @@ def write(
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with ProgressBar("writing", source.num_rows, "rows", show=progress) as bar:
-            encoding = Encoding(schema or infer_from_columns(source.sample(), float64), float64)
+            encoder = Encoder(schema or infer_from_columns(source.sample(), float64), float64=float64)
             return write_table(
-                source, encoding, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
+                source, encoder, _order(shuffle, source.num_rows), Target(path, **options, sync=sync), bar
             )
     order = None
     # Tables are shuffled each in itself, and those of pictures are small.
@@ -163,9 +163,9 @@ def _write_stream(
 def _rows_of(table: Table) -> Iterator[dict[str, Any]]:
     for start in range(0, table.num_rows, 256):
         columns = table.take(slice(start, start + 256))
-        lists: Iterable[Any] = (columns[name] for name in columns)
+        names, lists = columns.keys(), columns.values()
         for values in zip(*lists, strict=True):
-            yield dict(zip(columns, values, strict=True))
+            yield dict(zip(names, values, strict=True))
 
 
 def _order(seed: int | None, rows: int) -> NDArray[np.int64] | None:

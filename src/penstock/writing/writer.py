@@ -12,7 +12,7 @@ from typing import Any
 from penstock import _core
 from penstock.codec.encode_rows import Gatherer, copy_value
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import EncodedRows, Encoding, schema_error
+from penstock.codec.encoder import EncodedRows, Encoder, schema_error
 from penstock.codec.schema_from_data import infer_from_columns, infer_from_rows
 from penstock.columns import Batch
 from penstock.errors import RowFault, SchemaError
@@ -80,7 +80,7 @@ class Writer:
     ) -> None:
         self._path = path
         check_seed(shuffle)
-        self._encoding: Encoding | None = None
+        self._encoder: Encoder | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
@@ -121,7 +121,7 @@ class Writer:
     @property
     def schema(self) -> Schema | None:
         """What the records hold; None before it is known."""
-        return None if self._encoding is None else self._encoding.schema
+        return None if self._encoder is None else self._encoder.schema
 
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: a mapping of names to values, which may change afterwards."""
@@ -160,9 +160,9 @@ class Writer:
         try:
             self._write_gathered()
             self._wait()
-            if self._encoding is None:
+            if self._encoder is None:
                 raise SchemaError("there are no rows that tell a schema: pass one")
-            self._manifest = self._target.commit(self._encoding.schema)
+            self._manifest = self._target.commit(self._encoder.schema)
         except BaseException as error:
             raise self._failure(error) from None
         self._end()
@@ -216,27 +216,27 @@ class Writer:
                     for name, feature in known.items()
                 }
             )
-        self._encoding = Encoding(schema, self._float64)
-        self._gatherer = self._encoding.gatherer()
+        self._encoder = Encoder(schema, float64=self._float64)
+        self._gatherer = self._encoder._gatherer()
         self._add = self._gatherer.add
 
     def _write_table(self, table: Table) -> None:
         self._check_open()
         try:
             self._write_gathered()
-            if self._encoding is None:
+            if self._encoder is None:
                 self._start(infer_from_columns(table.sample(), self._float64), "the first batch")
-            assert self._encoding is not None
+            assert self._encoder is not None
             rows = table.num_rows
             step = max(1, rows if self._shuffle is not None else self._block_rows)
             for start in range(0, rows, step):
                 part = slice(start, min(rows, start + step))
                 numbers = range(self._written, self._written + part.stop - start)
                 if self._shuffle is None:
-                    block = self._encoding.columns_block(table.take(part), len(numbers), numbers)
+                    block = self._encoder._block(table.take(part), len(numbers), numbers)
                 else:
                     order = permutation(self._shuffle, self._blocks, rows)
-                    block = self._encoding.columns_block(table.take(order), rows, (self._written + order).tolist())
+                    block = self._encoder._block(table.take(order), rows, (self._written + order).tolist())
                 self._deal(block)
             self._wait()
         except BaseException as error:
@@ -263,7 +263,7 @@ class Writer:
             self._infer()
         if not self._gatherer:
             return
-        assert self._encoding is not None
+        assert self._encoder is not None
         rows = len(self._gatherer)
         columns: Any = self._gatherer.take()
         numbers = self._numbers(rows)
@@ -271,7 +271,7 @@ class Writer:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
             numbers = [numbers[row] for row in order.tolist()]
-        self._deal(self._encoding.columns_block(columns, rows, numbers))
+        self._deal(self._encoder._block(columns, rows, numbers))
 
     def _deal(self, block: EncodedRows) -> None:
         """Let every shard write its part of a block, while the next one is prepared."""

@@ -196,7 +196,7 @@ def padded(batch: Any, padding: Padding) -> Any:
         padding = {name: Pad() for name, column in columns.items() if _is_ragged(column) or _holds_arrays(column)}
     missing = [name for name in padding if name not in batch]
     if missing:
-        raise ValueError(f"no column {missing[0]!r} to pad: the columns are {', '.join(batch.keys())}")
+        raise ValueError(f"no column {missing[0]!r} to pad: the columns are {', '.join(batch.column_names)}")
     return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
 
 

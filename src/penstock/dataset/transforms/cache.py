@@ -21,7 +21,6 @@ from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import Stage
 from penstock.storage import StrPath, locate
-from penstock.storage.local import LocalFiles
 
 # Positions of an order that are compared: the shares of different ranks differ in all of them.
 _SAMPLES = 64
@@ -39,7 +38,7 @@ def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> St
             raise ValueError("key= is for a cache on disk: give its path too")
         return MemoryCacheStage()
     store, folder = locate(path)
-    if not isinstance(store, LocalFiles):
+    if not store.capabilities.native_paths:
         raise ValueError(f"the path of a cache is a local folder, not {folder}")
     # Imported here: it imports much of the standard library, and few use a cache on disk.
     from penstock.dataset.fingerprint import fingerprint
@@ -67,7 +66,8 @@ def _content(pipeline: Pipeline) -> Any:
 def _times(paths: Iterable[str]) -> list[int]:
     """Return when local files were last changed: their identity covers only both ends of their content."""
     located = map(locate, paths)
-    return [os.stat(name).st_mtime_ns for store, name in located if isinstance(store, LocalFiles)]
+    times = (store.stat(name).modified_ns for store, name in located if store.capabilities.native_paths)
+    return [time for time in times if time is not None]
 
 
 def _sample_rows(order: Order) -> list[int]:
