@@ -45,7 +45,7 @@ void bind_checksums(nb::module_& m) {
   m.def(
       "crc32c_combine",
       [](std::uint32_t before, std::uint32_t rest, std::uint64_t size) {
-        return crc32c_of_both(before, rest, crc32c_power(size));
+        return crc32c_concat(before, rest, crc32c_power(size));
       },
       nb::arg("before"), nb::arg("rest"), nb::arg("size"),
       "CRC32C of two byte strings joined, from the CRC32C of each and the size of the second.");

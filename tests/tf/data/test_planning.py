@@ -24,7 +24,7 @@ def test_a_partial_is_explained_by_the_name_of_its_function():
     ("function", "how"),
     [
         (lambda x: x + 1, "traced, for many elements in one call"),
-        (lambda x: x if x > 1 else -x, "traced, for many elements in one call, 2 ways through its conditions"),
+        (lambda x: x if x > 1 else -x, "traced, for many elements in one call, 2 paths through its conditions"),
         (
             lambda x: x + tf.random.uniform([], 0, 9, tf.int64),
             "traced, for many elements in one call; tf.random.uniform for each, in order",

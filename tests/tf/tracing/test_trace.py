@@ -89,7 +89,7 @@ def as_called(ds: Any) -> Any:
 def test_traced_and_called_functions_return_the_same(function: Callable[..., Any]):
     ds = Dataset.range(10)
     traced = ds.map(function)
-    assert "ways through its conditions" in traced.explain()
+    assert "paths through its conditions" in traced.explain()
     assert repr(list(traced)) == repr(list(as_called(ds).map(function)))
 
 
@@ -167,7 +167,7 @@ def by_while_loop(x: Any) -> Any:
 def test_loops_are_traced_as_far_as_rows_iterate(function: Callable[..., Any], count: int):
     ds = Dataset.range(count)
     traced = ds.map(function)
-    assert "or more ways through its conditions" in traced.explain()
+    assert "or more paths through its conditions" in traced.explain()
     expected = repr(list(as_called(ds).map(function)))
     assert repr(list(traced)) == expected
     assert repr(list(traced)) == expected

@@ -17,11 +17,11 @@ from penstock.tf.data.compute import Computation, FallbackRow, fallback_rows, ma
 from penstock.tf.data.node import Dependencies, Node, call_user_function, result_as_element
 from penstock.tf.ops.random_state import FunctionState
 from penstock.tf.registry import OPERATIONS
-from penstock.tf.tensors.batch_values import BatchValue, RowValues, stack_rows
+from penstock.tf.tensors.batch_values import BatchValue, RowValues, concat_rows, stack_rows
 from penstock.tf.tensors.structure import leaves
 from penstock.tf.tracing.infer_specs import specs_of_results
 from penstock.tf.tracing.recording import Call, Symbol, Untraceable
-from penstock.tf.tracing.trace import Fork, Trace
+from penstock.tf.tracing.trace import Fork, Segment, Trace
 from penstock.tf.tracing.vectorize import finish_batch, run_calls
 
 
