@@ -119,11 +119,6 @@ def test_the_worst_retired_words_stay_out():
     assert found == []
 
 
-def test_no_module_hides_a_public_function():
-    modules = {path.stem for path in (ROOT / "src/penstock").iterdir() if path.suffix == ".py" or path.is_dir()}
-    assert [name for name in ps.__all__ if name in modules and name != "image"] == []
-
-
 def test_no_two_classes_share_a_name():
     """Apart from the same concept at two levels: what TensorFlow calls like we do."""
     same_concept = {"Dataset", "DatasetIterator", "TFRecordWriter", "ResizeMethod"}
