@@ -234,7 +234,7 @@ def test_every_record_outside_the_damage_is_read_where_an_index_knows_it(tmp_pat
     x = np.arange(rows)[:, None] + np.zeros((1, 100), np.int64)
     with ps.RecordWriter(path) as writer:
         writer.write_many(ps.Encoder(schema).encode({"x": x + 1000}))  # all are of one length
-    assert len(ps.Dataset(path, schema=schema, index="beside")) == rows
+    assert len(ps.Dataset(path, schema=schema, index="sidecar")) == rows
     data = np.frombuffer(path.read_bytes(), np.uint8).reshape(rows, -1).copy()
     bad = np.random.default_rng(1).random(rows) < share
     bad[:400] = bad[-400:] = False  # 64 KB at both ends tell that it is the file of the index

@@ -58,7 +58,13 @@ def _content(pipeline: Pipeline) -> Any:
         start.identities,
         _times(start.source.shards.paths),
         start.source.schema.to_json(),
-        [reading.compression, reading.verify, reading.max_record_bytes, reading.salvage, reading.nested],
+        [
+            "auto" if reading.compression is None else reading.compression,
+            reading.verify,
+            reading.max_record_bytes,
+            reading.skips_damage,
+            reading.nested,
+        ],
         [_sample_rows(order) for order in (start.rows, start.batches) if order is not None],
     ]
 
