@@ -13,6 +13,7 @@ from fitted_damage import fitted_damage
 from forged_damage import forged_damage
 
 import penstock as ps
+from penstock.records.read_options import OnDamage
 
 COMPRESSIONS = ("", "GZIP", "ZLIB", "SNAPPY")
 
@@ -57,7 +58,7 @@ def written(records: list[bytes], compression: str = "") -> bytes:
         return path.read_bytes()
 
 
-def read(file: bytes, compression: str = "", on_error: ps.reader.OnError = "raise") -> Outcome:
+def read(file: bytes, compression: str = "", on_error: OnDamage = "raise") -> Outcome:
     with tempfile.NamedTemporaryFile() as target:
         target.write(file)
         target.flush()

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import framing
 import numpy as np
@@ -28,6 +28,7 @@ from penstock.codec.tensor_proto import parse_tensor, serialize_tensor
 from penstock.index import file_format
 from penstock.index.file_identity import Identity
 from penstock.index.open import open_index
+from penstock.records.read_options import OnDamage
 from reliability.mutation import mutate_bytes, mutate_json
 
 EXECUTIONS = int(os.environ.get("EXECUTIONS", "300"))
@@ -94,7 +95,7 @@ def files(folder: str, tell: object, seed: int) -> dict[str, Any]:
     chance = random.Random(f"files {seed}")
     attack = Attack()
     path = f"{folder}/file"
-    policies = ps.reader.get_args(ps.reader.OnError)
+    policies = get_args(OnDamage)
     for _ in range(EXECUTIONS):
         kind, data = chance.choice(list(_small_files(chance).items()))
         Path(path).write_bytes(mutate_bytes(chance, data)[:MOST_BYTES])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock as ps
+from penstock.records.read_options import OnDamage
 from reliability import work
 from reliability.payloads import NAME, records
 
@@ -49,7 +50,7 @@ def prepare(name: str, folder: Path) -> None:
                 file.write(path.read_bytes()[:20])
 
 
-def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.reader.OnError) -> Verdict:
+def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: OnDamage) -> Verdict:
     """Look at a folder after the end; ``tail`` is the policy for what was not safe yet."""
     closed = any("closed" in line for line in told)
     if name in DATA_SETS:
@@ -62,7 +63,7 @@ def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: ps.rea
     return _examine_records(name, folder, seed, safe, closed, tail)
 
 
-def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: ps.reader.OnError) -> Verdict:
+def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: OnDamage) -> Verdict:
     earlier = _old_records() if name in APPENDING else []
     expected = earlier + records(seed)
     verdict = Verdict(len(expected) if closed else len(earlier) + safe)
@@ -84,7 +85,7 @@ def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool
     return verdict
 
 
-def _examine_appended(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: ps.reader.OnError) -> Verdict:
+def _examine_appended(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: OnDamage) -> Verdict:
     """Look at a shard and its manifest, which tells of a writer that was stopped; then let the next one mend it."""
     earlier = _old_shard()
     expected = earlier + records(seed)
@@ -133,7 +134,7 @@ def _examine_small_file(name: str, folder: Path, seed: int, closed: bool) -> Ver
     return Verdict(problems=[f"{name}: neither the old file nor the new one"])
 
 
-def _read(path: Path, policy: ps.reader.OnError, verdict: Verdict) -> list[bytes]:
+def _read(path: Path, policy: OnDamage, verdict: Verdict) -> list[bytes]:
     records: list[bytes] = []
     try:
         for record in ps.RecordReader(path, on_error=policy, threads=1):

@@ -164,7 +164,7 @@ def repair(folder: str, tell: Tell, seed: int) -> list[object]:
 
 
 def index(folder: str, tell: Tell, seed: int) -> int:
-    return open_index(f"{folder}/{NAME}", where="beside", threads=1).records
+    return open_index(f"{folder}/{NAME}", where="sidecar", threads=1).records
 
 
 def verify_manifest(folder: str, tell: Tell, seed: int) -> list[str]:

@@ -17,6 +17,12 @@ def int_at_least(name: str, value: int, least: int) -> int:
     return number
 
 
+def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise unless a value is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
 def names_in(columns: Iterable[str]) -> tuple[str, ...]:
     """Return names of columns; one that stands alone would be taken for a list of letters."""
     if isinstance(columns, str):

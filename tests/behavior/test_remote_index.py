@@ -42,7 +42,7 @@ def test_it_is_kept_in_the_cache_or_beside(memory):
     with ps.RecordWriter("memory://folder/a.tfrecord") as writer:
         writer.write_many(RECORDS)
     assert load_index("memory://folder/a.tfrecord") is None
-    open_index("memory://folder/a.tfrecord", where="beside")
+    open_index("memory://folder/a.tfrecord", where="sidecar")
     assert memory.exists("/folder/.a.tfrecord.index")
     assert load_index("memory://folder/a.tfrecord").records == 5000
 

@@ -70,7 +70,7 @@ def test_a_file_that_became_shorter_is_told(file, way, opened, verify):
         WAYS[way](ds)
 
 
-@pytest.mark.parametrize("index", ["cache", "beside"])
+@pytest.mark.parametrize("index", ["cache", "sidecar"])
 @pytest.mark.parametrize("way", WAYS)
 def test_records_that_moved_behind_the_back_of_the_index_are_told_and_found_by_the_next_dataset(file, way, index):
     assert ps.Dataset(file, schema=SCHEMA, index=index).record(0) == bytes(LENGTH)

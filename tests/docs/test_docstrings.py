@@ -32,14 +32,11 @@ LACKING = {
     "RecordChunk",
     "RecordReader",
     "RecordWriter",
-    "RepairReport",
     "Schema",
     "Writer",
     "commit",
     "image",
     "infer_schema",
-    "repair",
-    "repair_dataset",
     "write",
 }
 

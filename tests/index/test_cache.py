@@ -57,7 +57,7 @@ def test_nothing_is_kept_where_that_is_asked(write, cache, tmp_path):
 
 def test_beside_the_data_it_is_hidden_from_patterns(write, cache, tmp_path):
     path = write("a.tfrecord")
-    open_index(path, where="beside")
+    open_index(path, where="sidecar")
     assert not cache.exists()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [".a.tfrecord.index", "a.tfrecord"]
     assert open_index(path, progress=refuse).records == 5000
@@ -66,12 +66,12 @@ def test_beside_the_data_it_is_hidden_from_patterns(write, cache, tmp_path):
 
 def test_a_stale_index_beside_the_data_is_told_of_and_replaced(write):
     path = write("a.tfrecord")
-    open_index(path, where="beside")
+    open_index(path, where="sidecar")
     write("a.tfrecord", [b"others"] * 10)
     with pytest.raises(ps.StaleIndexError, match="other data"):
-        open_index(path, where="beside", stale="error")
+        open_index(path, where="sidecar", stale="error")
     with pytest.warns(UserWarning, match=r"passed over: .*\.a\.tfrecord\.index: it was made for other data"):
-        assert open_index(path, where="beside").records == 10
+        assert open_index(path, where="sidecar").records == 10
     assert open_index(path, stale="error", progress=refuse).records == 10
 
 
@@ -97,7 +97,7 @@ def test_a_folder_beside_that_cannot_be_written_to_is_an_error(write, tmp_path):
     path = write("a.tfrecord")
     (tmp_path / ".a.tfrecord.index").mkdir()
     with pytest.raises(OSError, match="directory"):
-        open_index(path, where="beside")
+        open_index(path, where="sidecar")
 
 
 def test_what_is_measured_of_a_gzip_file_is_kept(write):

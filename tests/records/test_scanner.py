@@ -17,7 +17,7 @@ from penstock import _core
 from penstock.codec.decoder import Decoder
 from penstock.codec.encoder import Encoder
 from penstock.records.read_options import ReadOptions
-from penstock.records.scanner import RecordEvents
+from penstock.records.scanner import RecordScanner
 from penstock.schema import Feature, Schema
 from penstock.storage import locate
 
@@ -182,7 +182,7 @@ def test_the_checksum_of_a_file_comes_with_its_records(tmp_path, kind, sizes):
     decoder = Decoder(Schema({}), strict=False)._native
     for threads in (1, 3):
         for checked in (True, False):
-            scanner = RecordEvents(*locate(path), ReadOptions(checksum=True, threads=threads))
+            scanner = RecordScanner(*locate(path), ReadOptions(threads=threads), checksum=True)
             kinds = {type(event) for event in (scanner.checked(decoder) if checked else scanner)}
             assert kinds <= {_core.ValidRecords if checked and not kind else _core.RecordChunk}
             assert scanner.crc32c == _core.crc32c(stored), (threads, checked)

@@ -231,7 +231,7 @@ def test_data_of_no_kind_is_refused(tmp_path: Path):
             ps.write(tmp_path / "data", path)
     with pytest.raises(ps.SchemaError, match="no rows that tell a schema"):
         ps.write(tmp_path / "data", [])
-    with pytest.raises(TypeError, match="a row is a mapping"):
+    with pytest.raises(TypeError, match="a row must be a mapping"):
         ps.write(tmp_path / "data", [1, 2])
     assert list(tmp_path.iterdir()) == []
 
@@ -266,7 +266,7 @@ def test_values_without_a_name_are_refused(tmp_path: Path, values: object):
 def test_a_path_is_no_image(tmp_path: Path):
     schema = ps.Schema({"image": ps.Feature("uint8", (None, None, 3), encoding="jpeg")})
     with pytest.raises(
-        ps.SchemaError, match=r'expected an image.*found str; the bytes of a file are .*: row 0, feature "image"'
+        ps.SchemaError, match=r'expected an image.*found str; to read a file, use .*: row 0, feature "image"'
     ):
         ps.write(tmp_path / "x", [{"image": "picture.jpg"}], schema=schema)
 

@@ -10,15 +10,16 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_for
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options, renamed_option
+from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options, renamed_option
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
-from penstock.index import ShardIndex, Where, open_index
+from penstock.index import ShardIndex, open_index
 from penstock.index.cache import path_beside, path_in_cache
 from penstock.index.foreign_formats import SUFFIXES, to_text
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import size_text
 from penstock.parallel import FileProgress, jobs_for, on_each_file
+from penstock.records.read_options import IndexLocation
 from penstock.storage import split_path, write_whole
 
 _EXAMPLES = """\b
@@ -40,7 +41,7 @@ class Indexed:
     """Where the index is; empty if nowhere."""
     problem: Problem | None = None
 
-    def document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         found = self.index
         return {
             "path": self.path,
@@ -48,7 +49,7 @@ class Indexed:
             "compression": found and found.compression,
             "seekable": found and found.seekable,
             "index": self.stored or None,
-            "problem": self.problem and self.problem.document(advice_for),
+            "problem": self.problem and self.problem._document(advice_for),
         }
 
 
@@ -73,7 +74,7 @@ class Indexed:
 @json_option
 def index(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     sidecar: bool,
     kind: str,
     output: str | None,
@@ -98,7 +99,7 @@ def index(
         raise click.UsageError("The indexes of several files go to a folder: --output must name one that exists.")
 
     def work(file: ResolvedFile, progress: FileProgress) -> Indexed:
-        where: Where = "beside" if sidecar else "cache" if kind == "penstock" else "none"
+        where: IndexLocation = "sidecar" if sidecar else "cache" if kind == "penstock" else "none"
         target = None if kind == "penstock" else _target(file.path, kind, output, into_folder)
         indexed = _index(file, reading, where, target, progress)
         progress.advance(0, indexed.index.records if indexed.index else 0)
@@ -107,7 +108,7 @@ def index(
     done = on_each_file(files, work, jobs=jobs_for(len(files), jobs), title="indexing")
     problems = [entry.problem for entry in done if entry.problem]
     if as_json:
-        write_json({"files": [entry.document() for entry in done], "problems": len(problems)})
+        write_json({"files": [entry._document() for entry in done], "problems": len(problems)})
     else:
         _print(done)
         for problem in problems:
@@ -122,7 +123,9 @@ def _target(path: str, kind: str, output: str | None, into_folder: bool) -> str:
     return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
 
 
-def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | None, progress: FileProgress) -> Indexed:
+def _index(
+    file: ResolvedFile, reading: ReadingArguments, where: IndexLocation, target: str | None, progress: FileProgress
+) -> Indexed:
     shown = 0.0
 
     def advance(done: int, total: int) -> None:
@@ -134,7 +137,7 @@ def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | Non
     try:
         if file.error is not None:
             raise file.error
-        found = open_index(file.path, **reading.arguments, where=where, progress=advance)
+        found = open_index(file.path, **reading, where=where, progress=advance)
         if target is not None:
             write_whole(target, to_text(found))
     except Exception as error:
@@ -146,10 +149,10 @@ def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | Non
     return Indexed(file.path, found, target or _stored(file.path, found, where))
 
 
-def _stored(file: str, found: ShardIndex, where: Where) -> str:
+def _stored(file: str, found: ShardIndex, where: IndexLocation) -> str:
     """Return where the index is; empty if the cache folder cannot be written to."""
     beside, cached = path_beside(file), path_in_cache(found.identity)
-    if where == "beside" or os.path.exists(beside):
+    if where == "sidecar" or os.path.exists(beside):
         return beside
     return cached if os.path.exists(cached) else ""
 

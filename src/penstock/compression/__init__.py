@@ -38,9 +38,9 @@ def check(kind: str | None) -> Compression:
     raise ValueError(f"compression must be one of 'GZIP', 'ZLIB', 'SNAPPY' or '' (none), not {kind!r}{hint}")
 
 
-def check_or_auto(kind: str | None) -> str:
-    """Return ``"auto"``, which leaves the choice to the content, as it is; and of anything else what it names."""
-    return kind if kind == "auto" else check(kind)
+def check_or_auto(kind: str | None) -> Compression | None:
+    """Return the compression that a user names; None for ``"auto"``, which detects it from the content."""
+    return None if kind == "auto" else check(kind)
 
 
 def inflate(

@@ -20,11 +20,10 @@ from penstock.dataset.export_arrow import as_stored, open_arrow, read_table
 from penstock.dataset.iterator import DatasetIterator, T_co
 from penstock.dataset.order import AllRows, Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
-from penstock.dataset.progress import shown
+from penstock.dataset.progress import show_progress
 from penstock.dataset.random_access import Access, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
-from penstock.dataset.source.shards import Reading
 from penstock.dataset.stage import Stage
 from penstock.dataset.stored_values import traced
 from penstock.dataset.transforms.batch import Padding, batch
@@ -43,9 +42,8 @@ from penstock.dataset.transforms.shuffle import shuffle
 from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.dataset.transforms.zip import ZipStart
-from penstock.index import Where
 from penstock.parallel import available_cpus
-from penstock.records.read_options import OnBadRecord
+from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOptions
 from penstock.schema import Schema
 from penstock.storage import StrPath
 
@@ -92,7 +90,7 @@ class Dataset(Generic[T_co]):
         nested: Whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`, where damage is skipped:
             True skips all records that damage leaves in doubt, None judges by the other records, False skips none.
         index: Where to store the index of the files, when one is needed: ``"cache"`` (the user's cache folder),
-            ``"beside"`` the files, or ``"none"``.
+            a ``"sidecar"`` file next to them, or ``"none"``.
         max_record_bytes: A longer record is an error, whatever its header says.
         threads: Native threads that read, check and decode ahead. By default one per core, at most 8.
 
@@ -117,19 +115,19 @@ class Dataset(Generic[T_co]):
         verify: bool = True,
         on_error: OnBadRecord = "raise",
         nested: bool | None = True,
-        index: Where = "cache",
+        index: IndexLocation = "cache",
         max_record_bytes: int = 1 << 30,
         threads: int | None = None,
     ) -> None:
         if not callable(on_error) and on_error not in ("raise", "skip"):
             raise ValueError(f"on_error is 'raise', 'skip' or a function, not {on_error!r}")
-        reading = Reading(
+        reading = ReadOptions(
             compression=check_or_auto(compression),
             verify=verify,
             max_record_bytes=max_record_bytes,
             threads=min(8, available_cpus()) if threads is None else threads,
             index=index,
-            salvage=on_error != "raise",
+            on_damage="raise" if on_error == "raise" else "skip",
             nested=nested,
         )
         source = open_source(paths, schema, columns, on_error, reading, split)
@@ -281,7 +279,7 @@ class Dataset(Generic[T_co]):
         # Remote files without known counts would be read twice, once to be counted.
         is_unknown = isinstance(start, ReadRows) and start.is_remote and not start.source.shards.counted
         total = None if is_unknown else self._pipeline.length(Epoch(iterator.epoch))
-        return shown(iterator, iterator.meter, total=total, name=name)
+        return show_progress(iterator, iterator.meter, total=total, name=name)
 
     # Columns.
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from penstock.errors import CorruptDataError, MalformedExampleError
 from penstock.records.reader import RecordReader
 from penstock.schema.inference import Inference, Inferred
 from penstock.storage import StrPath, find_files
 
-OnError: TypeAlias = Literal["raise", "skip"]
-
 
 def infer_schema(
-    paths: StrPath | Iterable[StrPath], *, records: int | None = 1000, on_error: OnError = "raise"
+    paths: StrPath | Iterable[StrPath], *, records: int | None = 1000, on_error: Literal["raise", "skip"] = "raise"
 ) -> Inferred:
     """Draw a schema from the records of files.
 
@@ -34,7 +32,9 @@ def infer_schema(
     return infer_from(readers, records=records, on_error=on_error)
 
 
-def infer_from(readers: Sequence[RecordReader], *, records: int | None, on_error: OnError = "raise") -> Inferred:
+def infer_from(
+    readers: Sequence[RecordReader], *, records: int | None, on_error: Literal["raise", "skip"] = "raise"
+) -> Inferred:
     """Draw a schema from files that are opened already, as :func:`infer_schema` does.
 
     What damage does is also the readers' own policy: one that raises ends its file there.

@@ -6,7 +6,7 @@ that is built and then kept. ``docs/record-index.md`` describes the format.
 
 from __future__ import annotations
 
-from penstock.index.open import Where, known_starts, load_index, open_index, renew_index
+from penstock.index.open import known_starts, load_index, open_index, renew_index
 from penstock.index.shard_index import Members, ShardIndex
 
-__all__ = ["Members", "ShardIndex", "Where", "known_starts", "load_index", "open_index", "renew_index"]
+__all__ = ["Members", "ShardIndex", "known_starts", "load_index", "open_index", "renew_index"]

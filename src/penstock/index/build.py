@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from penstock import _core
-from penstock.compression import Compression, check, detect
+from penstock.compression import Compression, detect
 from penstock.compression.detect import HEAD_BYTES
 from penstock.errors import CorruptDataError
 from penstock.index.file_identity import Identity, identify
@@ -17,7 +17,7 @@ from penstock.index.gzip_members import MemberWatch, hop_members
 from penstock.index.shard_index import Lengths, Members, ShardIndex, narrowed
 from penstock.records.damage import error_of, lookalike
 from penstock.records.read_options import ReadOptions
-from penstock.records.scanner import RecordEvents
+from penstock.records.scanner import RecordScanner
 from penstock.storage import FileInfo, FileStore, Upload
 from penstock.storage.local import naming
 
@@ -27,28 +27,19 @@ ReportProgress: TypeAlias = Callable[[int], None]
 _STRIDE = 64 << 20
 
 
-@dataclass(frozen=True)
-class Building:
-    """How to read a file to index it."""
-
-    compression: str = "auto"
-    max_record_bytes: int = 1 << 30
-    threads: int = 1
-
-
 def build_index(
-    store: FileStore, path: str, identity: Identity, building: Building, report: ReportProgress
+    store: FileStore, path: str, identity: Identity, options: ReadOptions, report: ReportProgress
 ) -> ShardIndex:
     """Index a file that has this identity; damage to its headers is an error."""
-    kind = compression_of(store, path, building.compression)
+    kind = compression_of(store, path, options)
     lengths: Lengths | None = None
     members: Members | None = None
     if store.capabilities.native_paths and not kind:
-        lengths = _walk(store, path, building, report)
+        lengths = _walk(store, path, options, report)
     elif store.capabilities.native_paths and kind == "GZIP":
         members = hop_members(path, identity.size)
     if lengths is None and members is None:
-        lengths, members = _read_through(store, path, identity.size, kind, building, report)
+        lengths, members = _read_through(store, path, identity.size, kind, options, report)
     check_unchanged(store, path, identity)
     return ShardIndex(identity=identity, compression=kind, lengths=lengths, members=members)
 
@@ -67,17 +58,17 @@ def known_identity(store: FileStore, path: str) -> Identity:
     return identity
 
 
-def compression_of(store: FileStore, path: str, asked: str) -> Compression:
-    """Return how a file is compressed; ``"auto"`` tells by content."""
-    return detect(store.read(path, 0, HEAD_BYTES)) if asked == "auto" else check(asked)
+def compression_of(store: FileStore, path: str, options: ReadOptions) -> Compression:
+    """Return how a file is compressed, by the options or by its content."""
+    return detect(store.read(path, 0, HEAD_BYTES)) if options.compression is None else options.compression
 
 
-def _walk(store: FileStore, path: str, building: Building, report: ReportProgress) -> Lengths:
+def _walk(store: FileStore, path: str, options: ReadOptions, report: ReportProgress) -> Lengths:
     """Walk the headers of a local plain file."""
     parts = []
     with naming(path):
         walk = _core.HeaderWalk(
-            path, max_record_bytes=building.max_record_bytes, threads=building.threads, keep_lengths=True
+            path, max_record_bytes=options.max_record_bytes, threads=options.threads, keep_lengths=True
         )
         more = True
         while more:
@@ -91,7 +82,7 @@ def _walk(store: FileStore, path: str, building: Building, report: ReportProgres
 
 
 def _read_through(
-    store: FileStore, path: str, size: int, kind: Compression, building: Building, report: ReportProgress
+    store: FileStore, path: str, size: int, kind: Compression, options: ReadOptions, report: ReportProgress
 ) -> tuple[Lengths, Members | None]:
     """Read all of a file once, for the lengths of its records and, on the way, the members of a gzip file."""
     watch = MemberWatch(size)
@@ -103,15 +94,15 @@ def _read_through(
         watch.see(piece)
         report(position)
 
-    lengths = measure(ProgressStore(store, see), path, kind, building)
+    lengths = measure(ProgressStore(store, see), path, kind, options)
     members = watch.members if kind == "GZIP" else None
     return lengths, members if members and members.agree_with(lengths) else None
 
 
-def measure(store: FileStore, path: str, kind: Compression, building: Building) -> Lengths:
+def measure(store: FileStore, path: str, kind: Compression, options: ReadOptions) -> Lengths:
     """Read all of a file, and note how long its records are."""
-    options = ReadOptions(kind, verify=False, max_record_bytes=building.max_record_bytes, threads=building.threads)
-    return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in RecordEvents(store, path, options).chunks()])
+    options = replace(options, compression=kind, verify=False, on_damage="raise")
+    return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in RecordScanner(store, path, options).chunks()])
 
 
 class ProgressStore:

@@ -12,25 +12,25 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from penstock.arguments import one_of
 from penstock.compression import check_or_auto
 from penstock.errors import CorruptDataError, IndexFileError, PenstockError
-from penstock.index.build import Building, build_index, check_unchanged, known_identity, measure
+from penstock.index.build import build_index, check_unchanged, known_identity, measure
 from penstock.index.cache import cache_folder, mark_used, path_beside, path_in_cache, read_index, tidy_once, write_index
 from penstock.index.file_identity import Identity
 from penstock.index.foreign_formats import find_foreign
 from penstock.index.shard_index import Lengths, ShardIndex, Uint64s
 from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
+from penstock.records.read_options import IndexLocation, ReadOptions
 from penstock.storage import StrPath, locate, split_path
-
-Where: TypeAlias = Literal["cache", "beside", "none"]
 
 
 def open_index(
     path: StrPath,
     *,
     compression: str | None = "auto",
-    where: Where = "cache",
+    where: IndexLocation = "cache",
     stale: Literal["rebuild", "error"] = "rebuild",
     max_record_bytes: int = 1 << 30,
     threads: int | None = None,
@@ -41,7 +41,7 @@ def open_index(
     Args:
         path: A local path, or a URL that fsspec knows. A stream has no index.
         compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
-        where: Keep it in the user's ``"cache"`` folder, hidden ``"beside"`` the data, or not at all (``"none"``).
+        where: Keep it in the user's ``"cache"`` folder, hidden ``"sidecar"`` the data, or not at all (``"none"``).
             An index that lies beside the data is used whatever this says, as is one in the cache unless it is
             ``"none"``.
         stale: What an index beside the data that belongs to other data does: a warning and a new index
@@ -51,45 +51,58 @@ def open_index(
         progress: Show a progress bar where it takes long and standard error is a terminal; or a function, which is
             called with the bytes that are done and those that there are.
     """
-    if where not in get_args(Where):
-        raise ValueError(f"where must be one of {', '.join(map(repr, get_args(Where)))}, not {where!r}")
+    one_of("where", where, get_args(IndexLocation))
+    options = ReadOptions(
+        compression=check_or_auto(compression),
+        max_record_bytes=max_record_bytes,
+        threads=threads or min(4, available_cpus()),
+        index=where,
+    )
+    return find_or_build(path, options, stale=stale, progress=progress)
+
+
+def find_or_build(
+    path: StrPath,
+    options: ReadOptions,
+    *,
+    stale: Literal["rebuild", "error"] = "rebuild",
+    progress: Progress | bool = True,
+) -> ShardIndex:
+    """Return the index of a file as :func:`open_index` does, with options that are checked already."""
     store, name = locate(path)
-    kind = check_or_auto(compression)
     identity = known_identity(store, name)
-    building = Building(kind, max_record_bytes, threads or min(4, available_cpus()))
-    index = _find(name, identity, kind, where, stale)
+    index = _find(name, identity, options, stale)
     if index is None:
         with reporting(name, identity.size, progress) as report:
-            index = build_index(store, name, identity, building, report)
-        _keep(name, index, where)
-    index.measure = partial(_measure_and_keep, name, building, where)
+            index = build_index(store, name, identity, options, report)
+        _store(name, index, options.index)
+    index.measure = partial(_measure_and_store, name, options)
     return index
 
 
-def load_index(path: StrPath, *, compression: str | None = "auto", where: Where = "cache") -> ShardIndex | None:
+def load_index(path: StrPath, *, compression: str | None = "auto", where: IndexLocation = "cache") -> ShardIndex | None:
     """Return the index that is kept of a file, or None where there is none that fits; nothing is built."""
     store, name = locate(path)
-    kind = check_or_auto(compression)
-    index = _find(name, known_identity(store, name), kind, where, "rebuild")
+    options = ReadOptions(compression=check_or_auto(compression), index=where)
+    index = _find(name, known_identity(store, name), options, "rebuild")
     if index is not None:
-        index.measure = partial(_measure_and_keep, name, Building(kind), where)
+        index.measure = partial(_measure_and_store, name, options)
     return index
 
 
-def renew_index(path: str, *, compression: str, where: Where, max_record_bytes: int) -> bool:
+def renew_index(path: str, options: ReadOptions) -> bool:
     """Index a local file anew whose records are not where a kept index says; return whether they are elsewhere.
 
-    Where the headers of the file are damaged it is the file that is wrong, and the index stays: a repair goes by it.
+    If the headers of the file are damaged, the file is wrong and the index stays: a repair uses it.
     """
     store, name = locate(path)
-    building = Building(compression, max_record_bytes, min(4, available_cpus()))
     try:
-        index = build_index(store, name, known_identity(store, name), building, lambda done: None)
+        index = build_index(store, name, known_identity(store, name), options, lambda done: None)
     except (OSError, CorruptDataError):
         return False
-    _keep(name, index, where)
-    if where != "beside" and os.path.exists(path_beside(name)):
-        _keep(name, index, "beside")  # it would be found before the one in the cache
+    _store(name, index, options.index)
+    if options.index != "sidecar" and os.path.exists(path_beside(name)):
+        _store(name, index, "sidecar")  # it would be found before the one in the cache
     return True
 
 
@@ -102,7 +115,7 @@ def known_starts(path: StrPath) -> Uint64s | None:
         return None  # of a damaged file even an index may be damaged
 
 
-def _find(path: str, identity: Identity, compression: str, where: Where, stale: str) -> ShardIndex | None:
+def _find(path: str, identity: Identity, options: ReadOptions, stale: str) -> ShardIndex | None:
     beside = path_beside(path)
     index = None
     try:
@@ -111,19 +124,19 @@ def _find(path: str, identity: Identity, compression: str, where: Where, stale: 
         if stale == "error":
             raise
         warnings.warn(f"an index is passed over: {error}", stacklevel=3)
-    if index is None and where == "cache":
+    if index is None and options.index == "cache":
         try:
             index = read_index(path_in_cache(identity), identity)
             mark_used(path_in_cache(identity))
         except IndexFileError:
             pass  # nobody's work: it is built again
-    if index is None and compression in ("auto", ""):
+    if index is None and options.compression in (None, ""):
         index = find_foreign(path, identity)
-    return index if index is not None and compression in ("auto", index.compression) else None
+    return index if index is not None and options.compression in (None, index.compression) else None
 
 
-def _keep(path: str, index: ShardIndex, where: Where) -> None:
-    if where == "beside":
+def _store(path: str, index: ShardIndex, where: IndexLocation) -> None:
+    if where == "sidecar":
         write_index(path_beside(path), index)
     elif where == "cache":
         try:
@@ -133,14 +146,14 @@ def _keep(path: str, index: ShardIndex, where: Where) -> None:
             pass  # a folder that cannot be written to, or a full disk: the next one who asks builds it again
 
 
-def _measure_and_keep(path: str, building: Building, where: Where, index: ShardIndex) -> Lengths:
+def _measure_and_store(path: str, options: ReadOptions, index: ShardIndex) -> Lengths:
     """Inflate a file whose members told how many records they hold, for the lengths of these."""
     store, _ = locate(path)
-    lengths = measure(store, path, index.compression, building)
+    lengths = measure(store, path, index.compression, options)
     check_unchanged(store, path, index.identity)
     if index.members is not None and not index.members.agree_with(lengths):
         raise CorruptDataError(f"the gzip members hold other records than they tell: {path}", path=path, kind="inflate")
-    _keep(path, index.with_lengths(lengths), where)
+    _store(path, index.with_lengths(lengths), options.index)
     return lengths
 
 

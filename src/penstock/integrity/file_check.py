@@ -16,7 +16,7 @@ from penstock.errors import CorruptDataError, MalformedExampleError, MissingExtr
 from penstock.index import known_starts
 from penstock.integrity.problems import Problem, problem_of
 from penstock.records.read_options import ReadOptions
-from penstock.records.scanner import RecordEvents
+from penstock.records.scanner import RecordScanner
 from penstock.schema import Schema
 from penstock.schema.recognize import recognize_payload
 from penstock.storage import locate
@@ -46,7 +46,7 @@ class VerifiedFile:
     doubtful: int = 0
     """Further records that may be inside the payload of a damaged one."""
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report on the file as JSON values."""
         before = self.before_damage
         return {
@@ -58,7 +58,7 @@ class VerifiedFile:
             "seems": self.seems,
             "saved": None if before is None else {"before": before, "behind": self.records - before},
             "doubtful": self.doubtful,
-            "problems": [problem.document(advise) for problem in self.problems],
+            "problems": [problem._document(advise) for problem in self.problems],
         }
 
 
@@ -88,13 +88,9 @@ class FileCheck:
     ) -> None:
         self._store, self._path = locate(path)
         self._options = ReadOptions(
-            compression=compression,
-            checksum=checksum,
-            max_record_bytes=max_record_bytes,
-            threads=threads,
-            skip=True,
-            known_starts=partial(known_starts, self._path),
+            compression=compression, max_record_bytes=max_record_bytes, threads=threads, on_damage="skip"
         )
+        self._checksum = checksum
         self._decode = decode
         self.payloads = PayloadCheck(schema, threads, decode=decode)
         self.records = 0
@@ -109,7 +105,13 @@ class FileCheck:
 
     def run(self) -> Iterator[int]:
         """Read the file; yield the number of good records in each part of it."""
-        scanner = RecordEvents(self._store, self._path, self._options)
+        scanner = RecordScanner(
+            self._store,
+            self._path,
+            self._options,
+            checksum=self._checksum,
+            known_starts=partial(known_starts, self._path),
+        )
         native = self.payloads.native
         with closing(scanner.checked(native) if native else iter(scanner)) as events:
             for event in events:

@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.compression import check
+from penstock.compression import check_or_auto
 from penstock.errors import CorruptDataError
 from penstock.index import known_starts
 from penstock.integrity.problems import Problem, problem_of
@@ -24,7 +24,7 @@ from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.parallel import available_cpus, jobs_for
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Doubtful, Salvaged
-from penstock.records.scanner import RecordEvents
+from penstock.records.scanner import RecordScanner
 from penstock.records.writer import RecordWriter
 from penstock.storage import StrPath, find_files, locate, make_folder_of, split_path
 from penstock.storage.shard_names import without_extension
@@ -32,7 +32,12 @@ from penstock.storage.shard_names import without_extension
 
 @dataclass(frozen=True)
 class RepairReport(Report):
-    """What was saved of one damaged file."""
+    """What was saved of one damaged file.
+
+    >>> report = ps.repair("train-00000-of-00004.tfrecord", None)
+    >>> print(report)
+    train-00000-of-00004.tfrecord: 25 good records, nothing is damaged
+    """
 
     source: str
     target: str | None
@@ -50,30 +55,50 @@ class RepairReport(Report):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The damage, with what most likely happened."""
+        """The damage, with what most likely happened.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None).problems
+        ()
+        """
         return tuple(problem_of(self.source, error) for error in self.damage)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is damaged."""
+        """Whether nothing is damaged.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None).ok
+        True
+        """
         return not self.damage
 
     @property
     def lost_ranges(self) -> list[tuple[int, int | None]]:
-        """The bytes that no record could be read from; None is an end that is not known."""
+        """The bytes that no record could be read from; None is an end that is not known.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None, max_record_bytes=50).lost_ranges[:2]
+        [(129, 196), (196, 264)]
+        """
         return [(error.offset or 0, error.stop) for error in self.damage if error.kind != "doubtful"]
 
     @property
     def lost_bytes(self) -> int:
-        """How many bytes that is, without ranges whose end is not known."""
+        """The size of :attr:`lost_ranges`, without those whose end is not known.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None, max_record_bytes=50).lost_bytes
+        1020
+        """
         return sum(stop - start for start, stop in self.lost_ranges if stop is not None)
 
     @property
     def causes(self) -> dict[str, int]:
-        """How often each kind of damage occurs."""
+        """How often each kind of damage occurs.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None, max_record_bytes=50).causes
+        {'too-large': 15}
+        """
         return dict(Counter(error.kind for error in self.damage))
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
         return {
             "path": self.source,
@@ -82,7 +107,7 @@ class RepairReport(Report):
             "expected": self.expected,
             "doubtful": self.doubtful,
             "doubtful_target": self.doubtful_target,
-            "problems": [problem.document(advise) for problem in self.problems],
+            "problems": [problem._document(advise) for problem in self.problems],
         }
 
     def __str__(self) -> str:
@@ -106,8 +131,9 @@ def repair(
 ) -> RepairReport:
     """Write every record outside the damage of a file to a new file, and report what is lost.
 
-    >>> ps.repair("damaged.tfrecord", "saved.tfrecord").records
-    993
+    >>> report = ps.repair("train-00000-of-00004.tfrecord", "saved.tfrecord", replace=True)
+    >>> report.records, report.doubtful, report.lost_ranges
+    (25, 0, [])
 
     A payload may hold TFRecords. If the record around them is damaged, it is in doubt whether they are records of the
     file: they are written to a second file, ``saved.doubtful.tfrecord``. An index of the file, if there is one, settles
@@ -125,12 +151,11 @@ def repair(
         progress: Called now and then with the number of bytes, uncompressed, that were read since the last call.
     """
     options = ReadOptions(
-        compression=None if compression == "auto" else check(compression),
+        compression=check_or_auto(compression),
         max_record_bytes=max_record_bytes,
         multistream=True,
         threads=min(4, available_cpus()),
-        skip=True,
-        search_first=True,
+        on_damage="skip",
         nested=nested,
     )
     if target is None:
@@ -151,13 +176,13 @@ def _save_records(
 ) -> RepairReport:
     """Write the good records of a file to ``target``, and those in doubt to ``doubtful_target``, unless None."""
     store, name = locate(source)
-    options = changed(options, known_starts=partial(known_starts, name))
+    scanner = RecordScanner(store, name, options, search_first=True, known_starts=partial(known_starts, name))
     records = doubtful = 0
     damage: list[CorruptDataError] = []
     with ExitStack() as stack:
         writer = None if target is None else stack.enter_context(RecordWriter(target, sync=sync))
         second: RecordWriter | None = None
-        for event in stack.enter_context(closing(iter(RecordEvents(store, name, options)))):
+        for event in stack.enter_context(closing(iter(scanner))):
             if progress is not None:
                 progress(_bytes_of(event))
             if isinstance(event, CorruptDataError):
@@ -213,6 +238,10 @@ def repair_dataset(
     shards are reported and left out. Records in doubt go to ``_<name>.doubtful.tfrecord``, which readers of the folder
     skip.
 
+    >>> reports = ps.repair_dataset("train.penstock.json", "saved", replace=True)
+    >>> [report.records for report in reports]
+    [25, 25, 25, 25]
+
     Args:
         source: A folder, or the manifest of a dataset.
         target: The new folder; None writes nothing and only reports.
@@ -244,8 +273,7 @@ def repair_dataset(
         max_record_bytes=max_record_bytes,
         multistream=True,
         threads=max(1, available_cpus() // jobs),
-        skip=True,
-        search_first=True,
+        on_damage="skip",
         nested=nested,
     )
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:

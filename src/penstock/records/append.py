@@ -22,7 +22,7 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.parallel import available_cpus
 from penstock.records.damage import error_of
 from penstock.records.read_options import ReadOptions
-from penstock.records.scanner import RecordEvents
+from penstock.records.scanner import RecordScanner
 from penstock.storage import Upload
 from penstock.storage.local import LocalFiles, LocalUpload
 
@@ -222,7 +222,7 @@ def _end_of_gzip(path: str) -> End:
 def _count(path: str) -> int:
     """Count the records of a file while everything about them is checked."""
     options = ReadOptions(compression="GZIP", max_record_bytes=_ANY_LENGTH)
-    return sum(map(len, RecordEvents(LocalFiles(), path, options).chunks()))
+    return sum(map(len, RecordScanner(LocalFiles(), path, options).chunks()))
 
 
 def _is_zero(path: str, start: int) -> bool:

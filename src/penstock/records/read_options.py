@@ -1,47 +1,57 @@
-"""Opens a file of records and gives out what the scanner finds in it: chunks and faults, in order.
-
-Local plain files are read, checked and cut into records by native threads that run ahead; everything else is fetched
-and inflated in Python and pushed into the same native scanner.
-"""
+"""The options for reading files of records, checked in one place, and the words for what happens to bad records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from penstock.compression import Compression, Trailing
+from penstock.arguments import int_at_least, one_of
+from penstock.compression import Compression, Trailing, check
 from penstock.errors import CorruptDataError, MalformedExampleError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+OnDamage: TypeAlias = Literal["raise", "tolerate_tail", "skip", "skip_record", "skip_file"]
+"""What a reader of one file does at damage; :class:`penstock.RecordReader` documents each."""
+RecordError: TypeAlias = CorruptDataError | MalformedExampleError
+OnBadRecord: TypeAlias = Literal["raise", "skip"] | Callable[[RecordError], Any]
+"""What a dataset does with a record that is damaged or does not decode; a function is called with the error."""
+IndexLocation: TypeAlias = Literal["cache", "sidecar", "none"]
+"""Where an index is stored: in the user's cache folder, in a hidden file next to the data, or not at all."""
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a file; :class:`penstock.RecordReader` says what each means."""
+    """How to read files. Every reader takes these; the ones that a reader has no use for do nothing."""
 
     compression: Compression | None = None
-    """None: tell by content."""
+    """None detects it from the content."""
     verify: bool = True
-    checksum: bool = False
-    """Compute the checksum of the whole file as well, as a manifest stores it."""
+    """Check payload checksums. Headers and lengths are always checked."""
     max_record_bytes: int = 1 << 30
-    trailing: Trailing = "error"
-    multistream: bool = False
-    require_nonempty: bool = False
+    """A longer record is damage, whatever its header says."""
     threads: int = 1
-    skip: bool = False
-    """Go on behind damage, with every record that is outside it."""
-    search_first: bool = False
-    """Search all of a local plain file before its first record is given out, not only what lies behind damage: what
-    seems to be a whole record may be two headers, which the record behind them shows."""
+    on_damage: OnDamage = "raise"
     nested: bool | None = True
-    """Whether payloads may hold TFRecords, which matters behind damage; None: judge by the records that are known."""
-    known_starts: Callable[[], NDArray[np.uint64] | None] | None = None
-    """Asked behind damage where the records start in the stream, in order: if known, that settles whose they are."""
+    """Whether payloads may hold TFRecords, which matters after damage; None judges by the other records."""
+    trailing: Trailing = "error"
+    """What may follow a compressed stream."""
+    multistream: bool = False
+    """Read on if a second ZLIB stream follows the first, which TensorFlow drops."""
+    require_nonempty: bool = False
+    """A file without a single byte is damage: an interrupted writer leaves such a file."""
+    index: IndexLocation = "cache"
 
+    def __post_init__(self) -> None:
+        if self.compression is not None:
+            check(self.compression)
+        for name, least in (("max_record_bytes", 0), ("threads", 1)):
+            object.__setattr__(self, name, int_at_least(name, getattr(self, name), least))
+        object.__setattr__(self, "verify", bool(self.verify))
+        one_of("trailing", self.trailing, get_args(Trailing))
+        one_of("on_error", self.on_damage, get_args(OnDamage))
+        one_of("index", self.index, get_args(IndexLocation))
 
-RecordError: TypeAlias = CorruptDataError | MalformedExampleError
-OnBadRecord: TypeAlias = Literal["raise", "skip"] | Callable[[RecordError], Any]
+    @property
+    def skips_damage(self) -> bool:
+        """Whether every record outside the damage is read."""
+        return self.on_damage == "skip"

@@ -7,22 +7,21 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Self
 
 from penstock._core import RecordChunk
 from penstock.arguments import int_at_least
-from penstock.compression import Trailing, check
+from penstock.compression import Trailing, check_or_auto
 from penstock.errors import CorruptDataError
 from penstock.parallel import available_cpus
-from penstock.records.read_options import ReadOptions
-from penstock.records.scanner import RecordEvents
+from penstock.records.read_options import OnDamage, ReadOptions
+from penstock.records.scanner import RecordScanner
 from penstock.storage import StrPath, locate
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-OnError: TypeAlias = Literal["raise", "tolerate_tail", "skip", "skip_record", "skip_file"]
 # What a writer that was killed leaves behind.
 _TAIL = ("truncated-header", "truncated-record", "truncated-stream")
 
@@ -63,7 +62,7 @@ class RecordReader:
         *,
         compression: str | None = "auto",
         verify: bool = True,
-        on_error: OnError = "raise",
+        on_error: OnDamage = "raise",
         nested: bool | None = True,
         skip: int = 0,
         max_record_bytes: int = 1 << 30,
@@ -72,24 +71,30 @@ class RecordReader:
         require_nonempty: bool = False,
         threads: int | None = None,
     ) -> None:
-        _check_choice("on_error", on_error, get_args(OnError))
-        _check_choice("trailing", trailing, get_args(Trailing))
-        self._store, self._path = locate(path)
-        self._on_error = on_error
-        self._skip = int_at_least("skip", skip, 0)
-        self._damage: list[CorruptDataError] = []
-        self._options = ReadOptions(
-            compression=None if compression == "auto" else check(compression),
-            verify=bool(verify),
-            max_record_bytes=int_at_least("max_record_bytes", max_record_bytes, 0),
+        options = ReadOptions(
+            compression=check_or_auto(compression),
+            verify=verify,
+            max_record_bytes=max_record_bytes,
+            threads=min(4, available_cpus()) if threads is None else threads,
+            on_damage=on_error,
+            nested=nested,
             trailing=trailing,
             multistream=multistream,
             require_nonempty=require_nonempty,
-            threads=min(4, available_cpus()) if threads is None else int_at_least("threads", threads, 1),
-            skip=on_error == "skip",
-            nested=nested,
-            known_starts=partial(_known_starts, self._path),
         )
+        self._set(path, options, int_at_least("skip", skip, 0))
+
+    def _set(self, path: StrPath, options: ReadOptions, skip: int) -> None:
+        self._store, self._path = locate(path)
+        self._options, self._skip = options, skip
+        self._damage: list[CorruptDataError] = []
+
+    @classmethod
+    def _with_options(cls, path: StrPath, options: ReadOptions) -> Self:
+        """Return a reader with options that are checked already."""
+        reader = cls.__new__(cls)
+        reader._set(path, options, 0)
+        return reader
 
     def __repr__(self) -> str:
         return f"<RecordReader of {self._path!r}>"
@@ -109,23 +114,26 @@ class RecordReader:
 
     def chunks(self) -> Iterator[RecordChunk]:
         """Iterate the records in chunks of up to about 1 MiB: a buffer and the spans of the payloads in it."""
-        chunks = self._undamaged(partial(RecordEvents, self._store, self._path, self._options))
+        chunks = self._undamaged(partial(self._scan, self._options))
         # A layer less where nothing is skipped: while a chunk is read, the caches lose whatever Python runs through.
         return _behind(self._skip, chunks) if self._skip else chunks
 
     def count(self) -> int:
         """Count the records by their headers; payloads are not checked, and not even read where they are large."""
-        events = RecordEvents(self._store, self._path, replace(self._options, verify=False))
-        if events.native and not self._options.skip:
+        scanner = self._scan(replace(self._options, verify=False))
+        if scanner.native and not self._options.skips_damage:
             self._damage = []
-            total, error = events.count()
+            total, error = scanner.count()
             if error:
                 self._pass_over_or_raise(error)
         else:
-            total = sum(map(len, self._undamaged(lambda: events)))
+            total = sum(map(len, self._undamaged(lambda: scanner)))
         return max(0, total - self._skip)
 
-    def _undamaged(self, open_file: Callable[[], RecordEvents]) -> Generator[RecordChunk, None, None]:
+    def _scan(self, options: ReadOptions) -> RecordScanner:
+        return RecordScanner(self._store, self._path, options, known_starts=partial(_known_starts, self._path))
+
+    def _undamaged(self, open_file: Callable[[], RecordScanner]) -> Generator[RecordChunk, None, None]:
         """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""
         self._damage = []
         # Closed here and not by the collector: an error keeps its frames alive, and with them files and threads.
@@ -135,7 +143,7 @@ class RecordReader:
                     yield event
                 elif isinstance(event, CorruptDataError):
                     self._pass_over_or_raise(event)
-                    if self._on_error not in ("skip", "skip_record"):
+                    if self._options.on_damage not in ("skip", "skip_record"):
                         return
 
     def _pass_over_or_raise(self, error: CorruptDataError) -> None:
@@ -146,7 +154,7 @@ class RecordReader:
             "skip_record": error.kind == "data-crc",
             "skip_file": True,
         }
-        if not forgiven[self._on_error]:
+        if not forgiven[self._options.on_damage]:
             raise error
         self._damage.append(error)
 
@@ -165,8 +173,3 @@ def _known_starts(path: str) -> NDArray[np.uint64] | None:
     from penstock.index import known_starts
 
     return known_starts(path)
-
-
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")

@@ -10,7 +10,7 @@ import itertools
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock import _core
 from penstock._core import Fault, RecordChunk, ValidRecords
@@ -22,6 +22,10 @@ from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Part, Salvage, Salvaged, Spool
 from penstock.storage import FileStore
 from penstock.storage.local import naming
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Bytes that are walked in one native call.
 _STRIDE = 64 << 20
@@ -36,13 +40,36 @@ class _NativeRecords(Protocol[E_co]):
     def close(self) -> None: ...
 
 
-class RecordEvents:
-    """One pass over one file."""
+class RecordScanner:
+    """One iteration over one file.
 
-    def __init__(self, store: FileStore, path: str, options: ReadOptions) -> None:
+    Args:
+        store: Where the file is.
+        path: Its path in the store.
+        options: How to read it. Damage is yielded, not raised; what follows it is read only if ``options`` skip damage.
+        checksum: Also compute the checksum of the whole file, as a manifest stores it.
+        search_first: Search all of a local plain file before its first record is yielded, not only what follows
+            damage: what seems to be a whole record may be two headers, which the record after them shows.
+        known_starts: Called after damage; returns where the records start in the stream, in order, or None. With it no
+            record is in doubt.
+    """
+
+    def __init__(
+        self,
+        store: FileStore,
+        path: str,
+        options: ReadOptions,
+        *,
+        checksum: bool = False,
+        search_first: bool = False,
+        known_starts: Callable[[], NDArray[np.uint64] | None] | None = None,
+    ) -> None:
         self._store = store
         self._path = path
         self._options = options
+        self._checksum = checksum
+        self._search_first = search_first
+        self._known_starts = known_starts
         self._process = os.getpid()
         info = store.stat(path)
         self._can_start_again = info.seekable
@@ -50,7 +77,7 @@ class RecordEvents:
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
         self.crc32c = 0
-        """The checksum of the whole file, after an iteration with ``options.checksum`` that met no damage."""
+        """The checksum of the whole file, after an iteration with ``checksum`` that found no damage."""
         is_local = store.capabilities.native_paths and info.seekable
         self._head = store.read(path, 0, CERTAIN_BYTES) if is_local else b""
         if not is_certain(self._head) or self._compression():
@@ -66,7 +93,7 @@ class RecordEvents:
     def _open_stream(self) -> Generator[bytes, None, None]:
         with closing(self._store.stream(self._path)) as pieces:
             for piece in pieces:
-                if self._options.checksum:
+                if self._checksum:
                     self.crc32c = _core.crc32c(piece, self.crc32c)
                 yield piece
 
@@ -87,7 +114,7 @@ class RecordEvents:
         """Chunks, and the damage between and behind them as errors that are not raised yet."""
         if not self.native:
             return self._events(self._from_pieces())
-        if self._options.search_first:
+        if self._search_first:
             return self._events(self._from_search())
         return self._from_threads(self._open_records)
 
@@ -102,7 +129,7 @@ class RecordEvents:
                 decoder,
                 max_record_bytes=options.max_record_bytes,
                 threads=options.threads,
-                checksum=options.checksum,
+                checksum=self._checksum,
             )
         )
 
@@ -116,7 +143,7 @@ class RecordEvents:
                 if os.getpid() != self._process:
                     # The threads that read ahead stayed in the parent: waiting for them would be forever.
                     raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
-            if self._options.checksum:
+            if self._checksum:
                 for _ in self._pieces:
                     pass  # what follows a compressed stream is part of the file, too
         except CorruptDataError as error:
@@ -146,7 +173,7 @@ class RecordEvents:
             return chosen
         kind = detect(self._head)
         # The length in a damaged header may look like the two bytes that a zlib stream starts with.
-        return "" if kind == "ZLIB" and self._options.skip and not inflates(self._head) else kind
+        return "" if kind == "ZLIB" and self._options.skips_damage and not inflates(self._head) else kind
 
     def _open_records(self) -> _core.FileRecords:
         options = self._options
@@ -163,10 +190,10 @@ class RecordEvents:
             try:
                 while broken is None and (event := records.next()) is not None:
                     if not isinstance(event, Fault):
-                        if self._options.checksum:
+                        if self._checksum:
                             self._add_to_checksum(event)
                         yield event
-                    elif self._options.skip:
+                    elif self._options.skips_damage:
                         broken = event
                     else:
                         yield error_of(event, self._path, self._instead(event, self._head))
@@ -199,7 +226,7 @@ class RecordEvents:
         )
         plain = inflate(kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream)
         head = b""
-        can_skip = options.skip and self._can_start_again
+        can_skip = options.skips_damage and self._can_start_again
         try:
             for piece in plain:
                 head = head or bytes(memoryview(piece)[:HEAD_BYTES])
@@ -255,7 +282,7 @@ class RecordEvents:
 
     def _salvage(self) -> Salvage:
         options = self._options
-        known = None if options.known_starts is None else options.known_starts()
+        known = None if self._known_starts is None else self._known_starts()
         return Salvage(self._path, options.max_record_bytes, options.nested, options.threads, known)
 
     def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Protocol, TypeAlias
@@ -16,10 +17,12 @@ from penstock.compression.byte_source import ByteSource
 from penstock.compression.gzip import inflate_member, inflate_next_member
 from penstock.dataset.order import Ints
 from penstock.dataset.source.pick_records import PickedRecords, ScannedRecords, changed, cut, scan
-from penstock.dataset.source.shards import Reading, SalvagedIndex
+from penstock.dataset.source.shards import SalvagedIndex
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.index import Members, ShardIndex, renew_index
 from penstock.index.shard_index import Uint64s
+from penstock.parallel import available_cpus
+from penstock.records.read_options import OnDamage, ReadOptions
 from penstock.records.reader import RecordReader
 from penstock.storage import locate
 
@@ -68,7 +71,7 @@ class MemberCache:
 def open_rows(
     path: str,
     index: ShardIndex | SalvagedIndex,
-    reading: Reading,
+    reading: ReadOptions,
     window: int,
     members: MemberCache,
     requests: Executor | None,
@@ -92,14 +95,14 @@ class RangeRows:
     """Rows of a plain file: those that follow one another are read as one range, in a remote file those nearby, too."""
 
     def __init__(
-        self, path: str, index: ShardIndex | SalvagedIndex, reading: Reading, requests: Executor | None
+        self, path: str, index: ShardIndex | SalvagedIndex, reading: ReadOptions, requests: Executor | None
     ) -> None:
         self._store, self._path = locate(path)
         self._index, self._reading = index, reading
         remote = requests if self._store.capabilities.latency == "network" else None
         self._map: Callable[..., Iterator[bytes]] = map if remote is None else remote.map
         # Damage between two rows is no business of theirs, where it is passed over.
-        self._near = 0 if remote is None or reading.salvage else _NEAR
+        self._near = 0 if remote is None or reading.skips_damage else _NEAR
 
     def ask(self, rows: Ints) -> FetchedRecords:
         offsets, lengths = self._index.places(rows)
@@ -146,7 +149,7 @@ class RangeRows:
             if wrong.kind in ("changed", "length-crc") and self._index_was_stale:
                 wrong = changed(self._path, end, "; it has been indexed anew: open it again")
             parts.append(PickedRecords(cut(picked.chunks, 0, int(there[:place].sum())), [*before, wrong]))
-            if not self._reading.salvage:
+            if not self._reading.skips_damage:
                 break  # one is enough: it will be raised
             first += place + 1
         return PickedRecords.of_all(parts)
@@ -154,19 +157,14 @@ class RangeRows:
     @cached_property
     def _index_was_stale(self) -> bool:
         """Whether the file is sound, but not the one that was indexed: an identity looks at both ends alone."""
-        reading = self._reading
-        return self._store.capabilities.native_paths and renew_index(
-            self._path,
-            compression=reading.compression,
-            where=reading.index,
-            max_record_bytes=reading.max_record_bytes,
-        )
+        options = replace(self._reading, threads=min(4, available_cpus()))
+        return self._store.capabilities.native_paths and renew_index(self._path, options)
 
 
 class MemberRows:
     """Rows of a gzip file whose members start with a record; inflated members are kept for a while."""
 
-    def __init__(self, path: str, members: Members, reading: Reading, kept: MemberCache) -> None:
+    def __init__(self, path: str, members: Members, reading: ReadOptions, kept: MemberCache) -> None:
         self._store, self._path = locate(path)
         self._members, self._reading, self._kept = members, reading, kept
 
@@ -204,7 +202,7 @@ class MemberRows:
         plain = inflate_member(data)
         if plain is not None:
             return scan(plain, self._path, self._reading, offset, record)
-        if self._reading.salvage:
+        if self._reading.skips_damage:
             start = _before_damage(data, self._path, self._size(number))
             path, chunks, damage = scan(start, self._path, self._reading, offset, record)
             record += sum(map(len, chunks)) + sum(error.kind == "data-crc" for error in damage)
@@ -216,7 +214,7 @@ class MemberRows:
             record=record,
             kind="inflate",
         )
-        if not self._reading.salvage:
+        if not self._reading.skips_damage:
             raise error
         return ScannedRecords(path, chunks, [*(found for found in damage if found.kind == "data-crc"), error])
 
@@ -237,17 +235,10 @@ def _before_damage(member: bytes, path: str, most: int) -> bytes:
 class StreamRows:
     """Rows of a file that is read from its start: going back starts again, so rows are asked for as they come."""
 
-    def __init__(self, path: str, index: ShardIndex | SalvagedIndex, reading: Reading, window: int) -> None:
+    def __init__(self, path: str, index: ShardIndex | SalvagedIndex, reading: ReadOptions, window: int) -> None:
         salvaged = isinstance(index, SalvagedIndex)
-        self._reader = RecordReader(
-            path,
-            compression=reading.compression,
-            verify=reading.verify,
-            on_error="skip" if salvaged else "skip_record" if reading.salvage else "raise",
-            nested=reading.nested,
-            max_record_bytes=reading.max_record_bytes,
-            threads=reading.threads,
-        )
+        on_damage: OnDamage = "skip" if salvaged else "skip_record" if reading.skips_damage else "raise"
+        self._reader = RecordReader._with_options(path, replace(reading, on_damage=on_damage))
         self._index, self._window = index, window
         self._stream: Iterator[RecordChunk] | None = None
         self._kept: deque[RecordChunk] = deque()

@@ -11,9 +11,9 @@ from penstock import _core
 from penstock._core import RecordChunk
 from penstock.compression import Plain
 from penstock.dataset.order import Ints
-from penstock.dataset.source.shards import Reading
 from penstock.errors import CorruptDataError
 from penstock.records.damage import error_of
+from penstock.records.read_options import ReadOptions
 
 
 class PickedRecords(NamedTuple):
@@ -84,7 +84,7 @@ class ScannedRecords(NamedTuple):
 
 
 def scan(
-    data: Plain | memoryview, path: str, reading: Reading, offset: int, record: int, end: int | None = None
+    data: Plain | memoryview, path: str, reading: ReadOptions, offset: int, record: int, end: int | None = None
 ) -> ScannedRecords:
     """Find records in bytes that start with one."""
     records = _core.StreamRecords(

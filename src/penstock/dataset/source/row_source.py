@@ -20,10 +20,10 @@ from penstock.columns import Batch
 from penstock.dataset.order import Ints
 from penstock.dataset.source.file_rows import FileRows, MemberCache, MemberRows, open_rows
 from penstock.dataset.source.pick_records import PickedRecords, cut
-from penstock.dataset.source.shards import Reading, SalvagedIndex, Shards
+from penstock.dataset.source.shards import SalvagedIndex, Shards
 from penstock.discovery.resolve import resolve
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault
-from penstock.records.read_options import OnBadRecord, RecordError
+from penstock.records.read_options import OnBadRecord, ReadOptions, RecordError
 from penstock.schema import Schema, check_schema
 from penstock.storage import StrPath
 
@@ -166,7 +166,7 @@ class RowSource:
             decoded = self._native().row(row, self._row_decoder.native)
             if decoded is not None:
                 with suppress(RowFault):
-                    return self._row_decoder.row_of(decoded)
+                    return self._row_decoder.build_row(decoded)
         return self.random_access.fetch_all(np.array([row])).row(0)
 
     def fetch(self, rows: Ints) -> Batch:
@@ -310,7 +310,7 @@ def open_source(
     schema: Schema | None,
     columns: Iterable[str] | None,
     on_error: OnBadRecord,
-    reading: Reading,
+    reading: ReadOptions,
     split: str | None = None,
 ) -> RowSource:
     """Open the rows of what ``paths`` name; files are read when rows are."""

@@ -69,13 +69,7 @@ def _chunks(source: RowSource, first_row: int) -> Iterator[RecordChunk]:
         if count is not None and count <= before:
             before -= count
             continue
-        reader = RecordReader(
-            path,
-            compression=reading.compression,
-            verify=reading.verify,
-            max_record_bytes=reading.max_record_bytes,
-            threads=reading.threads,
-        )
+        reader = RecordReader._with_options(path, reading)
         for chunk in reader.chunks():
             if before < len(chunk):
                 yield chunk[before:] if before else chunk

@@ -4,51 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from penstock import _core
-from penstock.arguments import int_at_least
-from penstock.compression import Compression, check
+from penstock.compression import Compression
 from penstock.dataset.order import Ints
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
-from penstock.index import ShardIndex, Where, open_index
+from penstock.index import ShardIndex
 from penstock.index.build import compression_of
 from penstock.index.file_identity import identify
+from penstock.index.open import find_or_build
 from penstock.index.shard_index import Layout, Uint64s
+from penstock.parallel import available_cpus
+from penstock.records.read_options import ReadOptions
 from penstock.records.reader import RecordReader
 from penstock.storage import is_remote, locate
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How files are read; :class:`penstock.Dataset` says what each means."""
-
-    compression: str = "auto"
-    verify: bool = True
-    max_record_bytes: int = 1 << 30
-    threads: int = 1
-    index: Where = "cache"
-    salvage: bool = False
-    """Index around damage, which would else be an error."""
-    nested: bool | None = True
-
-    def __post_init__(self) -> None:
-        if self.compression != "auto":
-            check(self.compression)
-        for name, least in (("max_record_bytes", 0), ("threads", 1)):
-            object.__setattr__(self, name, int_at_least(name, getattr(self, name), least))
-        if self.index not in get_args(Where):
-            raise ValueError(f"index is one of {', '.join(map(repr, get_args(Where)))}, not {self.index!r}")
 
 
 class Shards:
     """Files whose rows are numbered through. Indexes are loaded or built when they are first needed."""
 
-    def __init__(self, paths: tuple[str, ...], reading: Reading, counts: tuple[int, ...] | None = None) -> None:
+    def __init__(self, paths: tuple[str, ...], reading: ReadOptions, counts: tuple[int, ...] | None = None) -> None:
         self.paths = paths
         self.reading = reading
         self._told = counts
@@ -70,7 +50,7 @@ class Shards:
     @property
     def told(self) -> tuple[int, ...] | None:
         """The rows of each file, where a manifest tells; around damage, they may be fewer."""
-        return None if self.reading.salvage else self._told
+        return None if self.reading.skips_damage else self._told
 
     @property
     def known_rows(self) -> int | None:
@@ -131,7 +111,7 @@ class Shards:
         """Whether native threads can read all files."""
         for path in self.paths:
             store, name = locate(path)
-            if not store.capabilities.native_paths or compression_of(store, name, self.reading.compression):
+            if not store.capabilities.native_paths or compression_of(store, name, self.reading):
                 return False
         return True
 
@@ -188,20 +168,13 @@ class Shards:
     def _open_index(self, path: str) -> ShardIndex | SalvagedIndex:
         reading = self.reading
         try:
-            index = open_index(
-                path,
-                compression=reading.compression,
-                where=reading.index,
-                max_record_bytes=reading.max_record_bytes,
-            )
+            index = find_or_build(path, replace(reading, threads=min(4, available_cpus())))
             check_lengths(path, index, reading.max_record_bytes)
             return index
         except CorruptDataError:
-            if not reading.salvage:
+            if not reading.skips_damage:
                 raise
-            return salvage_index(
-                path, reading.compression, reading.max_record_bytes, verify=reading.verify, nested=reading.nested
-            )
+            return salvage_index(path, reading)
 
 
 def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
@@ -263,24 +236,16 @@ def records_in(damage: CorruptDataError) -> int | None:
     return damage.records if damage.kind == "doubtful" else 1 if damage.kind == "data-crc" else None
 
 
-def salvage_index(
-    path: str, compression: str, max_record_bytes: int, *, verify: bool, nested: bool | None
-) -> SalvagedIndex:
+def salvage_index(path: str, options: ReadOptions) -> SalvagedIndex:
     """Walk a damaged file for what is left of it.
 
     The payloads of a plain file are checked when they are read. A compressed one is read from its start each time, and
     has to have the same records left then: they are checked now, where they will be.
     """
     store, name = locate(path)
-    kind = compression_of(store, name, compression)
-    reader = RecordReader(
-        path,
-        compression=compression,
-        verify=verify and bool(kind),
-        on_error="skip",
-        nested=nested,
-        max_record_bytes=max_record_bytes,
-    )
+    kind = compression_of(store, name, options)
+    threads = min(4, available_cpus())
+    reader = RecordReader._with_options(path, replace(options, verify=options.verify and bool(kind), threads=threads))
     starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     numbers = [np.zeros(0, np.int64)]
     for chunk in reader.chunks():
