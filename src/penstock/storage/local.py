@@ -64,6 +64,11 @@ class LocalFiles:
         """Start to write behind the first ``offset`` bytes of a file, which stay; what follows them is cut off."""
         return LocalUpload(path, atomic=False, offset=offset)
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        os.replace(source, target)
+        if sync:
+            _sync_folder(target)
+
     def remove(self, path: str) -> None:
         os.unlink(path)
 
@@ -264,6 +269,9 @@ class StandardStreams:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed", path)
         return StandardOutput()
+
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        raise OSError(errno.ESPIPE, "standard output has no name", source)
 
     def remove(self, path: str) -> None:
         raise OSError(errno.ESPIPE, "standard output cannot be taken back", path)
