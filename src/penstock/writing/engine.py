@@ -1,105 +1,192 @@
-"""Writes a table of known length: every shard has a part of its rows, and threads encode side by side."""
+"""Encodes rows on threads, and sends the frames to the shards in order.
+
+A *layout* decides which shard each row goes to. Rows keep their order over the shards in all of them, except that a
+shuffled stream is dealt to all shards at once, to spread what was near each other.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import pairwise, repeat
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.encoder import EncodedRows, Encoding
-from penstock.manifest import Manifest
+from penstock.arguments import int_at_least
+from penstock.codec.encoder import EncodedRows
 from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
-from penstock.writing.inputs import Table
-from penstock.writing.shard_writer import PIECE, ShardWriter
+from penstock.storage.local import allow_open_files
+from penstock.writing.shard_writer import NO_LIMIT, PIECE_BYTES, ShardWriter, piece_bytes
+from penstock.writing.spool import Spool
 from penstock.writing.target import Target
 
-# Rows that tell how large a row is.
+# Rows that show how large a row is.
 _SAMPLE_ROWS = 64
-# Columns are checked and converted for so many pieces at once, which threads then encode one by one.
+# Columns of a table are checked and converted for this many pieces at once; threads then encode piece by piece.
 _PIECES_IN_BLOCK = 8
+_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
-def write_table(
-    table: Table, encoding: Encoding, order: NDArray[np.int64] | None, target: Target, bar: ProgressBar
-) -> Manifest:
-    """Write all rows, in their order or in another, and commit."""
-    try:
-        bounds = split(table.num_rows, len(target.shards))
-        _TableWriting(table, encoding, order, bar).write(target.shards, bounds)
-        return target.commit(encoding.schema)
-    except BaseException:
-        target.abort()
-        raise
+class Sink(Protocol):
+    """Takes rows in order: a shard, or something that makes shards of them."""
+
+    @property
+    def takes_any_piece(self) -> bool:
+        """Whether the bytes are the same wherever frames are cut into pieces."""
+
+    def write(self, block: EncodedRows, first: int, stop: int) -> object:
+        """Encode and write some rows of a block."""
+
+    def send(self, frames: _core.FrameBuffer) -> None:
+        """Write frames, and leave the buffer empty."""
 
 
-class _TableWriting:
-    def __init__(self, table: Table, encoding: Encoding, order: NDArray[np.int64] | None, bar: ProgressBar) -> None:
-        self._table = table
-        self._encoding = encoding
-        self._order = order
-        self._bar = bar
-        self._failed = threading.Event()
+class Layout(Protocol):
+    """Decides which shard each row goes to."""
+
+    def place(self, rows: int) -> Iterable[tuple[Sink, int, int, bool]]:
+        """Return where the rows of the next block go: to which sink, from where to where, and whether that fills it.
+
+        A list is written at once, an iterator one by one: it opens a shard when the one before is full.
+        """
+
+    def close(self, pool: Executor) -> list[ShardWriter]:
+        """Finish all shards, and return them in order."""
+
+    def abort(self) -> None:
+        """Remove files that the target does not know."""
+
+
+class WriteEngine:
+    """Write blocks of rows. For one thread at a time.
+
+    Args:
+        target: Where the shards are.
+        layout: Which shard each row goes to.
+        progress: Shows the number of rows.
+    """
+
+    def __init__(self, target: Target, layout: Layout, progress: ProgressBar) -> None:
+        self._target = target
+        self._layout = layout
+        self._progress = progress
         self._threads = available_cpus()
-        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-encode")
+        self._encoders = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-encode")
+        self._senders = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-write")
+        self._sending: list[Future[None]] = []
+        self._shards: list[ShardWriter] | None = None  # of a table, finished
+        self._failed = threading.Event()
 
-    def write(self, shards: list[ShardWriter], bounds: list[int]) -> None:
-        drivers = min(len(shards), self._threads)
-        ahead = -(-self._threads // drivers)
-        rows = self._rows_in_piece()
-        with self._pool, ThreadPoolExecutor(drivers, thread_name_prefix="penstock-write") as pool:
-            parts = [
-                pool.submit(self._write_part, shard, first, stop, rows, ahead)
-                for shard, first, stop in zip(shards, bounds, bounds[1:], strict=False)
-            ]
+    def add(self, block: EncodedRows) -> None:
+        """Write a block of rows after those before. The next one can be prepared meanwhile."""
+        self.wait()
+        placed = self._layout.place(block.rows)
+        if isinstance(placed, list):
+            ahead = -(-self._threads // max(1, len(placed)))
+            self._sending = [self._senders.submit(self._send_all, block, [part], ahead) for part in placed]
+        else:
+            self._sending = [self._senders.submit(self._send_all, block, placed, self._threads)]
+        self._progress.advance(block.rows)
+
+    def add_table(self, rows: int, take: Callable[[int, int], EncodedRows]) -> None:
+        """Write a table, and nothing else: several shards at once; ``take(first, stop)`` makes a block."""
+        if not isinstance(self._layout, ShardSequence):
+            for start in range(0, rows, step := _rows_in_piece(take(0, min(_SAMPLE_ROWS, rows))) * _PIECES_IN_BLOCK):
+                self.add(take(start, min(rows, start + step)))
+            return
+        bounds = self._layout.bounds(rows)
+        drivers = min(len(bounds) - 1, self._threads)
+        piece = _rows_in_piece(take(0, min(_SAMPLE_ROWS, rows))) if rows else 1
+
+        def write(number: int, first: int, stop: int) -> ShardWriter:
+            shard = self._target.open(number, len(bounds) - 1)
+            starts = range(first, stop, piece * _PIECES_IN_BLOCK)
+            blocks = (take(start, min(stop, start + starts.step)) for start in starts)
+            self._send(shard, ((block, 0, block.rows) for block in blocks), piece, -(-self._threads // drivers), True)
+            return shard
+
+        with ThreadPoolExecutor(drivers, thread_name_prefix="penstock-write") as pool:
+            written = [pool.submit(write, number, *part) for number, part in enumerate(pairwise(bounds))]
             try:
-                for part in parts:
-                    part.result()
+                self._shards = [future.result() for future in written]
             except BaseException:
                 self._failed.set()
+                pool.shutdown(cancel_futures=True)
                 raise
 
-    def _write_part(self, shard: ShardWriter, first: int, stop: int, rows: int, ahead: int) -> None:
-        """Write one shard: pieces are encoded ahead, and sent in order."""
+    def wait(self) -> None:
+        """Wait until the last block is written."""
+        sending, self._sending = self._sending, []
+        for future in sending:
+            future.result()
+
+    def close(self) -> list[ShardWriter]:
+        """Finish all shards, and return them in order."""
+        self.wait()
+        shards = self._layout.close(self._senders) if self._shards is None else self._shards
+        self._stop()
+        return shards
+
+    def abort(self) -> None:
+        """Stop, and remove what was written."""
+        self._failed.set()
+        self._stop()
+        self._layout.abort()
+
+    def _stop(self) -> None:
+        for pool in (self._senders, self._encoders):
+            pool.shutdown(cancel_futures=True)
+
+    def _send_all(self, block: EncodedRows, placed: Iterable[tuple[Sink, int, int, bool]], ahead: int) -> None:
+        for sink, first, stop, is_full in placed:
+            self._send(sink, [(block, first, stop)], None, ahead, is_full)
+
+    def _send(
+        self, sink: Sink, parts: Iterable[tuple[EncodedRows, int, int]], piece: int | None, ahead: int, is_full: bool
+    ) -> None:
+        """Write rows to one sink: pieces of ``piece`` rows are encoded ahead, on threads, and sent in order."""
         pending: deque[Future[_core.FrameBuffer]] = deque()
         try:
-            for start in range(first, stop, rows * _PIECES_IN_BLOCK):
-                block = self._block(start, min(stop, start + rows * _PIECES_IN_BLOCK))
-                for piece in range(0, block.rows, rows):
+            for block, first, stop in parts:
+                rows = piece or self._piece_of_stream(sink, block, first, stop)
+                if rows is None:
+                    sink.write(block, first, stop)
+                    continue
+                for start in range(first, stop, rows):
                     if self._failed.is_set():
                         return
-                    pending.append(self._pool.submit(_encode, block, piece, min(block.rows, piece + rows)))
+                    pending.append(self._encoders.submit(_encode, block, start, min(stop, start + rows)))
                     if len(pending) > ahead:
-                        self._send(shard, pending.popleft())
+                        self._send_piece(sink, pending.popleft(), piece is not None)
             while pending:
-                self._send(shard, pending.popleft())
+                self._send_piece(sink, pending.popleft(), piece is not None)
+            if is_full:
+                assert isinstance(sink, ShardWriter)
+                self._target.finish(sink)
         except BaseException:
             self._failed.set()
             raise
 
-    def _block(self, start: int, stop: int) -> EncodedRows:
-        if self._order is None:
-            return self._encoding.columns_block(self._table.take(slice(start, stop)), stop - start, range(start, stop))
-        rows = self._order[start:stop]
-        return self._encoding.columns_block(self._table.take(rows), len(rows), rows.tolist())
-
-    def _send(self, shard: ShardWriter, encoded: Future[_core.FrameBuffer]) -> None:
+    def _send_piece(self, sink: Sink, encoded: Future[_core.FrameBuffer], is_counted: bool) -> None:
         frames = encoded.result()
         rows = frames.count
-        shard.send(frames)
-        self._bar.advance(rows)
+        sink.send(frames)
+        if is_counted:
+            self._progress.advance(rows)
 
-    def _rows_in_piece(self) -> int:
-        rows = min(_SAMPLE_ROWS, self._table.num_rows)
-        if not rows:
-            return 1
-        frames = _core.FrameBuffer()
-        framed = self._block(0, rows).frame(frames, 0, rows, PIECE)
-        return max(1, PIECE * framed // len(frames))
+    def _piece_of_stream(self, sink: Sink, block: EncodedRows, first: int, stop: int) -> int | None:
+        """Return the rows of a piece; None to encode on this thread: the block is small, or the cuts would show."""
+        if not sink.takes_any_piece or self._threads == 1 or stop - first <= _SAMPLE_ROWS:
+            return None
+        rows = _rows_in_piece(block, first)
+        return rows if rows * 2 <= stop - first else None
 
 
 def _encode(block: EncodedRows, first: int, stop: int) -> _core.FrameBuffer:
@@ -108,19 +195,165 @@ def _encode(block: EncodedRows, first: int, stop: int) -> _core.FrameBuffer:
     return frames
 
 
-def check_seed(seed: int | None) -> None:
-    """Refuse what is no seed."""
-    if seed is not None and not 0 <= seed < 1 << 64:
-        raise ValueError(f"shuffle is a seed from 0 to 2**64 - 1, not {seed}")
+def _rows_in_piece(block: EncodedRows, first: int = 0) -> int:
+    frames = _core.FrameBuffer()
+    framed = block.frame(frames, first, min(block.rows, first + _SAMPLE_ROWS), PIECE_BYTES) - first
+    return max(1, PIECE_BYTES * framed // len(frames)) if framed else 1
 
 
-def permutation(seed: int, block: int, rows: int) -> NDArray[np.int64]:
-    """Return an order of ``rows`` rows that is the same for the same seed and block, always and everywhere.
+def open_layout(
+    target: Target,
+    *,
+    shards: int | None,
+    rows_per_shard: int | None,
+    shard_bytes: int | None,
+    num_rows: int | None,
+    deal: bool,
+) -> Layout:
+    """Return the layout that options ask for; ``num_rows`` is the number of all rows, where it is known."""
+    if shard_bytes is not None:
+        return ByteSizedShards(target, shard_bytes)
+    if rows_per_shard is not None:
+        return ShardSequence(target, repeat(rows_per_shard), None)
+    count = shards or 1
+    if count == 1:
+        return ShardSequence(target, [NO_LIMIT], 1)
+    if deal:
+        return DealtShards(target, count)
+    if num_rows is not None:
+        return ShardSequence(target, _sizes(num_rows, count), count)
+    return Spool(target, count)
 
-    Rows are sorted by random keys: NumPy promises the bits of its generators, not what it makes of them.
+
+class ShardSequence:
+    """Shards one after another, each with a given number of rows.
+
+    Args:
+        target: Where the shards are.
+        sizes: The rows of each shard.
+        count: How many shards there are, of which the last one takes all further rows; None: as many as needed.
     """
-    keys = np.random.Philox(key=np.array([seed, block], np.uint64)).random_raw(rows)
-    return np.argsort(keys, kind="stable")
+
+    def __init__(self, target: Target, sizes: Iterable[int], count: int | None) -> None:
+        self._target = target
+        self._sizes = iter(sizes)
+        self._count = count
+        self._shards: list[ShardWriter] = []
+        self._room = 0  # for rows in the last one
+
+    def bounds(self, rows: int) -> list[int]:
+        """Return where the part of each shard begins, of a table, and the end of the last."""
+        bounds = [0]
+        while bounds[-1] < rows or len(bounds) <= (self._count or 1):
+            bounds.append(min(rows, bounds[-1] + next(self._sizes)))
+        return bounds
+
+    def place(self, rows: int) -> Iterator[tuple[Sink, int, int, bool]]:
+        """Return where the rows of the next block go."""
+        first = 0
+        while first < rows:
+            if not self._room:
+                self._open()
+                continue
+            stop = min(rows, first + self._room)
+            self._room -= stop - first
+            yield self._shards[-1], first, stop, not self._room
+            first = stop
+
+    def close(self, pool: Executor) -> list[ShardWriter]:
+        """Finish all shards, and return them in order."""
+        if self._room:
+            self._target.finish(self._shards[-1])
+        while len(self._shards) < (self._count or 1):
+            self._open()
+            if self._room:
+                self._target.finish(self._shards[-1])
+        return self._shards
+
+    def abort(self) -> None:
+        """Do nothing: the target knows all files."""
+
+    def _open(self) -> None:
+        shard = self._target.open(len(self._shards), self._count)
+        self._shards.append(shard)
+        self._room = next(self._sizes) if len(self._shards) != self._count else NO_LIMIT
+        if not self._room:
+            self._target.finish(shard)
+
+
+class ByteSizedShards:
+    """Shards one after another, each of which ends with the row that brings its frames to a given size.
+
+    Frames are measured before they are compressed: so where a shard ends does not depend on the machine.
+    """
+
+    takes_any_piece = False
+
+    def __init__(self, target: Target, size: int) -> None:
+        self._target = target
+        self._size = size
+        self._shards: list[ShardWriter] = []
+        self._is_full = True
+
+    def place(self, rows: int) -> Iterator[tuple[Sink, int, int, bool]]:
+        """Return where the rows of the next block go."""
+        yield self, 0, rows, False
+
+    def write(self, block: EncodedRows, first: int, stop: int) -> None:
+        """Write rows of a block."""
+        while first < stop:
+            if self._is_full:
+                self._shards.append(self._target.open(len(self._shards), None))
+            first = self._shards[-1].write(block, first, stop, self._size)
+            self._is_full = self._shards[-1].framed_bytes >= self._size
+            if self._is_full:
+                self._target.finish(self._shards[-1])
+
+    def send(self, frames: _core.FrameBuffer) -> None:
+        """Never called: pieces would end elsewhere than shards."""
+        raise NotImplementedError
+
+    def close(self, pool: Executor) -> list[ShardWriter]:
+        """Finish all shards, and return them in order."""
+        if not self._shards:
+            self._shards.append(self._target.open(0, None))
+            self._is_full = False
+        if not self._is_full:
+            self._target.finish(self._shards[-1])
+        return self._shards
+
+    def abort(self) -> None:
+        """Do nothing: the target knows all files."""
+
+
+class DealtShards:
+    """Shards that each get a part of every block, of even sizes in the end."""
+
+    def __init__(self, target: Target, count: int) -> None:
+        if target.is_local:
+            allow_open_files(count)
+        self._target = target
+        self._shards = [target.open(number, count, piece_bytes(count)) for number in range(count)]
+        self._rows = 0
+
+    def place(self, rows: int) -> list[tuple[Sink, int, int, bool]]:
+        """Return where the rows of the next block go."""
+        bounds = deal(self._rows, rows, len(self._shards))
+        self._rows += rows
+        return [
+            (shard, first, stop, False)
+            for shard, (first, stop) in zip(self._shards, pairwise(bounds), strict=True)
+            if first < stop
+        ]
+
+    def close(self, pool: Executor) -> list[ShardWriter]:
+        """Finish all shards, and return them in order."""
+        for shard in self._shards:
+            self._target.finish(shard)
+        return self._shards
+
+    def abort(self) -> None:
+        """Do nothing: the target knows all files."""
 
 
 def deal(first: int, rows: int, shards: int) -> list[int]:
@@ -135,10 +368,49 @@ def deal(first: int, rows: int, shards: int) -> list[int]:
     return bounds
 
 
-def split(rows: int, shards: int) -> list[int]:
-    """Return where each shard's part of all rows begins, and the end of the last."""
-    return [rows * shard // shards for shard in range(shards + 1)]
-
-
 def _dealt(rows: int, shard: int, shards: int) -> int:
     return (rows + shards - 1 - shard) // shards
+
+
+def _sizes(rows: int, shards: int) -> list[int]:
+    """Return the rows of each shard."""
+    return [stop - first for first, stop in pairwise(rows * shard // shards for shard in range(shards + 1))]
+
+
+def check_shards(
+    shards: int | None, rows_per_shard: int | None, shard_bytes: int | str | None
+) -> tuple[int | None, int | None, int | None]:
+    """Check the options that say how rows are cut into shards, of which at most one is given."""
+    if sum(option is not None for option in (shards, rows_per_shard, shard_bytes)) > 1:
+        raise ValueError("pass one of shards, rows_per_shard and shard_bytes")
+    return (
+        None if shards is None else int_at_least("shards", shards, 1),
+        None if rows_per_shard is None else int_at_least("rows_per_shard", rows_per_shard, 1),
+        None if shard_bytes is None else _bytes_of(shard_bytes),
+    )
+
+
+def _bytes_of(size: int | str) -> int:
+    """Return a number of bytes: an integer, or a text such as ``"256MB"`` or ``"1GiB"``."""
+    if not isinstance(size, str):
+        return int_at_least("shard_bytes", size, 1)
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B", size.strip(), re.IGNORECASE)
+    value = 0 if found is None else int(float(found[1]) * (1024 if found[3] else 1000) ** _UNITS[found[2].upper()])
+    if value < 1:
+        raise ValueError(f'shard_bytes is a number of bytes, or a text such as "256MB" or "1GiB", not {size!r}')
+    return value
+
+
+def check_seed(seed: int | None) -> None:
+    """Refuse what is no seed."""
+    if seed is not None and not 0 <= seed < 1 << 64:
+        raise ValueError(f"shuffle is a seed from 0 to 2**64 - 1, not {seed}")
+
+
+def permutation(seed: int, block: int, rows: int) -> NDArray[np.int64]:
+    """Return an order of ``rows`` rows that is the same for the same seed and block, always and everywhere.
+
+    Rows are sorted by random keys: NumPy guarantees the bits of its generators, not what it computes from them.
+    """
+    keys = np.random.Philox(key=np.array([seed, block], np.uint64)).random_raw(rows)
+    return np.argsort(keys, kind="stable")

@@ -208,6 +208,33 @@ def is_dataset(data: Any) -> bool:
     return hasattr(data, "_as_stored") and hasattr(data, "_traced")
 
 
+def count_rows(data: Any) -> int | None:
+    """Return the number of rows, where it is known without reading the data; None elsewhere."""
+    if is_dataset(data):
+        return _length_of_dataset(data)
+    if isinstance(data, list | tuple):
+        if not data or as_table(data[0]) is None:
+            return len(data)
+        tables = [as_table(item) for item in data]
+        return None if None in tables else sum(table.num_rows for table in tables if table is not None)
+    names = {(cls.__module__.partition(".")[0], cls.__name__) for cls in type(data).__mro__}
+    is_sized = hasattr(data, "__len__") and ("torch", "IterableDataset") not in names
+    return len(data) if is_sized and names & {("torch", "Dataset"), ("datasets", "Dataset")} else None
+
+
+def _length_of_dataset(data: Any) -> int | None:
+    reads = data._pipeline.reads
+    if reads is None or reads.batches is not None:
+        return None
+    # To count the records of remote files without an index or a manifest, all of them would be read.
+    if reads.source.shards.remote and not reads.source.shards.counted:
+        return None
+    try:
+        return len(data)
+    except TypeError:
+        return None  # it has no end
+
+
 def mapped_rows(data: Any, function: Callable[[dict[str, Any]], Any]) -> Any:
     """Return a dataset of Penstock with a function called for each row, of batches too."""
     return (data.unbatch() if _is_batched(data) else data).map(function)

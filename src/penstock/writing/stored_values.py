@@ -104,7 +104,7 @@ def _inherit(
         warnings.warn(
             f"an encoding changes: {'; '.join(changed)}. Pass schema=... to choose the encoding, or return values that "
             "the stored one takes",
-            stacklevel=4,
+            stacklevel=5,
         )
     return Schema(context, sequence=sequence if stored.is_sequence else None)
 

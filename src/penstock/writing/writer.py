@@ -1,13 +1,15 @@
-"""Writes a dataset row by row or batch by batch, to all its shards at once."""
+"""Writes a dataset row by row or batch by batch: rows are gathered, encoded in blocks, and sent to shards."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.codec.encode_rows import Gatherer, copy_value
@@ -17,11 +19,11 @@ from penstock.codec.schema_from_data import infer_from_columns, infer_from_rows
 from penstock.columns import Batch
 from penstock.errors import RowFault, SchemaError
 from penstock.manifest import Manifest
-from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
 from penstock.schema import Feature, Schema
 from penstock.storage import StrPath
-from penstock.writing.engine import check_seed, deal, permutation
+from penstock.writing.commit import PartTarget
+from penstock.writing.engine import WriteEngine, check_seed, check_shards, open_layout, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
 from penstock.writing.target import Target
 
@@ -41,22 +43,28 @@ class Writer:
     ...     for i in range(1000):
     ...         writer.write({"label": i, "text": f"number {i}"})
 
-    Shards have even sizes: blocks of rows are dealt to them in turn. Nothing stands under its name until all is
-    written, and the manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of
-    rows, or 64 MB with ``shuffle``, and a few MB for each shard. For one thread at a time.
+    Rows keep their order over the shards. Nothing is visible under its name until everything is written, and the
+    manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of rows, or 64 MB with
+    ``shuffle``, and a few MB for each shard. With ``shards=4`` where each shard ends is only known at the end: until
+    then, rows are in temporary files beside the dataset. For one thread at a time.
 
     Args:
-        path: What the dataset is called: ``data/train`` has the shards ``data/train-00000-of-00004.tfrecord`` ... and
-            the manifest ``data/train.penstock.json``. Also a URL.
+        path: The name of the dataset: ``data/train`` has the shards ``data/train-00000-of-00004.tfrecord`` ... and the
+            manifest ``data/train.penstock.json``. Also a URL.
         schema: What the records hold; None infers it from the first batch, or from up to 256 rows.
-        shards: How many files.
-        shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a dataset
-            .
+        shards: The number of files, 1 by default.
+        rows_per_shard: Rows in each file, instead of ``shards``; the last one has the rest.
+        shard_bytes: Size of each file before compression, instead of ``shards``: bytes, or ``"256MB"``. A file ends
+            with the row that brings it to this size.
+        part: Write a part of the dataset, one of any number, under this name or number; :func:`commit` makes a dataset
+            of the parts.
         compression: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"`` or ``""`` (none).
         level: 0 to 9, for GZIP and ZLIB.
-        shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself.
-        replace: Replace a dataset of the same name; without, one that is there is an error.
-        float64: What becomes of arrays of float64: ``"float32"`` rounds them, ``"raw"`` keeps them. None refuses them.
+        shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself, and
+            dealt to all shards.
+        replace: Replace a dataset of the same name; without, it is an error if there is one.
+        float64: How arrays of float64 are stored: ``"float32"`` rounds them, ``"raw"`` keeps them. None raises an
+            error.
         progress: Show a progress bar where standard error is a terminal.
         sync: Closing waits until the shards are on the disk.
     """
@@ -68,8 +76,10 @@ class Writer:
         path: StrPath,
         *,
         schema: Schema | None = None,
-        shards: int = 1,
-        shard: int | None = None,
+        shards: int | None = None,
+        rows_per_shard: int | None = None,
+        shard_bytes: int | str | None = None,
+        part: str | int | None = None,
         compression: str | None = "",
         level: int = 2,
         shuffle: int | None = None,
@@ -80,6 +90,7 @@ class Writer:
     ) -> None:
         self._path = path
         check_seed(shuffle)
+        self._layout = check_shards(shards, rows_per_shard, shard_bytes)
         self._encoding: Encoding | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
@@ -93,19 +104,22 @@ class Writer:
         self._first_bytes = 0
         self._unweighed = 1  # rows that may come before the size of all is looked at
         self._written = self._blocks = 0
+        self._num_rows: int | None = None
         self._row_numbers: Sequence[int] | None = None
+        self._deals = shuffle is not None
         if schema is not None:
             self._start(schema)
-        self._running: list[Future[None]] = []
-        self._target = Target(
-            path, shards=shards, shard=shard, compression=compression, level=level, replace=replace, sync=sync
-        )
-        threads = min(len(self._target.shards), available_cpus())
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="penstock-write")
-        self._progress = ProgressBar("writing", None, "rows", show=progress)
-        self._progress.__enter__()
+        if part is not None and replace:
+            raise ValueError("parts replace nothing: pass replace=True to commit()")
+        self._target = self._open_target(path, part, compression=compression, level=level, replace=replace, sync=sync)
+        self._engine: WriteEngine | None = None
+        self._shows_progress = progress
+        self._progress: ProgressBar | None = None
         self._closed = False
         self._manifest: Manifest | None = None
+
+    def _open_target(self, path: StrPath, part: str | int | None, *, replace: bool, **options: Any) -> Target:
+        return Target(path, replace=replace, **options) if part is None else PartTarget(path, part, **options)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
@@ -113,7 +127,7 @@ class Writer:
 
     @property
     def manifest(self) -> Manifest:
-        """What was written; known when the writer is closed."""
+        """The manifest of the dataset, or of the part; known when the writer is closed."""
         if self._manifest is None:
             raise ValueError("the manifest is known when the writer is closed")
         return self._manifest
@@ -159,10 +173,9 @@ class Writer:
             return
         try:
             self._write_gathered()
-            self._wait()
             if self._encoding is None:
-                raise SchemaError("there are no rows that tell a schema: pass one")
-            self._manifest = self._target.commit(self._encoding.schema)
+                raise SchemaError("there are no rows to infer a schema from: pass schema=...")
+            self._manifest = self._target.commit(self._open_engine().close(), self._encoding.schema)
         except BaseException as error:
             raise self._failure(error) from None
         self._end()
@@ -230,15 +243,30 @@ class Writer:
             rows = table.num_rows
             step = max(1, rows if self._shuffle is not None else self._block_rows)
             for start in range(0, rows, step):
-                part = slice(start, min(rows, start + step))
-                numbers = range(self._written, self._written + part.stop - start)
+                stop = min(rows, start + step)
                 if self._shuffle is None:
-                    block = self._encoding.columns_block(table.take(part), len(numbers), numbers)
+                    block = _block(self._encoding, table, slice(start, stop), self._written - start)
                 else:
-                    order = permutation(self._shuffle, self._blocks, rows)
-                    block = self._encoding.columns_block(table.take(order), rows, (self._written + order).tolist())
-                self._deal(block)
-            self._wait()
+                    block = _block(self._encoding, table, permutation(self._shuffle, self._blocks, rows), self._written)
+                self._send(block)
+            if self._engine is not None:
+                self._engine.wait()  # the memory of the table may change from here on
+        except BaseException as error:
+            raise self._failure(error) from None
+
+    def _write_whole(self, table: Table, order: NDArray[np.int64] | None) -> None:
+        """Write a table that is the whole dataset, in its order or another one."""
+        try:
+            if self._encoding is None:
+                self._start(infer_from_columns(table.sample(), self._float64))
+            encoding = self._encoding
+            assert encoding is not None
+
+            def take(first: int, stop: int) -> EncodedRows:
+                return _block(encoding, table, slice(first, stop) if order is None else order[first:stop], 0)
+
+            self._open_engine().add_table(table.num_rows, take)
+            self._written = table.num_rows
         except BaseException as error:
             raise self._failure(error) from None
 
@@ -271,25 +299,29 @@ class Writer:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
             numbers = [numbers[row] for row in order.tolist()]
-        self._deal(self._encoding.columns_block(columns, rows, numbers))
+        self._send(self._encoding.columns_block(columns, rows, numbers))
 
-    def _deal(self, block: EncodedRows) -> None:
-        """Let every shard write its part of a block, while the next one is prepared."""
-        bounds = deal(self._written, block.rows, len(self._target.shards))
-        self._wait()
-        self._running = [
-            self._pool.submit(shard.write, block, first, stop)
-            for shard, first, stop in zip(self._target.shards, bounds, bounds[1:], strict=False)
-            if first < stop
-        ]
+    def _send(self, block: EncodedRows) -> None:
+        """Write a block while the next one is prepared."""
+        self._open_engine().add(block)
         self._written += block.rows
         self._blocks += 1
-        self._progress.advance(block.rows)
 
-    def _wait(self) -> None:
-        running, self._running = self._running, []
-        for future in running:
-            future.result()
+    def _open_engine(self) -> WriteEngine:
+        if self._engine is None:
+            shards, rows_per_shard, shard_bytes = self._layout
+            layout = open_layout(
+                self._target,
+                shards=shards,
+                rows_per_shard=rows_per_shard,
+                shard_bytes=shard_bytes,
+                num_rows=self._num_rows,
+                deal=self._deals,
+            )
+            self._progress = ProgressBar("writing", self._num_rows, "rows", show=self._shows_progress)
+            self._progress.__enter__()
+            self._engine = WriteEngine(self._target, layout, self._progress)
+        return self._engine
 
     def _failure(self, error: BaseException) -> BaseException:
         """Give up, and answer what to raise: an error about a value says where the schema comes from."""
@@ -314,29 +346,56 @@ class Writer:
     def _give_up(self) -> None:
         if self._closed:
             return
+        if self._engine is not None:
+            self._engine.abort()
         self._end()
         self._target.abort()
 
     def _end(self) -> None:
         self._closed = True
-        self._pool.shutdown(cancel_futures=True)
-        self._progress.close()
+        if self._progress is not None:
+            self._progress.close()
+        self._engine = None
         self._first, self._gatherer, self._add = [], None, None
 
 
-def number_rows(writer: Writer, numbers: Sequence[int] | None) -> None:
-    """Say what errors call the rows, where a caller has put them in another order than their own."""
-    writer._row_numbers = numbers
+def expect(
+    writer: Writer,
+    *,
+    num_rows: int | None = None,
+    row_numbers: Sequence[int] | None = None,
+    features: Mapping[str, Feature] | None = None,
+) -> None:
+    """Tell a new writer what is known about the rows that will come.
+
+    Args:
+        writer: The writer.
+        num_rows: How many there are.
+        row_numbers: How errors name the rows, where they come in another order than their own.
+        features: What some columns hold, for a schema that is inferred from values that do not show it.
+    """
+    writer._num_rows, writer._row_numbers, writer._known = num_rows, row_numbers, features or {}
+
+
+def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -> None:
+    """Write a table that is the whole dataset, several shards at once."""
+    writer._deals = False
+    expect(writer, num_rows=table.num_rows)
+    writer._write_whole(table, order)
 
 
 def begin(writer: Writer, schema: Schema, inferred_from: str) -> None:
-    """Give a writer the schema that its first rows or batch were found to have."""
+    """Give a writer the schema that was inferred from its first rows or its first batch."""
     writer._start(schema, inferred_from)
 
 
-def know_features(writer: Writer, features: Mapping[str, Feature]) -> None:
-    """Say what some columns hold, where the schema is inferred and their values do not tell."""
-    writer._known = features
+def _block(encoding: Encoding, table: Table, rows: slice | NDArray[np.int64], first: int) -> EncodedRows:
+    """Make a block of some rows of a table whose row 0 errors call ``first``."""
+    if isinstance(rows, slice):
+        numbers: Sequence[int] = range(first + rows.start, first + rows.stop)
+    else:
+        numbers = (first + rows).tolist()
+    return encoding.columns_block(table.take(rows), len(numbers), numbers)
 
 
 def weigh(value: Any) -> int:
