@@ -21,6 +21,7 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, locate, split_path
 from penstock.storage.local import LocalFiles
+from penstock.writing.hidden_files import hidden_stem, remove_abandoned
 from penstock.writing.shard_writer import ShardWriter
 from penstock.writing.target import (
     Target,
@@ -28,8 +29,6 @@ from penstock.writing.target import (
     check_replace,
     entries_of,
     existing,
-    hidden_stem,
-    remove_abandoned,
     replace_files,
     shard_ending,
 )

@@ -27,8 +27,9 @@ from penstock.codec.encoder import EncodedRows
 from penstock.compression import Compression, inflate, open_compressor
 from penstock.storage.local import LocalFiles
 from penstock.storage.store import Upload
+from penstock.writing.hidden_files import TemporaryFiles, remove_abandoned
 from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
-from penstock.writing.target import Target, TemporaryFiles, remove_abandoned
+from penstock.writing.target import Target
 
 RUN_BYTES = 256 << 20
 """A run ends with the piece that brings it to this size."""
@@ -56,7 +57,7 @@ class Spool:
     @property
     def takes_any_piece(self) -> bool:
         """Whether the bytes of the shards are the same wherever frames are cut into pieces."""
-        return self._compressor is None
+        return self._target.kind == ""
 
     def place(self, rows: int) -> Iterator[tuple[Spool, int, int, bool]]:
         """Return where the rows of the next block go."""
@@ -92,7 +93,8 @@ class Spool:
             for number, (first, stop) in enumerate(pairwise(bounds))
         ]
         shards = [future.result() for future in made]
-        self._remove_runs()
+        if self._temporary is not self._target.temporary:
+            self._temporary.close()
         return shards
 
     def abort(self) -> None:
@@ -100,11 +102,9 @@ class Spool:
         self._compressor = None
         for run in self._runs:
             run.remove()
-        self._remove_runs()
-
-    def _remove_runs(self) -> None:
         if self._temporary is not self._target.temporary:
-            self._temporary.close()
+            with suppress(OSError):
+                self._temporary.close()
 
     def _send(self, frames: _core.FrameBuffer) -> None:
         count = frames.count
@@ -161,7 +161,12 @@ class _Run:
         """The shards that take rows of it."""
         self._piece_rows, self._piece_bytes = array("Q"), array("Q")
         self._lock = threading.Lock()
-        self._upload: Upload | None = LocalFiles().put(path, atomic=False)
+        self._upload: Upload | None = None
+        try:
+            self._upload = LocalFiles().put(path, atomic=False)
+        except OSError:
+            self.remove()  # created, and then not opened for writing
+            raise
 
     @property
     def is_closed(self) -> bool:

@@ -23,8 +23,9 @@ from penstock.progress import ProgressBar
 from penstock.schema import Feature, Schema
 from penstock.storage import StrPath
 from penstock.writing.commit import PartTarget
-from penstock.writing.engine import WriteEngine, check_seed, check_shards, open_layout, permutation
+from penstock.writing.engine import WriteEngine, check_seed, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
+from penstock.writing.layout import check_shards, open_layout
 from penstock.writing.target import Target
 
 FIRST_ROWS = 256
@@ -254,22 +255,6 @@ class Writer:
         except BaseException as error:
             raise self._failure(error) from None
 
-    def _write_whole(self, table: Table, order: NDArray[np.int64] | None) -> None:
-        """Write a table that is the whole dataset, in its order or another one."""
-        try:
-            if self._encoding is None:
-                self._start(infer_from_columns(table.sample(), self._float64))
-            encoding = self._encoding
-            assert encoding is not None
-
-            def take(first: int, stop: int) -> EncodedRows:
-                return _block(encoding, table, slice(first, stop) if order is None else order[first:stop], 0)
-
-            self._open_engine().add_table(table.num_rows, take)
-            self._written = table.num_rows
-        except BaseException as error:
-            raise self._failure(error) from None
-
     def _weigh(self) -> None:
         """Write the rows that have gathered, where they are enough."""
         assert self._gatherer is not None
@@ -378,10 +363,22 @@ def expect(
 
 
 def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -> None:
-    """Write a table that is the whole dataset, several shards at once."""
-    writer._deals = False
+    """Write a table that is the whole dataset, in its order or another one, several shards at once."""
     expect(writer, num_rows=table.num_rows)
-    writer._write_whole(table, order)
+    writer._deals = False
+    try:
+        if writer._encoding is None:
+            writer._start(infer_from_columns(table.sample(), writer._float64))
+        encoding = writer._encoding
+        assert encoding is not None
+
+        def take(first: int, stop: int) -> EncodedRows:
+            return _block(encoding, table, slice(first, stop) if order is None else order[first:stop], 0)
+
+        writer._open_engine().add_table(table.num_rows, take)
+        writer._written = table.num_rows
+    except BaseException as error:
+        raise writer._failure(error) from None
 
 
 def begin(writer: Writer, schema: Schema, inferred_from: str) -> None:
