@@ -33,7 +33,6 @@ from penstock.writing.target import Target
 
 RUN_BYTES = 256 << 20
 """A run ends with the piece that brings it to this size."""
-_FRAME_BYTES = 16  # of a record: its length and two checksums
 
 
 class Spool:
@@ -233,9 +232,14 @@ def _read(descriptor: int, size: int, path: str) -> bytes:
 
 def _cut(framed: bytes, first: int, stop: int) -> bytes:
     """Return some of the frames."""
-    offset = begin = 0
-    for row in range(stop):
-        if row == first:
-            begin = offset
-        offset += int.from_bytes(framed[offset : offset + 8], "little") + _FRAME_BYTES
-    return framed[begin:offset]
+    chunks = _core.StreamRecords(verify=False, max_record_bytes=1 << 31).feed(framed)
+
+    def offset_of(row: int) -> int:
+        for chunk in chunks:
+            assert isinstance(chunk, _core.RecordChunk)  # what this process has framed
+            if row < len(chunk):
+                return chunk.frame_offset(row)
+            row -= len(chunk)
+        return len(framed)
+
+    return framed[offset_of(first) : offset_of(stop)]
