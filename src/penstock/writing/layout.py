@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from itertools import pairwise, repeat
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from penstock import _core
 from penstock.arguments import int_at_least
@@ -20,6 +20,8 @@ from penstock.writing.shard_writer import NO_LIMIT, ShardWriter, piece_bytes
 from penstock.writing.spool import Spool
 from penstock.writing.target import Target
 
+ShardSizes: TypeAlias = tuple[int | None, int | None, int | None]
+"""The options shards, rows_per_shard and shard_bytes, of which at most one is not None."""
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
@@ -53,16 +55,9 @@ class Layout(Protocol):
         """Remove files that the target does not know."""
 
 
-def open_layout(
-    target: Target,
-    *,
-    shards: int | None,
-    rows_per_shard: int | None,
-    shard_bytes: int | None,
-    num_rows: int | None,
-    deal: bool,
-) -> Layout:
+def open_layout(target: Target, sizes: ShardSizes, *, num_rows: int | None, deal: bool) -> Layout:
     """Return the layout that options ask for; ``num_rows`` is the number of all rows, where it is known."""
+    shards, rows_per_shard, shard_bytes = sizes
     if shard_bytes is not None:
         return ByteSizedShards(target, shard_bytes)
     if rows_per_shard is not None:
@@ -229,9 +224,7 @@ def _sizes(rows: int, shards: int) -> list[int]:
     return [stop - first for first, stop in pairwise(rows * shard // shards for shard in range(shards + 1))]
 
 
-def check_shards(
-    shards: int | None, rows_per_shard: int | None, shard_bytes: int | str | None
-) -> tuple[int | None, int | None, int | None]:
+def check_shard_sizes(shards: int | None, rows_per_shard: int | None, shard_bytes: int | str | None) -> ShardSizes:
     """Check the options that say how rows are cut into shards, of which at most one is given."""
     if sum(option is not None for option in (shards, rows_per_shard, shard_bytes)) > 1:
         raise ValueError("pass one of shards, rows_per_shard and shard_bytes")

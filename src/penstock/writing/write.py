@@ -1,4 +1,4 @@
-"""Writes a dataset in one call."""
+"""Writes a dataset in one call, or appends to one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 from penstock.storage import StrPath, locate
 from penstock.writing.engine import check_seed, permutation
-from penstock.writing.hugging_face import encoded_pictures
+from penstock.writing.hugging_face import encoded_images
 from penstock.writing.inputs import (
     Table,
     as_table,
@@ -196,16 +196,16 @@ def _write(
         data, schema = stored
     elif schema is None and map is None:
         schema = schema_of_table(data)
-    pictures = None if map is not None else encoded_pictures(data, schema)
-    data, known = pictures or (data, {})
+    images = None if map is not None else encoded_images(data, schema)
+    data, known = images or (data, {})
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with open_writer(schema=schema) as writer:
             write_whole(writer, source, None if shuffle is None else permutation(shuffle, 0, source.num_rows))
         return writer.manifest
     row_numbers = None
-    # Tables are shuffled each in itself, and those of pictures are small.
-    by_row = pictures is not None and shuffle is not None
+    # Tables are shuffled each in itself, and those of images are small.
+    by_row = images is not None and shuffle is not None
     rows_in_memory = isinstance(data, list | tuple) and len(data) > 0 and as_table(data[0]) is None
     if shuffle is not None and rows_in_memory:
         row_numbers = permutation(shuffle, 0, len(data)).tolist()

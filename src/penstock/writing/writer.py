@@ -25,7 +25,7 @@ from penstock.storage import StrPath
 from penstock.writing.commit import PartTarget
 from penstock.writing.engine import WriteEngine, check_seed, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
-from penstock.writing.layout import check_shards, open_layout
+from penstock.writing.layout import check_shard_sizes, open_layout
 from penstock.writing.target import Target
 
 FIRST_ROWS = 256
@@ -91,19 +91,19 @@ class Writer:
     ) -> None:
         self._path = path
         check_seed(shuffle)
-        self._layout = check_shards(shards, rows_per_shard, shard_bytes)
+        self._shard_sizes = check_shard_sizes(shards, rows_per_shard, shard_bytes)
         self._encoding: Encoding | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
-        self._known: Mapping[str, Feature] = {}
+        self._known_features: Mapping[str, Feature] = {}
         self._float64 = float64
         self._shuffle = shuffle
         plain = shuffle is None
         self._block_bytes, self._block_rows = (_BLOCK_BYTES, _BLOCK_ROWS) if plain else (_WINDOW_BYTES, _WINDOW_ROWS)
-        self._first: list[Any] = []  # rows that a schema will be inferred from
+        self._first_rows: list[Any] = []  # rows that a schema will be inferred from
         self._first_bytes = 0
-        self._unweighed = 1  # rows that may come before the size of all is looked at
+        self._rows_until_check = 1  # rows that may come before their size is checked
         self._written = self._blocks = 0
         self._num_rows: int | None = None
         self._row_numbers: Sequence[int] | None = None
@@ -141,15 +141,15 @@ class Writer:
     def write(self, row: Mapping[str, Any]) -> None:
         """Write one row: a mapping of names to values, which may change afterwards."""
         if self._add is None:
-            self._look_at([row])
+            self._hold_first_rows([row])
             return
         try:
             self._add(row)
         except BaseException as error:
             raise self._failure(error) from None
-        self._unweighed -= 1
-        if not self._unweighed:
-            self._weigh()
+        self._rows_until_check -= 1
+        if not self._rows_until_check:
+            self._write_if_full()
 
     def write_batch(self, columns: Batch | Mapping[str, Any] | Any) -> None:
         """Write many rows: a mapping of names to columns of equal length, or a table or data frame.
@@ -160,13 +160,13 @@ class Writer:
 
     def write_rows(self, rows: list[Any]) -> None:
         """Write many rows, which may change afterwards."""
-        start = self._look_at(rows) if self._gatherer is None else 0
+        start = self._hold_first_rows(rows) if self._gatherer is None else 0
         while self._gatherer is not None and start < len(rows):
             try:
                 start = self._gatherer.extend(rows, start, self._block_bytes, self._block_rows)
             except BaseException as error:
                 raise self._failure(error) from None
-            self._weigh()
+            self._write_if_full()
 
     def close(self) -> None:
         """Write what is left, give the shards their names, and write the manifest."""
@@ -190,23 +190,23 @@ class Writer:
         if error is None:
             self.close()
         elif not self._closed:
-            self._give_up()
+            self._abort()
 
     def __del__(self) -> None:
         if not self._closed:
-            self._give_up()
+            self._abort()
             warnings.warn(
                 f"the Writer for {self._path} was not closed; nothing is left", ResourceWarning, 2, source=self
             )
 
-    def _look_at(self, rows: list[Any]) -> int:
-        """Keep rows that a schema will be inferred from; return how many."""
+    def _hold_first_rows(self, rows: list[Any]) -> int:
+        """Hold rows back until there are enough to infer a schema from; return how many were taken."""
         self._check_open()
         try:
             for taken, row in enumerate(rows, 1):
-                self._first.append(_core.hold_row(row, copy_value))
-                self._first_bytes += weigh(row)
-                if len(self._first) == FIRST_ROWS or self._first_bytes >= self._block_bytes:
+                self._first_rows.append(_core.hold_row(row, copy_value))
+                self._first_bytes += estimate_bytes(row)
+                if len(self._first_rows) == FIRST_ROWS or self._first_bytes >= self._block_bytes:
                     self._infer()
                     return taken
         except BaseException as error:
@@ -214,7 +214,7 @@ class Writer:
         return len(rows)
 
     def _infer(self) -> None:
-        rows, self._first = self._first, []
+        rows, self._first_rows = self._first_rows, []
         self._start(
             infer_from_rows(rows, self._float64), f"the first {len(rows)} rows" if len(rows) > 1 else "the first row"
         )
@@ -222,14 +222,10 @@ class Writer:
 
     def _start(self, schema: Schema, inferred_from: str = "") -> None:
         self._inferred_from = inferred_from
-        if inferred_from and self._known:
-            known = {name: self._known.get(name, feature) for name, feature in schema.items()}
-            schema = Schema(
-                {
-                    name: feature.replace(optional=feature.optional or schema[name].optional)
-                    for name, feature in known.items()
-                }
-            )
+        if inferred_from and self._known_features:
+            known = {name: self._known_features.get(name, feature) for name, feature in schema.items()}
+            optional = {name for name, feature in schema.items() if feature.optional}
+            schema = Schema({name: f.replace(optional=f.optional or name in optional) for name, f in known.items()})
         self._encoding = Encoding(schema, self._float64)
         self._gatherer = self._encoding.gatherer()
         self._add = self._gatherer.add
@@ -255,8 +251,8 @@ class Writer:
         except BaseException as error:
             raise self._failure(error) from None
 
-    def _weigh(self) -> None:
-        """Write the rows that have gathered, where they are enough."""
+    def _write_if_full(self) -> None:
+        """Write the gathered rows if they fill a block."""
         assert self._gatherer is not None
         rows, size = len(self._gatherer), self._gatherer.nbytes
         if rows >= self._block_rows or size >= self._block_bytes:
@@ -265,21 +261,21 @@ class Writer:
             except BaseException as error:
                 raise self._failure(error) from None
             rows = size = 0
-        # By what they weigh so far, half of the rows that may still come are let in before the next look.
+        # Check again after half of the rows that would fill the block, judging by the size of those so far.
         left = self._block_rows - rows
         if size:
             left = min(left, (self._block_bytes - size) * rows // size // 2)
-        self._unweighed = max(1, min(left, 256))
+        self._rows_until_check = max(1, min(left, 256))
 
     def _write_gathered(self) -> None:
-        if self._first:
+        if self._first_rows:
             self._infer()
         if not self._gatherer:
             return
         assert self._encoding is not None
         rows = len(self._gatherer)
         columns: Any = self._gatherer.take()
-        numbers = self._numbers(rows)
+        numbers = self._next_row_numbers(rows)
         if self._shuffle is not None:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
@@ -294,33 +290,25 @@ class Writer:
 
     def _open_engine(self) -> WriteEngine:
         if self._engine is None:
-            shards, rows_per_shard, shard_bytes = self._layout
-            layout = open_layout(
-                self._target,
-                shards=shards,
-                rows_per_shard=rows_per_shard,
-                shard_bytes=shard_bytes,
-                num_rows=self._num_rows,
-                deal=self._deals,
-            )
+            layout = open_layout(self._target, self._shard_sizes, num_rows=self._num_rows, deal=self._deals)
             self._progress = ProgressBar("writing", self._num_rows, "rows", show=self._shows_progress)
             self._progress.__enter__()
             self._engine = WriteEngine(self._target, layout, self._progress)
         return self._engine
 
     def _failure(self, error: BaseException) -> BaseException:
-        """Give up, and answer what to raise: an error about a value says where the schema comes from."""
+        """Abort, and return the error to raise: one about a value says where the schema comes from."""
         if isinstance(error, RowFault):
-            row = self._numbers(error.row + 1)[error.row]
+            row = self._next_row_numbers(error.row + 1)[error.row]
             error = schema_error(RowFault(row, error.message, error.feature))
         if isinstance(error, SchemaError) and self._inferred_from and not self._closed:
             hint = f"the schema was inferred from {self._inferred_from}; pass schema=... for another"
             error = SchemaError(f"{error} ({hint})")
-        self._give_up()
+        self._abort()
         return error
 
-    def _numbers(self, count: int) -> Sequence[int]:
-        """Return what errors call the next rows."""
+    def _next_row_numbers(self, count: int) -> Sequence[int]:
+        """Return the numbers that errors use for the next rows."""
         rows = range(self._written, self._written + count)
         return rows if self._row_numbers is None else self._row_numbers[rows.start : rows.stop]
 
@@ -328,7 +316,7 @@ class Writer:
         if self._closed:
             raise ValueError("the writer is closed")
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         if self._closed:
             return
         if self._engine is not None:
@@ -341,7 +329,7 @@ class Writer:
         if self._progress is not None:
             self._progress.close()
         self._engine = None
-        self._first, self._gatherer, self._add = [], None, None
+        self._first_rows, self._gatherer, self._add = [], None, None
 
 
 def expect(
@@ -359,7 +347,7 @@ def expect(
         row_numbers: How errors name the rows, where they come in another order than their own.
         features: What some columns hold, for a schema that is inferred from values that do not show it.
     """
-    writer._num_rows, writer._row_numbers, writer._known = num_rows, row_numbers, features or {}
+    writer._num_rows, writer._row_numbers, writer._known_features = num_rows, row_numbers, features or {}
 
 
 def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -> None:
@@ -395,12 +383,12 @@ def _block(encoding: Encoding, table: Table, rows: slice | NDArray[np.int64], fi
     return encoding.columns_block(table.take(rows), len(numbers), numbers)
 
 
-def weigh(value: Any) -> int:
+def estimate_bytes(value: Any) -> int:
     """Estimate the bytes of a row or of a value."""
     if isinstance(value, Mapping):
-        return sum(map(weigh, value.values()))
+        return sum(map(estimate_bytes, value.values()))
     if isinstance(value, list | tuple):
-        return sum(map(weigh, value))
+        return sum(map(estimate_bytes, value))
     if isinstance(value, str | bytes | bytearray):
         return len(value)
     return int(getattr(value, "nbytes", 8))
