@@ -3,7 +3,7 @@
 # make check    formatting, lint, types, layers
 # make format   formats Python and C++
 # make stubs    writes the stub of the native module anew
-# make sanitize mutated input and rooms to inflate into under AddressSanitizer and UBSan, threads under ThreadSanitizer
+# make sanitize mutated input and bounds of inflated output under AddressSanitizer and UBSan, threads under ThreadSanitizer
 # make fuzz     libFuzzer on deflate data, frames, records, repairs and walks, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
@@ -46,18 +46,18 @@ stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -D -m penstock._core -o src/penstock/_core.pyi
 
 # A million inputs: two processes, each with a seed of its own. Then what the fuzzers once found worth keeping.
-sanitize: build/sanitize/mutate build/sanitize/rooms build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
+sanitize: build/sanitize/mutate build/sanitize/output_bounds build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
 	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
 	$(foreach fuzzer,$(FUZZERS),build/sanitize/replay_$(fuzzer) cpp/fuzz/corpus/$(fuzzer)/* &&) true
-	build/sanitize/rooms
+	build/sanitize/output_bounds
 	build/sanitize/threads 50
 
 SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
 ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
-IO_CHECKED := $(addprefix cpp/io/,chains.cc file_posix.cc frame_judge.cc frame_walk.cc header_window.cc region.cc survey.cc workers.cc)
-CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc memory.cc survey_check.cc)
+IO_CHECKED := $(addprefix cpp/io/,file_posix.cc file_region.cc frame_probe.cc header_walk.cc header_window.cc ownership.cc salvage_scan.cc workers.cc)
+CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc memory.cc salvage_scan_check.cc)
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 
@@ -67,7 +67,7 @@ build/sanitize/mutate: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) 
 build/sanitize/replay_%: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/fuzz/replay.cc) build/sanitize/address/fuzz/%.o
 	$(CXX) $(ADDRESS) $^ -o $@
 
-build/sanitize/rooms: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/tests/rooms.cc)
+build/sanitize/output_bounds: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/tests/output_bounds.cc)
 	$(CXX) $(ADDRESS) $^ -o $@
 
 build/sanitize/threads: $(THREADS:cpp/%.cc=build/sanitize/thread/%.o)

@@ -35,7 +35,7 @@ def parts_of(column: Any) -> tuple[Any, Any]:
 
 
 def plain_batch(batch: ps.Batch, workload: str) -> dict[str, Iterator[Any]]:
-    return {name: plain(COLUMNS[workload][name], *parts_of(batch[name])) for name in batch}
+    return {name: plain(COLUMNS[workload][name], *parts_of(column)) for name, column in batch.items()}
 
 
 def expected_columns(path: Path | str, workload: str, rows: int | None = None) -> dict[str, list[list[int]]]:

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 from oracle import Oracle
+from png_files import CHANNELS, GRAY, GRAY_ALPHA, PALETTE, RGB, RGBA, png
 
 from penstock.codec.images import decode_image, encode_image
-from png_files import CHANNELS, GRAY, GRAY_ALPHA, PALETTE, RGB, RGBA, png
 
 WIDTH, HEIGHT = 13, 11
 

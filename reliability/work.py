@@ -20,7 +20,7 @@ from click.testing import CliRunner
 import penstock as ps
 import penstock.cli
 import penstock.discovery.infer
-import penstock.integrity
+import penstock.integrity.repair
 import penstock.writing.write
 from penstock.index import open_index
 from reliability.payloads import NAME, ROWS, record

@@ -7,7 +7,7 @@ import signal
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["dataset_fixtures", "index_fixtures", "servers"]
+pytest_plugins = ["command_fixtures", "dataset_fixtures", "index_fixtures", "servers"]
 
 # How long an example takes says more about the machine than about it.
 settings.register_profile("tests", deadline=None)

@@ -19,7 +19,7 @@ def memory(path: str, workload: str) -> int:
 
 def overhead(path: str, workload: str, steps: int, step_seconds: float) -> float:
     """Feed a device that is slower than the data; return the share of one core that this takes."""
-    return core_share(_dataset(path, workload).shuffle(7).repeat().batch(256).prefetch(2), steps, step_seconds)
+    return core_share(_dataset(path, workload).shuffle(seed=7).repeat().batch(256).prefetch(2), steps, step_seconds)
 
 
 def _dataset(path: str, workload: str) -> ps.Dataset:

@@ -25,7 +25,7 @@ def sequential(path: str, workload: str) -> int:
 
 
 def shuffled(path: str, workload: str) -> int:
-    return label_sum(batch["label"] for batch in _dataset(path, workload).shuffle(7).batch(BATCH[workload]))
+    return label_sum(batch["label"] for batch in _dataset(path, workload).shuffle(seed=7).batch(BATCH[workload]))
 
 
 def by_number(path: str, workload: str, numbers: list[list[int]]) -> int:

@@ -30,8 +30,8 @@ struct ArrayParts {
 // Consumers release arrays from any thread, and some of them while the interpreter is no more: then memory stays.
 void release_array(ArrowArray* array) {
   array->release = nullptr;
-  if (Py_IsInitialized() == 0 || ends_elsewhere()) return;
-  const TakenGil taken;
+  if (Py_IsInitialized() == 0 || is_finalizing_elsewhere()) return;
+  const AcquiredGil taken;
   delete static_cast<ArrayParts*>(array->private_data);
 }
 

@@ -16,21 +16,25 @@ namespace penstock::bindings {
 namespace nb = nanobind;
 
 void bind_arrow(nb::module_& m);
+void bind_byte_views(nb::module_& m);
 void bind_checksums(nb::module_& m);
-void bind_columns(nb::module_& m);
-void bind_decoding(nb::module_& m);
-void bind_encoding(nb::module_& m);
+void bind_decode_queue(nb::module_& m);
+void bind_decoder(nb::module_& m);
+void bind_encoder(nb::module_& m);
 void bind_file_batches(nb::module_& m);
-void bind_fetching(nb::module_& m);
-void bind_gathering(nb::module_& m);
-void bind_indexing(nb::module_& m);
-void bind_inflating(nb::module_& m);
-void bind_inspecting(nb::module_& m);
-void bind_ordering(nb::module_& m);
-void bind_reading(nb::module_& m);
+void bind_file_records(nb::module_& m);
+void bind_file_writer(nb::module_& m);
+void bind_frame_buffer(nb::module_& m);
+void bind_header_walk(nb::module_& m);
+void bind_inflate(nb::module_& m);
+void bind_peek_example(nb::module_& m);
+void bind_permutation(nb::module_& m);
+void bind_record_chunk(nb::module_& m);
+void bind_record_fetcher(nb::module_& m);
 void bind_record_pool(nb::module_& m);
-void bind_surveying(nb::module_& m);
-void bind_writing(nb::module_& m);
+void bind_row_gatherer(nb::module_& m);
+void bind_salvage_scan(nb::module_& m);
+void bind_stream_records(nb::module_& m);
 
 // A bytes-like argument, held for as long as this lives.
 class BytesView {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "core/crc32c/combine.h"
 #include "core/crc32c/crc32c.h"
 
 namespace penstock::bindings {
@@ -41,6 +42,13 @@ void bind_checksums(nb::module_& m) {
       },
       nb::arg("data"), nb::arg("crc") = 0, nb::arg("kernel") = nb::none(),
       "CRC32C of a bytes-like object, continuing from ``crc``.");
+  m.def(
+      "crc32c_combine",
+      [](std::uint32_t before, std::uint32_t rest, std::uint64_t size) {
+        return crc32c_concat(before, rest, crc32c_power(size));
+      },
+      nb::arg("before"), nb::arg("rest"), nb::arg("size"),
+      "CRC32C of two byte strings joined, from the CRC32C of each and the size of the second.");
   m.def("mask_crc", &mask_crc, nb::arg("crc"), "Mask a checksum as TFRecord stores it.");
 }
 

@@ -20,8 +20,6 @@ struct BoundFeature {
   nb::dlpack::dtype type;
 };
 
-void bind_column_memory(nb::module_& m);
-
 // An array on memory that it keeps alive.
 nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type);
 

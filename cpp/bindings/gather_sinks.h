@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/elements.h"
+#include "bindings/dtypes.h"
 #include "core/buffer.h"
 #include "core/columns/utf8.h"
 #include "core/columns/views.h"
@@ -25,7 +25,7 @@ using BoolArray = nb::ndarray<nb::numpy, bool, nb::ndim<1>>;
 using ViewsArray = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
 
 // Bytes that grow without being cleared first.
-class Growing {
+class GrowableBuffer {
  public:
   std::size_t size() const { return size_; }
 
@@ -195,7 +195,7 @@ class NumberSink {
     return true;
   }
 
-  Growing values_;
+  GrowableBuffer values_;
   char kind_ = 'i';
   std::size_t bytes_ = 8;
   bool exact_ = true;
@@ -288,7 +288,7 @@ class StringSink {
   std::vector<View> views_;
   nb::list buffers_;
   std::size_t large_bytes_ = 0;
-  Growing copies_;
+  GrowableBuffer copies_;
   std::int32_t place_ = -1;  // where in `buffers_` the copies will be
 };
 

@@ -31,20 +31,24 @@ NB_MODULE(_core, m) {
   });
 
   penstock::bindings::bind_arrow(m);
-  penstock::bindings::bind_the_end(m);
+  penstock::bindings::bind_finalization(m);
   penstock::bindings::bind_checksums(m);
-  penstock::bindings::bind_columns(m);
-  penstock::bindings::bind_inflating(m);
-  penstock::bindings::bind_reading(m);
+  penstock::bindings::bind_byte_views(m);
+  penstock::bindings::bind_inflate(m);
+  penstock::bindings::bind_record_chunk(m);
+  penstock::bindings::bind_stream_records(m);
   penstock::bindings::bind_record_pool(m);
-  penstock::bindings::bind_surveying(m);
-  penstock::bindings::bind_writing(m);
-  penstock::bindings::bind_decoding(m);
+  penstock::bindings::bind_salvage_scan(m);
+  penstock::bindings::bind_frame_buffer(m);
+  penstock::bindings::bind_file_writer(m);
+  penstock::bindings::bind_decoder(m);
+  penstock::bindings::bind_decode_queue(m);
+  penstock::bindings::bind_file_records(m);
   penstock::bindings::bind_file_batches(m);
-  penstock::bindings::bind_encoding(m);
-  penstock::bindings::bind_fetching(m);
-  penstock::bindings::bind_gathering(m);
-  penstock::bindings::bind_indexing(m);
-  penstock::bindings::bind_inspecting(m);
-  penstock::bindings::bind_ordering(m);
+  penstock::bindings::bind_encoder(m);
+  penstock::bindings::bind_record_fetcher(m);
+  penstock::bindings::bind_row_gatherer(m);
+  penstock::bindings::bind_header_walk(m);
+  penstock::bindings::bind_peek_example(m);
+  penstock::bindings::bind_permutation(m);
 }

@@ -17,23 +17,23 @@ std::atomic<int> coming_back = 0;
 ProcessId counted_in = 0;  // a forked child has none of the threads that were on their way
 
 constexpr std::chrono::milliseconds kStep{1};
-constexpr int kMostSteps = 1000;
+constexpr int kMaxSteps = 1000;
 
 // Called by Python while threads still may have the GIL, on the one that ends the interpreter.
-void begin_to_end() {
+void begin_finalization() {
   last_thread = std::this_thread::get_id();
   ending = true;
   const ReleasedGil release;
   // Those who ask for the GIL already get it now.
   if (counted_in == current_process())
-    for (int i = 0; i < kMostSteps && coming_back != 0; ++i) std::this_thread::sleep_for(kStep);
+    for (int i = 0; i < kMaxSteps && coming_back != 0; ++i) std::this_thread::sleep_for(kStep);
 }
 
 // Counts a thread that will ask for the GIL; tells whether it must not, and then it is not counted.
 bool must_stay() {
-  // Counted before it looks: begin_to_end() says so before it counts.
+  // Counted before it looks: begin_finalization() says so before it counts.
   ++coming_back;
-  if (!ends_elsewhere()) return false;
+  if (!is_finalizing_elsewhere()) return false;
   --coming_back;
   return true;
 }
@@ -44,7 +44,7 @@ bool must_stay() {
 
 }  // namespace
 
-bool ends_elsewhere() { return ending && std::this_thread::get_id() != last_thread; }
+bool is_finalizing_elsewhere() { return ending && std::this_thread::get_id() != last_thread; }
 
 ReleasedGil::~ReleasedGil() {
   if (must_stay()) stay();
@@ -52,23 +52,24 @@ ReleasedGil::~ReleasedGil() {
   --coming_back;
 }
 
-TakenGil::TakenGil() {
+AcquiredGil::AcquiredGil() {
   if (must_stay()) stay();
   state_ = PyGILState_Ensure();
   --coming_back;
 }
 
-PythonCalled::PythonCalled() {
+PythonCallScope::PythonCallScope() {
   if (!must_stay()) return;
   PyEval_SaveThread();
   stay();
 }
 
-PythonCalled::~PythonCalled() { --coming_back; }
+PythonCallScope::~PythonCallScope() { --coming_back; }
 
-void bind_the_end(nb::module_& m) {
+void bind_finalization(nb::module_& m) {
   counted_in = current_process();
-  m.def("begin_to_end", &begin_to_end, "Called where the interpreter is about to end, on the thread that ends it.");
+  m.def("begin_finalization", &begin_finalization,
+        "Called where the interpreter is about to end, on the thread that ends it.");
 }
 
 }  // namespace penstock::bindings

@@ -22,12 +22,12 @@ class ReleasedGil {
 };
 
 // The reverse: the GIL, on a thread that may not have it. As nb::gil_scoped_acquire, and at the end as above.
-class TakenGil {
+class AcquiredGil {
  public:
-  TakenGil();
-  ~TakenGil() { PyGILState_Release(state_); }
-  TakenGil(const TakenGil&) = delete;
-  TakenGil& operator=(const TakenGil&) = delete;
+  AcquiredGil();
+  ~AcquiredGil() { PyGILState_Release(state_); }
+  AcquiredGil(const AcquiredGil&) = delete;
+  AcquiredGil& operator=(const AcquiredGil&) = delete;
 
  private:
   PyGILState_STATE state_;
@@ -35,18 +35,18 @@ class TakenGil {
 
 // Around calls of Python from native code, by a thread that has the GIL and loses it at any time while they run. Where
 // the interpreter ends, such calls are waited for, and a thread that would begin another one stays, without the GIL.
-class PythonCalled {
+class PythonCallScope {
  public:
-  PythonCalled();
-  ~PythonCalled();
-  PythonCalled(const PythonCalled&) = delete;
-  PythonCalled& operator=(const PythonCalled&) = delete;
+  PythonCallScope();
+  ~PythonCallScope();
+  PythonCallScope(const PythonCallScope&) = delete;
+  PythonCallScope& operator=(const PythonCallScope&) = delete;
 };
 
 // Whether the interpreter ends on another thread, so that this one must not ask for the GIL.
-bool ends_elsewhere();
+bool is_finalizing_elsewhere();
 
 // Gives Python the function that tells of the end of the interpreter.
-void bind_the_end(nanobind::module_& m);
+void bind_finalization(nanobind::module_& m);
 
 }  // namespace penstock::bindings

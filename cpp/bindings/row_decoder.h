@@ -12,7 +12,7 @@ struct DecodedRow {
   DecodedBatch batch;                 // of one row
   std::vector<SharedBuffer> scalars;  // of each group
 
-  bool sound() const { return batch.fault.fault == ExampleFault::kNone; }
+  bool is_valid() const { return batch.fault.fault == ExampleFault::kNone; }
 };
 
 // Thread-safe.

@@ -21,12 +21,12 @@ std::size_t rounded(std::size_t size) {
   return (size + step - 1) / step * step;
 }
 
-class Shelf {
+class BufferPool {
  public:
   // glibc hands memory at the end of its heap back to the system, and to take it again costs a page fault for every
   // 4 KB: for large records that are made into Python bytes one by one, half of the time. From a large block that is
   // freed it learns to keep as much. Buffers, which stay on the shelf, would never teach it.
-  Shelf() {
+  BufferPool() {
     void* volatile large = std::malloc(std::size_t{1} << 20);
     std::free(large);
   }
@@ -34,11 +34,11 @@ class Shelf {
   std::unique_ptr<Buffer> take(std::size_t capacity) {
     const std::unique_lock lock = briefly_locked();
     if (!lock) return nullptr;
-    Rack& rack = idle_[capacity];
-    rack.last_asked = ++asked_;
-    if (rack.buffers.empty()) return nullptr;
-    std::unique_ptr<Buffer> buffer = std::move(rack.buffers.back());
-    rack.buffers.pop_back();
+    SizeClass& size_class = idle_[capacity];
+    size_class.last_requested = ++requests_;
+    if (size_class.buffers.empty()) return nullptr;
+    std::unique_ptr<Buffer> buffer = std::move(size_class.buffers.back());
+    size_class.buffers.pop_back();
     idle_bytes_ -= capacity;
     return buffer;
   }
@@ -49,14 +49,14 @@ class Shelf {
   void put(std::unique_ptr<Buffer> buffer) noexcept try {
     const std::size_t capacity = buffer->capacity();
     const std::size_t still_lent = lent_bytes_.fetch_sub(capacity, std::memory_order_relaxed) - capacity;
-    const std::size_t most = std::max(kMostIdleBytes, still_lent);
+    const std::size_t most = std::max(kMaxIdleBytes, still_lent);
     if (capacity > most) return;
-    std::vector<std::unique_ptr<Buffer>> thrown_out;  // freed when the shelf is no longer locked
+    std::vector<std::unique_ptr<Buffer>> evicted;  // freed when the shelf is no longer locked
     const std::unique_lock lock = briefly_locked();
     if (!lock) return;
-    Rack& rack = idle_[capacity];
-    while (idle_bytes_ + capacity > most) make_room(thrown_out);
-    rack.buffers.push_back(std::move(buffer));
+    SizeClass& size_class = idle_[capacity];
+    while (idle_bytes_ + capacity > most) evict_oldest(evicted);
+    size_class.buffers.push_back(std::move(buffer));
     idle_bytes_ += capacity;
   } catch (const std::bad_alloc&) {
   }
@@ -72,35 +72,35 @@ class Shelf {
   }
 
   // Throws out a buffer of the size that nobody has asked for for the longest time.
-  void make_room(std::vector<std::unique_ptr<Buffer>>& thrown_out) {
+  void evict_oldest(std::vector<std::unique_ptr<Buffer>>& evicted) {
     auto oldest = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it) {
       if (it->second.buffers.empty()) continue;
-      if (oldest == idle_.end() || it->second.last_asked < oldest->second.last_asked) oldest = it;
+      if (oldest == idle_.end() || it->second.last_requested < oldest->second.last_requested) oldest = it;
     }
     idle_bytes_ -= oldest->first;
-    thrown_out.push_back(std::move(oldest->second.buffers.back()));
+    evicted.push_back(std::move(oldest->second.buffers.back()));
     oldest->second.buffers.pop_back();
   }
 
   static constexpr int kTries = 64;
 
   // Buffers of one size.
-  struct Rack {
+  struct SizeClass {
     std::vector<std::unique_ptr<Buffer>> buffers;
-    std::uint64_t last_asked = 0;
+    std::uint64_t last_requested = 0;
   };
 
   std::mutex mutex_;
-  std::map<std::size_t, Rack> idle_;
-  std::uint64_t asked_ = 0;
+  std::map<std::size_t, SizeClass> idle_;
+  std::uint64_t requests_ = 0;
   std::size_t idle_bytes_ = 0;
   std::atomic<std::size_t> lent_bytes_ = 0;
 };
 
 // Never destroyed: buffers may outlive everything else.
-Shelf& shelf() {
-  static Shelf& it = *new Shelf;
+BufferPool& buffer_pool() {
+  static BufferPool& it = *new BufferPool;
   return it;
 }
 
@@ -110,10 +110,10 @@ SharedBuffer acquire_buffer(std::size_t size) {
   if (size < kSmall) return std::make_shared<Buffer>(size == 0 ? 1 : size);
   if (size > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
   const std::size_t capacity = rounded(size);
-  std::unique_ptr<Buffer> buffer = shelf().take(capacity);
+  std::unique_ptr<Buffer> buffer = buffer_pool().take(capacity);
   if (!buffer) buffer = std::make_unique<Buffer>(capacity);
-  shelf().lent(capacity);
-  return SharedBuffer(buffer.release(), [](Buffer* b) { shelf().put(std::unique_ptr<Buffer>(b)); });
+  buffer_pool().lent(capacity);
+  return SharedBuffer(buffer.release(), [](Buffer* b) { buffer_pool().put(std::unique_ptr<Buffer>(b)); });
 }
 
 }  // namespace penstock

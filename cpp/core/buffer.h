@@ -32,9 +32,9 @@ class Buffer {
 using SharedBuffer = std::shared_ptr<Buffer>;
 
 // A buffer of at least `size` bytes, and at most an eighth more. Large ones come from a shelf that the whole process
-// shares and that keeps at most kMostIdleBytes, or as much as is in use where that is more. Thread-safe, and safe in a
+// shares and that keeps at most kMaxIdleBytes, or as much as is in use where that is more. Thread-safe, and safe in a
 // forked child: nobody waits for the shelf for long.
-inline constexpr std::size_t kMostIdleBytes = std::size_t{96} << 20;
+inline constexpr std::size_t kMaxIdleBytes = std::size_t{96} << 20;
 SharedBuffer acquire_buffer(std::size_t size);
 
 }  // namespace penstock

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstring>
 
-#include "core/bytes.h"
 #include "core/crc32c/combine.h"
 #include "core/crc32c/crc32c.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {
@@ -30,14 +30,14 @@ constexpr auto kShortLengths = [] {
 
 }  // namespace
 
-bool header_is_sound(const std::byte* p) {
+bool header_is_valid(const std::byte* p) {
   const std::uint64_t length = load_le64(p);
   const std::uint32_t crc =
       length < 0x10000 ? kShortLengths[0][length & 0xFF] ^ kShortLengths[1][length >> 8] : crc32c(p, 8);
   return mask_crc(crc) == load_le32(p + 8);
 }
 
-bool payload_is_sound(const std::byte* buffer, Span span) {
+bool payload_is_valid(const std::byte* buffer, Span span) {
   const std::byte* payload = buffer + span.offset;
   const auto length = static_cast<std::size_t>(span.length);
   return mask_crc(crc32c(payload, length)) == load_le32(payload + length);
@@ -54,7 +54,7 @@ std::uint64_t corrected_length(const std::byte* p) {
   return length;
 }
 
-int bits_off_header(const std::byte* p, std::uint64_t length) {
+int header_bit_errors(const std::byte* p, std::uint64_t length) {
   std::byte header[kHeaderBytes];
   write_header(header, length);
   return std::popcount(load_le64(p) ^ load_le64(header)) + std::popcount(load_le32(p + 8) ^ load_le32(header + 8));
@@ -73,7 +73,7 @@ WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_recor
       result.need = kHeaderBytes;
       return result;
     }
-    if (!header_is_sound(frame)) {
+    if (!header_is_valid(frame)) {
       result.state = WalkState::kFault;
       result.fault = FaultKind::kLengthChecksum;
       return result;
@@ -91,7 +91,7 @@ WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_recor
       result.need = size;
       return result;
     }
-    if (verify && !payload_is_sound(frame, {kHeaderBytes, length})) {
+    if (verify && !payload_is_valid(frame, {kHeaderBytes, length})) {
       result.state = WalkState::kFault;
       result.fault = FaultKind::kDataChecksum;
       result.need = size;
@@ -102,14 +102,14 @@ WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_recor
   }
 }
 
-std::size_t find_unsound(const std::byte* buffer, std::span<const Span> spans, std::size_t from) {
-  while (from < spans.size() && payload_is_sound(buffer, spans[from])) ++from;
+std::size_t find_invalid(const std::byte* buffer, std::span<const Span> spans, std::size_t from) {
+  while (from < spans.size() && payload_is_valid(buffer, spans[from])) ++from;
   return from;
 }
 
 std::size_t find_header(std::span<const std::byte> bytes, std::size_t from) {
   for (; from <= bytes.size() && bytes.size() - from >= kHeaderBytes; ++from)
-    if (header_is_sound(bytes.data() + from)) return from;
+    if (header_is_valid(bytes.data() + from)) return from;
   return bytes.size();
 }
 
@@ -119,7 +119,7 @@ std::size_t find_likely_header(std::span<const std::byte> bytes) {
     const std::uint64_t length = load_le64(p);
     if (length >> 56 != 0)
       at += 4;  // the upper half of a length is zeros, and lies behind this byte
-    else if (length != 0 && length >> 32 == 0 && header_is_sound(p))
+    else if (length != 0 && length >> 32 == 0 && header_is_valid(p))
       return at;
     else
       ++at;
@@ -171,7 +171,7 @@ std::uint32_t crc32c_of_frames(std::uint32_t crc, std::span<const std::byte> fra
     }
     const std::byte* footer = payload + length;
     crc = crc32c_extend(crc, unread, static_cast<std::size_t>(payload - unread));
-    crc = crc32c_of_both(crc, unmask_crc(load_le32(footer)), power);
+    crc = crc32c_concat(crc, unmask_crc(load_le32(footer)), power);
     unread = footer;
   }
   return crc32c_extend(crc, unread, static_cast<std::size_t>(end - unread));

@@ -67,16 +67,16 @@ WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_recor
                        bool verify, std::vector<Span>& spans);
 
 // True when the four bytes behind the payload are its checksum.
-bool payload_is_sound(const std::byte* buffer, Span span);
+bool payload_is_valid(const std::byte* buffer, Span span);
 
 // The first payload at or after `from` that does not match its checksum, or spans.size().
-std::size_t find_unsound(const std::byte* buffer, std::span<const Span> spans, std::size_t from);
+std::size_t find_invalid(const std::byte* buffer, std::span<const Span> spans, std::size_t from);
 
 // True when 12 bytes at `p` are a header that checks itself.
-bool header_is_sound(const std::byte* p);
+bool header_is_valid(const std::byte* p);
 
 // In how many bits 12 bytes at `p` differ from the header of a payload of `length` bytes.
-int bits_off_header(const std::byte* p, std::uint64_t length);
+int header_bit_errors(const std::byte* p, std::uint64_t length);
 
 // The length in 12 bytes at `p` that are a header with one wrong bit; the length as it stands there where more are
 // wrong.

@@ -15,8 +15,8 @@ RecordPool::RecordPool(std::vector<Chunk> chunks) : chunks_(std::move(chunks)), 
 std::span<const std::byte> RecordPool::record(std::int64_t number) const {
   const auto place = static_cast<std::size_t>(number);
   if (number < 0 || place >= size()) throw std::out_of_range("no such record");
-  const auto behind = std::ranges::upper_bound(starts_, place);
-  const auto index = static_cast<std::size_t>(behind - starts_.begin()) - 1;
+  const auto after = std::ranges::upper_bound(starts_, place);
+  const auto index = static_cast<std::size_t>(after - starts_.begin()) - 1;
   const Span span = chunks_[index].span(place - starts_[index]);
   return {chunks_[index].buffer->data() + span.offset, span.length};
 }

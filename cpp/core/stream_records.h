@@ -6,22 +6,22 @@
 #include <span>
 #include <vector>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 
 namespace penstock {
 
 class StreamRecords {
  public:
-  explicit StreamRecords(const AssemblerOptions& options) : assembler_(options) {}
+  explicit StreamRecords(const ChunkAssemblerOptions& options) : assembler_(options) {}
 
   // Copies `data` and answers the records that it completes.
   std::vector<Event> feed(std::span<const std::byte> data) {
     std::vector<Event> events;
     while (!data.empty() && !assembler_.failed()) {
       const std::size_t size = std::min(data.size(), kBlockBytes);
-      const SharedBuffer buffer = acquire_buffer(kHeadRoom + kBlockBytes);
-      std::memcpy(buffer->data() + kHeadRoom, data.data(), size);
-      assembler_.add(buffer, kHeadRoom, kHeadRoom + size, events);
+      const SharedBuffer buffer = acquire_buffer(kHeadroom + kBlockBytes);
+      std::memcpy(buffer->data() + kHeadroom, data.data(), size);
+      assembler_.add(buffer, kHeadroom, kHeadroom + size, events);
       data = data.subspan(size);
     }
     return events;
@@ -46,9 +46,9 @@ class StreamRecords {
 
  private:
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
-  static constexpr std::size_t kHeadRoom = kBlockBytes / 4;
+  static constexpr std::size_t kHeadroom = kBlockBytes / 4;
 
-  Assembler assembler_;
+  ChunkAssembler assembler_;
 };
 
 }  // namespace penstock

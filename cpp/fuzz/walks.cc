@@ -6,30 +6,30 @@
 #include <string>
 #include <vector>
 
-#include "io/frame_walk.h"
+#include "io/header_walk.h"
 #include "tests/checks.h"
 #include "tests/file_in_memory.h"
 
 namespace penstock::tests {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 1 << 16;
+constexpr std::uint64_t kMaxBytes = 1 << 16;
 
 void check_walk(const std::string& file, std::size_t piece_bytes, std::uint64_t stride) {
   const FileInMemory stored(file);
-  FrameWalkOptions options;
-  options.max_record_bytes = kMostBytes;
+  HeaderWalkOptions options;
+  options.max_record_bytes = kMaxBytes;
   options.threads = 2;
   options.piece_bytes = piece_bytes;
   options.keep_lengths = true;
-  FrameWalk walk(stored.path(), options);
+  HeaderWalk walk(stored.path(), options);
   std::vector<std::uint64_t> lengths;
   for (bool more = true; more;) {
     more = walk.advance(stride);
     for (const std::uint64_t length : walk.take_lengths()) lengths.push_back(length);
   }
   std::vector<Span> spans;
-  const WalkResult plain = walk_frames(std::as_bytes(std::span(file)), kMostBytes, 0, false, spans);
+  const WalkResult plain = walk_frames(std::as_bytes(std::span(file)), kMaxBytes, 0, false, spans);
   require(lengths.size() == spans.size() && walk.records() == spans.size(), "records are miscounted");
   for (std::size_t i = 0; i < spans.size(); ++i) require(lengths[i] == spans[i].length, "a length is wrong");
   require(walk.position() == plain.consumed, "the walk ends elsewhere");

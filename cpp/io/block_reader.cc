@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
-struct OpenFile {
-  OpenFile(const std::filesystem::path& path, std::size_t number, Place start)
+struct InputFile {
+  InputFile(const std::filesystem::path& path, std::size_t number, FilePosition start)
       : file(path),
         index(number),
         start_offset(number == start.file ? start.offset : 0),
@@ -33,7 +33,7 @@ struct OpenFile {
 // A block that a thread is to read.
 struct Task {
   std::uint64_t number;
-  std::shared_ptr<const OpenFile> file;
+  std::shared_ptr<const InputFile> file;
   std::uint64_t offset;
   std::size_t size;
 
@@ -89,7 +89,7 @@ struct BlockReader::State {
         options(chosen),
         consumer(user),
         alone(options.threads == 1),
-        head_room(options.block_bytes / 4),
+        headroom(options.block_bytes / 4),
         usual_records(options.block_bytes / 1024 + 1) {
     next_file = options.start.file;
     if (options.rows != 0) open_next();
@@ -102,11 +102,11 @@ struct BlockReader::State {
   void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
   void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
             std::vector<Event>& found);
-  WalkedAhead walk(const Task& task, const Buffer& buffer) const;
-  std::size_t join(const Task& task, const SharedBuffer& buffer, const WalkedAhead& walked, std::vector<Event>& found);
+  BlockScan walk(const Task& task, const Buffer& buffer) const;
+  std::size_t join(const Task& task, const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& found);
   void start_file(const Task& task);
   bool ends_stream(std::vector<Event>& events);
-  void check(std::vector<Event>& found, std::size_t checked_already, std::vector<Event>& checked) const;
+  void check(std::vector<Event>& found, std::size_t scanned_event, std::vector<Event>& checked) const;
   void end_at(std::uint64_t blocks, const std::exception_ptr& error) {
     turnstile.close_at(blocks);
     consumer.end(blocks, error);
@@ -116,18 +116,18 @@ struct BlockReader::State {
   const BlockReaderOptions options;
   BlockConsumer& consumer;
   const bool alone;  // one thread reads all blocks
-  const std::size_t head_room;
+  const std::size_t headroom;
   std::vector<std::thread> threads;
   std::atomic<std::size_t> usual_records;  // in a block
 
   std::mutex claim_mutex;  // guards what follows
   std::size_t next_file;
-  std::shared_ptr<const OpenFile> file;  // that the next block is in, if any
+  std::shared_ptr<const InputFile> file;  // that the next block is in, if any
   std::uint64_t next_offset = 0;
   std::uint64_t next_block = 0;
 
   Turnstile turnstile;  // and what follows is for those who are inside
-  std::optional<Assembler> assembler;
+  std::optional<ChunkAssembler> assembler;
   std::uint64_t rows = 0;
 };
 
@@ -135,7 +135,7 @@ struct BlockReader::State {
 bool BlockReader::State::open_next() {
   for (file.reset(); next_file < paths.size(); ++next_file) {
     try {
-      file = std::make_shared<const OpenFile>(paths[next_file], next_file, options.start);
+      file = std::make_shared<const InputFile>(paths[next_file], next_file, options.start);
     } catch (const std::system_error& error) {
       throw FileError(error, text_of(paths[next_file]));
     }
@@ -182,7 +182,7 @@ bool BlockReader::State::read_one() {
 
 // Answers whether the stream goes on behind this block.
 bool BlockReader::State::process(const Task& task) {
-  const SharedBuffer buffer = acquire_buffer(head_room + options.block_bytes);
+  const SharedBuffer buffer = acquire_buffer(headroom + options.block_bytes);
   Block block{task.number, task.file->index, 0, {}};
   bool last = false;
   if (alone) {
@@ -190,21 +190,21 @@ bool BlockReader::State::process(const Task& task) {
     block.first_row = rows;
     for (std::size_t at = 0; at < task.size && !(at != 0 && assembler->failed()); at += options.slice_bytes) {
       const std::size_t size = std::min(options.slice_bytes, task.size - at);
-      read(task, buffer->data() + head_room + at, size, task.offset + at);
-      scan(task, buffer, head_room + at, head_room + at + size, block.events);
+      read(task, buffer->data() + headroom + at, size, task.offset + at);
+      scan(task, buffer, headroom + at, headroom + at + size, block.events);
     }
     last = ends_stream(block.events);
   } else {
-    read(task, buffer->data() + head_room, task.size, task.offset);
-    const WalkedAhead walked = walk(task, *buffer);
+    read(task, buffer->data() + headroom, task.size, task.offset);
+    const BlockScan scanned = walk(task, *buffer);
     if (!turnstile.enter(task.number)) return true;
     block.first_row = rows;
     std::vector<Event> found;
-    const std::size_t checked_already = join(task, buffer, walked, found);
+    const std::size_t scanned_event = join(task, buffer, scanned, found);
     last = ends_stream(found);
     if (last) turnstile.close_at(task.number + 1);
     turnstile.leave();
-    check(found, checked_already, block.events);
+    check(found, scanned_event, block.events);
   }
   return consumer.take(std::move(block)) && !last;
 }
@@ -220,43 +220,43 @@ void BlockReader::State::read(const Task& task, std::byte* out, std::size_t size
 
 void BlockReader::State::scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
                               std::vector<Event>& found) {
-  if (task.begins_file() && begin == head_room) start_file(task);
+  if (task.begins_file() && begin == headroom) start_file(task);
   assembler->add(buffer, begin, end, found);
-  if (task.ends_file() && end == head_room + task.size) assembler->finish(found);
+  if (task.ends_file() && end == headroom + task.size) assembler->finish(found);
 }
 
 void BlockReader::State::start_file(const Task& task) {
-  assembler.emplace(AssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
-                                     task.file->start_record, task.file->name, options.verify && alone});
+  assembler.emplace(ChunkAssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
+                                          task.file->start_record, task.file->name, options.verify && alone});
 }
 
-WalkedAhead BlockReader::State::walk(const Task& task, const Buffer& buffer) const {
+BlockScan BlockReader::State::walk(const Task& task, const Buffer& buffer) const {
   const std::size_t likely = usual_records;
-  if (likely * WalkedAhead::kLongRecord < options.block_bytes) return {};
-  return walk_ahead(buffer.data(), head_room, head_room + task.size,
+  if (likely * BlockScan::kLongRecord < options.block_bytes) return {};
+  return scan_block(buffer.data(), headroom, headroom + task.size,
                     {options.max_record_bytes, options.verify, task.begins_file(), likely});
 }
 
 // Appends the events of the block; answers which of them is of frames that were walked, and verified, ahead.
-std::size_t BlockReader::State::join(const Task& task, const SharedBuffer& buffer, const WalkedAhead& walked,
+std::size_t BlockReader::State::join(const Task& task, const SharedBuffer& buffer, const BlockScan& scanned,
                                      std::vector<Event>& found) {
   if (task.begins_file()) start_file(task);
   const std::uint64_t first_record = assembler->record();
-  std::size_t rest = head_room, event_of_walked = std::numeric_limits<std::size_t>::max();
-  if (!walked.is_empty()) {
-    assembler->add(buffer, head_room, walked.begin, found);
-    rest = walked.begin;
-    if (assembler->add_walked(buffer, walked, found)) {
-      rest = walked.end;
-      event_of_walked = found.size() - 1;
+  std::size_t rest = headroom, scanned_event = std::numeric_limits<std::size_t>::max();
+  if (!scanned.is_empty()) {
+    assembler->add(buffer, headroom, scanned.begin, found);
+    rest = scanned.begin;
+    if (assembler->add_scanned(buffer, scanned, found)) {
+      rest = scanned.end;
+      scanned_event = found.size() - 1;
     }
   }
-  assembler->add(buffer, rest, head_room + task.size, found);
+  assembler->add(buffer, rest, headroom + task.size, found);
   if (task.ends_file())
     assembler->finish(found);
   else
     usual_records = static_cast<std::size_t>(assembler->record() - first_record);
-  return event_of_walked;
+  return scanned_event;
 }
 
 // Counts the rows of a block and drops what is behind the last one that is wanted; answers whether nothing behind the
@@ -277,10 +277,10 @@ bool BlockReader::State::ends_stream(std::vector<Event>& events) {
   return assembler->failed();
 }
 
-void BlockReader::State::check(std::vector<Event>& found, std::size_t checked_already,
+void BlockReader::State::check(std::vector<Event>& found, std::size_t scanned_event,
                                std::vector<Event>& checked) const {
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (options.verify && i != checked_already)
+    if (options.verify && i != scanned_event)
       verify(found[i], checked);
     else
       append(std::move(found[i]), checked);

@@ -15,13 +15,13 @@
 #include <memory>
 #include <vector>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "io/file.h"
 
 namespace penstock {
 
 // A frame in a list of files.
-struct Place {
+struct FilePosition {
   std::size_t file = 0;
   std::uint64_t offset = 0;
   std::uint64_t record = 0;
@@ -32,7 +32,7 @@ struct BlockReaderOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
   std::size_t threads = 1;  // that read side by side, at most; that of the consumer's owner counts
   std::size_t block_bytes = std::size_t{1} << 20;
-  Place start{};                                                   // must be where a frame starts, or a file ends
+  FilePosition start{};                                            // must be where a frame starts, or a file ends
   std::uint64_t rows = std::numeric_limits<std::uint64_t>::max();  // where to end
   // A thread that is alone reads so much, then looks at it: what the second-level cache of most CPUs holds.
   std::size_t slice_bytes = std::size_t{256} << 10;

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/bytes.h"
 #include "core/frame.h"
-#include "io/record_places.h"
-#include "io/shard_files.h"
+#include "core/little_endian.h"
+#include "io/open_files.h"
+#include "io/record_locations.h"
 
 namespace penstock {
 
@@ -26,23 +26,23 @@ struct FetchFault {
 };
 
 // An index may be wrong: nothing is read, and no memory taken, for what the file cannot hold.
-inline bool holds(const ShardFile& file, const RecordPlace& place) {
-  return file.size >= kFrameOverhead && place.length <= file.size - kFrameOverhead &&
-         place.offset <= file.size - kFrameOverhead - place.length;
+inline bool holds(const OpenFile& file, const RecordLocation& location) {
+  return file.size >= kFrameOverhead && location.length <= file.size - kFrameOverhead &&
+         location.offset <= file.size - kFrameOverhead - location.length;
 }
 
 // Of a place that a file holds, or whose length is known to be small.
-inline std::size_t frame_bytes(const RecordPlace& place) {
-  return static_cast<std::size_t>(place.length) + kFrameOverhead;
+inline std::size_t frame_bytes(const RecordLocation& location) {
+  return static_cast<std::size_t>(location.length) + kFrameOverhead;
 }
 
 // What is wrong with a frame of which so many bytes are there, and whose payload is to have `length`.
-inline FetchFaultKind check_frame(const std::byte* frame, std::size_t there, std::uint64_t length, bool verify) {
-  if (there < kHeaderBytes) return FetchFaultKind::kTruncatedRecord;
-  if (!header_is_sound(frame)) return FetchFaultKind::kLengthChecksum;
+inline FetchFaultKind check_frame(const std::byte* frame, std::size_t available, std::uint64_t length, bool verify) {
+  if (available < kHeaderBytes) return FetchFaultKind::kTruncatedRecord;
+  if (!header_is_valid(frame)) return FetchFaultKind::kLengthChecksum;
   if (load_le64(frame) != length) return FetchFaultKind::kMoved;
-  if (there < length + kFrameOverhead) return FetchFaultKind::kTruncatedRecord;
-  if (verify && !payload_is_sound(frame, {kHeaderBytes, length})) return FetchFaultKind::kDataChecksum;
+  if (available < length + kFrameOverhead) return FetchFaultKind::kTruncatedRecord;
+  if (verify && !payload_is_valid(frame, {kHeaderBytes, length})) return FetchFaultKind::kDataChecksum;
   return FetchFaultKind::kNone;
 }
 

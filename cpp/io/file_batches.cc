@@ -26,12 +26,12 @@ constexpr int kOften = 4;
 // A run of rows of a batch, as they stand in a file.
 struct Run {
   std::size_t first_row = 0;  // in the batch
-  Place begin, end;
+  FilePosition begin, end;
 };
 
 // A batch while its rows arrive.
-struct Filling {
-  Filling(BatchDecoder& decoder, std::size_t size) : builder(decoder, size, {}) {}
+struct PendingBatch {
+  PendingBatch(BatchDecoder& decoder, std::size_t size) : builder(decoder, size, {}) {}
 
   BatchBuilder builder;
   // Guarded by the mutex of those who fill it.
@@ -42,7 +42,7 @@ struct Filling {
 };
 
 // A block, and how far it is decoded.
-struct Work {
+struct BlockProgress {
   Block block;
   std::uint64_t row;      // of the stream, that comes next
   std::size_t event = 0;  // that it is in
@@ -57,8 +57,8 @@ struct FileBatches::State : BlockConsumer {
       : decoder(std::move(chosen)),
         batch_rows(rows),
         // Decoded values may take several times the bytes that they were read from.
-        most_held_bytes(4 * (options.threads + 1) * options.block_bytes),
-        next_place(options.start),
+        max_held_bytes(4 * (options.threads + 1) * options.block_bytes),
+        next_position(options.start),
         reader(std::move(paths), options, *this),
         is_short(reader.is_short()),
         spare_thread(options.threads > 1),
@@ -66,21 +66,21 @@ struct FileBatches::State : BlockConsumer {
 
   bool take(Block block) override;
   void end(std::uint64_t number, std::exception_ptr found) override;
-  bool decode(Work& work, bool waits);
-  bool decode(Work& work, const Chunk& chunk, bool waits);
-  std::shared_ptr<Filling> admit(std::uint64_t batch, bool waits);
-  void complete(const std::shared_ptr<Filling>& filling);
+  bool decode(BlockProgress& progress, bool waits);
+  bool decode(BlockProgress& progress, const Chunk& chunk, bool waits);
+  std::shared_ptr<PendingBatch> admit(std::uint64_t batch, bool waits);
+  void complete(const std::shared_ptr<PendingBatch>& pending);
   void count_done(std::uint64_t block, std::uint64_t end_row);
-  bool reads_along(Clock::time_point now);
-  void read_along(std::unique_lock<std::mutex>& lock, Clock::time_point deadline);
-  void go_on();
+  bool consumer_should_read(Clock::time_point now);
+  void read_on_consumer(std::unique_lock<std::mutex>& lock, Clock::time_point deadline);
+  void resume_unfinished();
 
   // Under the mutex.
   bool is_over() const { return done_blocks == blocks; }
   bool has_next() const { return is_whole(next_batch) || is_over(); }
   // Always for the batch that the consumer waits for, and the next.
-  bool has_room(std::uint64_t batch) const {
-    return batches.contains(batch) || batch <= next_batch + 1 || held_bytes < most_held_bytes;
+  bool has_space(std::uint64_t batch) const {
+    return batches.contains(batch) || batch <= next_batch + 1 || held_bytes < max_held_bytes;
   }
   bool is_whole(std::uint64_t batch) const {
     const auto found = batches.find(batch);
@@ -89,29 +89,29 @@ struct FileBatches::State : BlockConsumer {
 
   const std::shared_ptr<BatchDecoder> decoder;
   const std::size_t batch_rows;
-  const std::size_t most_held_bytes;
+  const std::size_t max_held_bytes;
   const ProcessId owner = current_process();
 
   mutable std::mutex mutex;
-  std::condition_variable room;     // a batch was consumed
+  std::condition_variable space;    // a batch was consumed
   std::condition_variable arrival;  // a batch is whole, or the end is known
 
   // Guarded by the mutex.
-  std::map<std::uint64_t, std::shared_ptr<Filling>> batches;  // begun and not given out
-  std::uint64_t next_batch = 0;                               // to be given out
-  std::size_t held_bytes = 0;                                 // by the batches
-  std::map<std::uint64_t, std::uint64_t> done;                // blocks that came early, and the row behind each
-  std::uint64_t done_blocks = 0, done_rows = 0;               // of the blocks without a gap
-  std::uint64_t blocks = kNoEnd;                              // in the stream
-  std::exception_ptr error;                                   // what comes behind them
-  std::optional<FaultInFile> fault;                           // or this
-  std::thread::id reading_consumer;                           // the thread that reads along, if it does now
+  std::map<std::uint64_t, std::shared_ptr<PendingBatch>> batches;  // begun and not given out
+  std::uint64_t next_batch = 0;                                    // to be given out
+  std::size_t held_bytes = 0;                                      // by the batches
+  std::map<std::uint64_t, std::uint64_t> done;                     // blocks that came early, and the row behind each
+  std::uint64_t done_blocks = 0, done_rows = 0;                    // of the blocks without a gap
+  std::uint64_t blocks = kNoEnd;                                   // in the stream
+  std::exception_ptr error;                                        // what comes behind them
+  std::optional<FaultInFile> fault;                                // or this
+  std::thread::id reading_consumer;                                // the thread that reads along, if it does now
   bool stop = false;
 
   // Used by the consumer.
-  Place next_place;
+  FilePosition next_position;
   std::vector<Run> last_runs;
-  std::optional<Work> unfinished;            // a block that it has read, and had no room for all of
+  std::optional<BlockProgress> unfinished;   // a block that it has read, and had no room for all of
   Clock::time_point left_at = Clock::now();  // when it had what it came for
   int long_absences = 0;                     // in a row, where there was nothing for it then
 
@@ -127,13 +127,14 @@ bool FileBatches::State::take(Block block) {
     const std::lock_guard lock(mutex);
     waits = reading_consumer != std::this_thread::get_id();
   }
-  const bool sound = std::ranges::all_of(block.events, [](const Event& e) { return std::holds_alternative<Chunk>(e); });
+  const bool is_valid =
+      std::ranges::all_of(block.events, [](const Event& e) { return std::holds_alternative<Chunk>(e); });
   const std::uint64_t row = block.first_row;
-  Work work{std::move(block), row};
-  if (decode(work, waits)) return sound;
+  BlockProgress progress{std::move(block), row};
+  if (decode(progress, waits)) return is_valid;
   if (waits) return false;
-  unfinished = std::move(work);
-  return sound;
+  unfinished = std::move(progress);
+  return is_valid;
 }
 
 void FileBatches::State::end(std::uint64_t number, std::exception_ptr found) {
@@ -155,51 +156,51 @@ void FileBatches::State::count_done(std::uint64_t block, std::uint64_t end_row) 
 }
 
 // Decodes what is left of a block; false where nobody wants it any more, or there is no room for it and nobody waits.
-bool FileBatches::State::decode(Work& work, bool waits) {
-  for (; work.event < work.block.events.size(); ++work.event, work.from = 0) {
-    const Event& event = work.block.events[work.event];
+bool FileBatches::State::decode(BlockProgress& progress, bool waits) {
+  for (; progress.event < progress.block.events.size(); ++progress.event, progress.from = 0) {
+    const Event& event = progress.block.events[progress.event];
     if (const auto* chunk = std::get_if<Chunk>(&event)) {
-      if (!decode(work, *chunk, waits)) return false;
+      if (!decode(progress, *chunk, waits)) return false;
       continue;
     }
     const std::lock_guard lock(mutex);
-    if (work.block.number >= blocks) return true;
-    blocks = work.block.number + 1;
+    if (progress.block.number >= blocks) return true;
+    blocks = progress.block.number + 1;
     error = nullptr;
-    fault = {work.block.file, std::get<Fault>(event)};
-    count_done(work.block.number, work.row);
+    fault = {progress.block.file, std::get<Fault>(event)};
+    count_done(progress.block.number, progress.row);
     return true;
   }
   const std::lock_guard lock(mutex);
-  count_done(work.block.number, work.row);
+  count_done(progress.block.number, progress.row);
   return true;
 }
 
 // The same for one of its chunks, batch by batch.
-bool FileBatches::State::decode(Work& work, const Chunk& chunk, bool waits) {
-  while (work.from < chunk.size()) {
-    const auto row_in_batch = static_cast<std::size_t>(work.row % batch_rows);
-    const std::size_t to = std::min(chunk.size(), work.from + batch_rows - row_in_batch);
-    const std::shared_ptr<Filling> filling = admit(work.row / batch_rows, waits);
-    if (!filling) return false;
+bool FileBatches::State::decode(BlockProgress& progress, const Chunk& chunk, bool waits) {
+  while (progress.from < chunk.size()) {
+    const auto row_in_batch = static_cast<std::size_t>(progress.row % batch_rows);
+    const std::size_t to = std::min(chunk.size(), progress.from + batch_rows - row_in_batch);
+    const std::shared_ptr<PendingBatch> pending = admit(progress.row / batch_rows, waits);
+    if (!pending) return false;
 
-    const Chunk piece = chunk.slice(work.from, to);
-    filling->builder.decode({&piece, 1}, row_in_batch);
+    const Chunk piece = chunk.slice(progress.from, to);
+    pending->builder.decode({&piece, 1}, row_in_batch);
     const std::size_t last = piece.size() - 1;
     const std::uint64_t end_offset = piece.frame_offset(last) + piece.span(last).length + kFrameOverhead;
     const Run run{row_in_batch,
-                  {work.block.file, piece.frame_offset(0), piece.first_record},
-                  {work.block.file, end_offset, piece.first_record + piece.size()}};
+                  {progress.block.file, piece.frame_offset(0), piece.first_record},
+                  {progress.block.file, end_offset, piece.first_record + piece.size()}};
     bool whole;
     {
       const std::lock_guard lock(mutex);
-      filling->runs.push_back(run);
-      filling->rows += piece.size();
-      whole = filling->rows == batch_rows;
+      pending->runs.push_back(run);
+      pending->rows += piece.size();
+      whole = pending->rows == batch_rows;
     }
-    if (whole) complete(filling);
-    work.row += piece.size();
-    work.from = to;
+    if (whole) complete(pending);
+    progress.row += piece.size();
+    progress.from = to;
   }
   return true;
 }
@@ -208,33 +209,33 @@ bool FileBatches::State::decode(Work& work, const Chunk& chunk, bool waits) {
 //
 // This cannot lock up: rows before those of a block that waits here are decoded by threads that have them already, or
 // by the consumer before it waits, so that the batches before are given out sooner or later.
-std::shared_ptr<Filling> FileBatches::State::admit(std::uint64_t batch, bool waits) {
+std::shared_ptr<PendingBatch> FileBatches::State::admit(std::uint64_t batch, bool waits) {
   std::unique_lock lock(mutex);
-  if (waits) room.wait(lock, [&] { return stop || has_room(batch); });
-  if (stop || !has_room(batch)) return nullptr;
-  std::shared_ptr<Filling>& filling = batches[batch];
-  if (!filling) {
-    filling = std::make_shared<Filling>(*decoder, batch_rows);
-    filling->held_bytes = batch_rows * static_cast<std::size_t>(decoder->dense_row_bytes());
-    held_bytes += filling->held_bytes;
+  if (waits) space.wait(lock, [&] { return stop || has_space(batch); });
+  if (stop || !has_space(batch)) return nullptr;
+  std::shared_ptr<PendingBatch>& pending = batches[batch];
+  if (!pending) {
+    pending = std::make_shared<PendingBatch>(*decoder, batch_rows);
+    pending->held_bytes = batch_rows * static_cast<std::size_t>(decoder->dense_row_bytes());
+    held_bytes += pending->held_bytes;
   }
-  return filling;
+  return pending;
 }
 
-void FileBatches::State::complete(const std::shared_ptr<Filling>& filling) {
-  const std::size_t more = filling->builder.held_bytes();
-  DecodedBatch batch = filling->builder.finish(batch_rows, run_here);
+void FileBatches::State::complete(const std::shared_ptr<PendingBatch>& pending) {
+  const std::size_t more = pending->builder.held_bytes();
+  DecodedBatch batch = pending->builder.finish(batch_rows, run_here);
   const std::lock_guard lock(mutex);
-  filling->held_bytes += more;
+  pending->held_bytes += more;
   held_bytes += more;
-  filling->whole = std::move(batch);
+  pending->whole = std::move(batch);
   arrival.notify_one();
 }
 
 // Whether the consumer, which found nothing, does the work of a thread that was not started for it. To sleep instead,
 // and be woken for each batch on a CPU that a thread has to leave, costs both more than the batch costs the consumer.
 // One that comes late does other things, which may need no CPU: the thread starts, and the consumer waits from then on.
-bool FileBatches::State::reads_along(Clock::time_point now) {
+bool FileBatches::State::consumer_should_read(Clock::time_point now) {
   if (is_short || unfinished) return true;
   long_absences = now - left_at < kShortAbsence ? 0 : long_absences + 1;
   if (spare_thread && long_absences == kOften) {
@@ -245,20 +246,20 @@ bool FileBatches::State::reads_along(Clock::time_point now) {
 }
 
 // Does what the threads do until there is something to give out.
-void FileBatches::State::read_along(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
+void FileBatches::State::read_on_consumer(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
   while (!has_next() && Clock::now() < deadline) {
     // Without room, what is missing is at threads that have it.
-    if (unfinished ? !has_room(unfinished->row / batch_rows) : !is_short && held_bytes >= most_held_bytes) return;
+    if (unfinished ? !has_space(unfinished->row / batch_rows) : !is_short && held_bytes >= max_held_bytes) return;
     reading_consumer = std::this_thread::get_id();
     lock.unlock();
-    const bool more = unfinished ? (go_on(), true) : reader.read_one();
+    const bool more = unfinished ? (resume_unfinished(), true) : reader.read_one();
     lock.lock();
     reading_consumer = {};
     if (!more) return;
   }
 }
 
-void FileBatches::State::go_on() {
+void FileBatches::State::resume_unfinished() {
   try {
     if (decode(*unfinished, false)) unfinished.reset();
   } catch (...) {
@@ -282,21 +283,21 @@ FileBatches::~FileBatches() {
     const std::lock_guard lock(s.mutex);
     s.stop = true;
   }
-  s.room.notify_all();
+  s.space.notify_all();
 }
 
-NextBatch FileBatches::next(std::chrono::milliseconds patience) {
+NextBatch FileBatches::next(std::chrono::milliseconds timeout) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("batches cannot cross a fork: open new ones in the child");
   if (!s.is_short && !s.reader.started()) s.reader.start(s.threads - (s.spare_thread ? 1 : 0));
-  const Clock::time_point now = Clock::now(), deadline = now + patience;
+  const Clock::time_point now = Clock::now(), deadline = now + timeout;
   std::unique_lock lock(s.mutex);
   if (!s.has_next()) {
     // Not under the lock: a thread that claims a block asks for the reader's lock first, and for this one then.
     lock.unlock();
-    const bool along = s.reads_along(now);
+    const bool along = s.consumer_should_read(now);
     lock.lock();
-    if (along) s.read_along(lock, deadline);
+    if (along) s.read_on_consumer(lock, deadline);
   }
   if (!s.arrival.wait_until(lock, deadline, [&] { return s.has_next(); })) return NotYet{};
 
@@ -309,24 +310,24 @@ NextBatch FileBatches::next(std::chrono::milliseconds patience) {
     if (!s.fault) return EndOfRecords{};
     return *std::exchange(s.fault, std::nullopt);
   }
-  const std::shared_ptr<Filling> filling = std::move(s.batches.extract(s.next_batch).mapped());
+  const std::shared_ptr<PendingBatch> pending = std::move(s.batches.extract(s.next_batch).mapped());
   ++s.next_batch;
-  s.held_bytes -= filling->held_bytes;
-  s.last_runs = std::exchange(filling->runs, {});
+  s.held_bytes -= pending->held_bytes;
+  s.last_runs = std::exchange(pending->runs, {});
   lock.unlock();
-  s.room.notify_all();
+  s.space.notify_all();
 
   std::erase_if(s.last_runs, [&](const Run& run) { return run.first_row >= rows; });
   std::ranges::sort(s.last_runs, {}, &Run::first_row);
-  DecodedBatch batch = filling->whole ? std::move(*filling->whole) : filling->builder.finish(rows, run_here);
-  if (batch.fault.fault == ExampleFault::kNone) s.next_place = s.last_runs.back().end;
+  DecodedBatch batch = pending->whole ? std::move(*pending->whole) : pending->builder.finish(rows, run_here);
+  if (batch.fault.fault == ExampleFault::kNone) s.next_position = s.last_runs.back().end;
   s.left_at = Clock::now();
   return batch;
 }
 
-Place FileBatches::place() const { return state_->next_place; }
+FilePosition FileBatches::position() const { return state_->next_position; }
 
-Place FileBatches::place_of(std::size_t row) const {
+FilePosition FileBatches::position_of(std::size_t row) const {
   const std::vector<Run>& runs = state_->last_runs;
   auto run = std::ranges::upper_bound(runs, row, {}, &Run::first_row);
   if (run == runs.begin()) throw std::logic_error("no batch was given");

@@ -37,13 +37,13 @@ class FileBatches {
   FileBatches& operator=(const FileBatches&) = delete;
 
   // The next batch, the fault that ends the stream, or its end; NotYet after `patience`. Throws as FileRecords does.
-  NextBatch next(std::chrono::milliseconds patience);
+  NextBatch next(std::chrono::milliseconds timeout);
 
   // Where the first row stands that was not given out in a good batch: what a reader would start with to go on.
-  Place place() const;
+  FilePosition position() const;
 
   // Where a row of the batch stands that next() gave last, good or not; the offset is that of the first row of its run.
-  Place place_of(std::size_t row) const;
+  FilePosition position_of(std::size_t row) const;
 
  private:
   struct State;

@@ -16,7 +16,7 @@ namespace {
 [[noreturn]] void raise_errno() { throw std::system_error(errno, std::generic_category()); }
 
 // Linux transfers at most this many bytes in one call.
-constexpr std::size_t kMostPerCall = 0x7ffff000;
+constexpr std::size_t kMaxPerCall = 0x7ffff000;
 
 // A signal may interrupt the opening of a file that a server far away holds.
 int open_to_read(const std::filesystem::path& path) {
@@ -56,7 +56,7 @@ std::size_t File::read_at(std::byte* out, std::size_t size, std::uint64_t offset
   std::size_t done = 0;
   while (done < size) {
     const ssize_t n =
-        ::pread(handle_, out + done, std::min(size - done, kMostPerCall), static_cast<off_t>(offset + done));
+        ::pread(handle_, out + done, std::min(size - done, kMaxPerCall), static_cast<off_t>(offset + done));
     if (n < 0) {
       if (errno == EINTR) continue;
       raise_errno();

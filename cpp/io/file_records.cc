@@ -18,38 +18,43 @@ namespace penstock {
 namespace {
 
 // Blocks that wait for the consumer, besides those that the threads and the consumer have.
-constexpr std::uint64_t kWaiting = 6;
+constexpr std::uint64_t kWindowBlocks = 6;
 
 // To be woken costs as much as to verify a good part of a block, so the consumer is woken for several blocks at once...
 constexpr std::uint64_t kWorthWaking = 3;
 // ... unless they take this long: the first block of a slow disk is not held back for the next ones.
 constexpr std::chrono::milliseconds kLongWait{1};
 
-using Found = std::variant<Chunk, Fault, Sound>;
+using Found = std::variant<Chunk, Fault, ValidRecords>;
 
-Sound sound_of(const Chunk& chunk) {
-  Sound sound{chunk.size(), kFrameOverhead * chunk.size()};
-  for (std::size_t i = 0; i < chunk.size(); ++i) sound.bytes += chunk.span(i).length;
-  return sound;
+ValidRecords valid_records_of(const Chunk& chunk, bool checksum) {
+  ValidRecords valid{chunk.size(), kFrameOverhead * chunk.size()};
+  for (std::size_t i = 0; i < chunk.size(); ++i) valid.bytes += chunk.span(i).length;
+  // The frames of a chunk follow each other without a gap.
+  if (checksum && chunk.size() != 0)
+    valid.crc32c = crc32c_of_frames(0, {chunk.buffer->data() + chunk.span(0).offset - kHeaderBytes, valid.bytes});
+  return valid;
 }
 
 }  // namespace
 
 struct FileRecords::State : BlockConsumer {
-  State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen)
+  State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen,
+        bool with_checksum)
       : decoder(std::move(chosen)),
+        checksum(with_checksum),
         threads(options.threads),
         reader({path}, options, *this),
         reads_itself(reader.is_short() || available_cpus() == 1) {}
 
   bool take(Block block) override {
-    std::vector<Found> found = judged(std::move(block.events));
+    std::vector<Found> found = probed(std::move(block.events));
     {
       std::unique_lock lock(mutex);
-      room.wait(lock, [&] { return stop || block.number < taken + kWaiting; });
+      space.wait(lock, [&] { return stop || block.number < taken + kWindowBlocks; });
       if (stop) return false;
       slot(block.number) = std::move(found);
-      while (arrived < taken + kWaiting && slot(arrived)) ++arrived;
+      while (arrived < taken + kWindowBlocks && slot(arrived)) ++arrived;
       if (!is_enough()) return true;
     }
     arrival.notify_one();
@@ -67,31 +72,32 @@ struct FileRecords::State : BlockConsumer {
     arrival.notify_one();
   }
 
-  std::vector<Found> judged(std::vector<Event> events);
-  bool refill(std::chrono::milliseconds patience);
+  std::vector<Found> probed(std::vector<Event> events);
+  bool refill(std::chrono::milliseconds timeout);
 
   // Under the mutex.
-  std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % kWaiting]; }
+  std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % kWindowBlocks]; }
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
   const std::shared_ptr<BatchDecoder> decoder;
+  const bool checksum;
   const std::size_t threads;
   const ProcessId owner = current_process();
   std::mutex mutex;
-  std::condition_variable room;     // blocks were taken
+  std::condition_variable space;    // blocks were taken
   std::condition_variable arrival;  // enough blocks are there
 
   // Guarded by the mutex.
-  std::array<std::optional<std::vector<Found>>, kWaiting> slots;  // what was found in the blocks that are there
-  std::uint64_t taken = 0;                                        // blocks that the consumer took
-  std::uint64_t arrived = 0;                                      // those, and the ones that follow without a gap
-  std::uint64_t wanted = 1;                                       // blocks that the consumer waits for
+  std::array<std::optional<std::vector<Found>>, kWindowBlocks> slots;  // what was found in the blocks that are there
+  std::uint64_t taken = 0;                                             // blocks that the consumer took
+  std::uint64_t arrived = 0;                                           // those, and the ones that follow without a gap
+  std::uint64_t wanted = 1;                                            // blocks that the consumer waits for
   std::uint64_t blocks = std::numeric_limits<std::uint64_t>::max();
   std::exception_ptr error;  // what comes behind them
   bool stop = false;
 
   // Used by the consumer.
-  std::deque<Found> at_hand;
+  std::deque<Found> available;
   bool over = false;
 
   BlockReader reader;  // its threads end before what they use
@@ -99,13 +105,13 @@ struct FileRecords::State : BlockConsumer {
 };
 
 // On a reading thread: what the consumer gets of a block's events.
-std::vector<Found> FileRecords::State::judged(std::vector<Event> events) {
+std::vector<Found> FileRecords::State::probed(std::vector<Event> events) {
   std::vector<Found> found;
   found.reserve(events.size());
   for (Event& event : events) {
     auto* chunk = std::get_if<Chunk>(&event);
     if (chunk && decoder && decoder->decode({*chunk}, {}, 1, run_here).fault.fault == ExampleFault::kNone) {
-      found.emplace_back(sound_of(*chunk));
+      found.emplace_back(valid_records_of(*chunk, checksum));
     } else {
       std::visit([&](auto& e) { found.emplace_back(std::move(e)); }, event);
     }
@@ -114,31 +120,31 @@ std::vector<Found> FileRecords::State::judged(std::vector<Event> events) {
 }
 
 // Takes the blocks that are there; false where none came in time, and no end.
-bool FileRecords::State::refill(std::chrono::milliseconds patience) {
+bool FileRecords::State::refill(std::chrono::milliseconds timeout) {
   {
     if (reads_itself) reader.read_one();
     std::unique_lock lock(mutex);
     wanted = reads_itself ? 1 : kWorthWaking;
     if (!arrival.wait_for(lock, kLongWait, [&] { return is_enough(); })) {
       wanted = 1;
-      if (!arrival.wait_for(lock, patience, [&] { return is_enough(); })) return false;
+      if (!arrival.wait_for(lock, timeout, [&] { return is_enough(); })) return false;
     }
     if (taken >= blocks) {
       if (error) std::rethrow_exception(error);
       over = true;
     }
     for (const std::uint64_t last = std::min(arrived, blocks); taken < last; ++taken) {
-      std::ranges::move(*slot(taken), std::back_inserter(at_hand));
+      std::ranges::move(*slot(taken), std::back_inserter(available));
       slot(taken).reset();
     }
   }
-  room.notify_all();
+  space.notify_all();
   return true;
 }
 
 FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
-                         std::shared_ptr<BatchDecoder> decoder)
-    : state_(std::make_unique<State>(path, options, std::move(decoder))) {}
+                         std::shared_ptr<BatchDecoder> decoder, bool checksum)
+    : state_(std::make_unique<State>(path, options, std::move(decoder), checksum)) {}
 
 FileRecords::~FileRecords() {
   State& s = *state_;
@@ -151,19 +157,19 @@ FileRecords::~FileRecords() {
     const std::lock_guard lock(s.mutex);
     s.stop = true;
   }
-  s.room.notify_all();
+  s.space.notify_all();
 }
 
-NextEvent FileRecords::next(std::chrono::milliseconds patience) {
+NextEvent FileRecords::next(std::chrono::milliseconds timeout) {
   State& s = *state_;
   if (s.owner != current_process()) throw std::logic_error("a reader cannot cross a fork: open a new one in the child");
   if (!s.reads_itself && !s.reader.started()) s.reader.start(s.threads);
-  while (s.at_hand.empty()) {
-    if (!s.refill(patience)) return NotYet{};
+  while (s.available.empty()) {
+    if (!s.refill(timeout)) return NotYet{};
     if (s.over) return EndOfRecords{};
   }
-  NextEvent event = std::visit([](auto& e) -> NextEvent { return std::move(e); }, s.at_hand.front());
-  s.at_hand.pop_front();
+  NextEvent event = std::visit([](auto& e) -> NextEvent { return std::move(e); }, s.available.front());
+  s.available.pop_front();
   return event;
 }
 

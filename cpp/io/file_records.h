@@ -17,7 +17,7 @@
 #include <memory>
 #include <variant>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "core/example/batch.h"
 #include "io/block_reader.h"
 
@@ -26,24 +26,26 @@ namespace penstock {
 struct EndOfRecords {};
 struct NotYet {};
 // Records that were decoded and let go of, and the bytes of their frames.
-struct Sound {
+struct ValidRecords {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
+  std::uint32_t crc32c = 0;  // of the frames, where it was asked for
 };
-using NextEvent = std::variant<Chunk, Fault, Sound, EndOfRecords, NotYet>;
+using NextEvent = std::variant<Chunk, Fault, ValidRecords, EndOfRecords, NotYet>;
 
 class FileRecords {
  public:
-  // With a `decoder`, chunks come out only where one of their records does not decode; others are told as Sound.
+  // With a `decoder`, chunks come out only where one of their records does not decode; others are reported as ValidRecords,
+  // with the `checksum` of their frames if that is wanted.
   FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
-              std::shared_ptr<BatchDecoder> decoder = nullptr);
+              std::shared_ptr<BatchDecoder> decoder = nullptr, bool checksum = false);
   ~FileRecords();
   FileRecords(const FileRecords&) = delete;
   FileRecords& operator=(const FileRecords&) = delete;
 
   // What comes next in the file; NotYet after `patience` without one, so that the caller can look for Ctrl-C. Throws
   // what a reading thread met (FileError), and std::logic_error after a fork.
-  NextEvent next(std::chrono::milliseconds patience);
+  NextEvent next(std::chrono::milliseconds timeout);
 
  private:
   struct State;

@@ -18,7 +18,7 @@ namespace {
   throw std::system_error(code.default_error_condition().value(), std::generic_category());
 }
 
-constexpr std::size_t kMostPerCall = 1u << 30;
+constexpr std::size_t kMaxPerCall = 1u << 30;
 
 }  // namespace
 
@@ -54,7 +54,7 @@ std::size_t File::read_at(std::byte* out, std::size_t size, std::uint64_t offset
     position.Offset = static_cast<DWORD>(offset + done);
     position.OffsetHigh = static_cast<DWORD>((offset + done) >> 32);
     DWORD n = 0;
-    if (!::ReadFile(handle_, out + done, static_cast<DWORD>(std::min(size - done, kMostPerCall)), &n, &position)) {
+    if (!::ReadFile(handle_, out + done, static_cast<DWORD>(std::min(size - done, kMaxPerCall)), &n, &position)) {
       if (::GetLastError() == ERROR_HANDLE_EOF) break;
       raise_last_error();
     }

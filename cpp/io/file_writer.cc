@@ -8,16 +8,16 @@
 #include <thread>
 #include <utility>
 
-#include "io/output.h"
+#include "io/file_output.h"
 #include "io/process.h"
 
 namespace penstock {
 namespace {
 
-constexpr std::size_t kMostWaiting = 2;
+constexpr std::size_t kMaxWaiting = 2;
 
 // How long the destructor waits for the thread before it lets go of it.
-constexpr std::chrono::milliseconds kLastPatience{500};
+constexpr std::chrono::milliseconds kLastTimeout{500};
 
 }  // namespace
 
@@ -62,7 +62,7 @@ struct FileWriter::State {
     if (owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
   }
 
-  Output output;  // the thread's alone while there is something to write
+  FileOutput output;  // the thread's alone while there is something to write
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable changed;
@@ -95,7 +95,7 @@ bool FileWriter::end_thread() {
     std::unique_lock lock(s.mutex);
     s.stop = true;
     s.changed.notify_all();
-    ended = s.changed.wait_for(lock, kLastPatience, [&] { return s.ended; });
+    ended = s.changed.wait_for(lock, kLastTimeout, [&] { return s.ended; });
   }
   ended ? s.thread.join() : s.thread.detach();
   s.stuck = !ended;
@@ -111,12 +111,12 @@ void FileWriter::close() {
   s.raise_if_failed();
 }
 
-bool FileWriter::submit(const Frames& frames, std::chrono::milliseconds patience) {
+bool FileWriter::submit(const Frames& frames, std::chrono::milliseconds timeout) {
   State& s = *state_;
   s.check_process();
   std::unique_lock lock(s.mutex);
-  const auto ready = [&] { return s.error != 0 || s.waiting.size() < kMostWaiting; };
-  if (!s.changed.wait_for(lock, patience, ready)) return false;
+  const auto ready = [&] { return s.error != 0 || s.waiting.size() < kMaxWaiting; };
+  if (!s.changed.wait_for(lock, timeout, ready)) return false;
   s.raise_if_failed();
   if (!s.thread.joinable()) s.thread = std::thread([state = state_] { state->work(); });
   s.waiting.push_back(frames);
@@ -126,13 +126,13 @@ bool FileWriter::submit(const Frames& frames, std::chrono::milliseconds patience
   return true;
 }
 
-bool FileWriter::drain(std::chrono::milliseconds patience) {
+bool FileWriter::drain(std::chrono::milliseconds timeout) {
   State& s = *state_;
   s.check_process();
   std::unique_lock lock(s.mutex);
   s.urgent = !s.settled;
   s.changed.notify_all();
-  if (!s.changed.wait_for(lock, patience, [&] { return s.settled; })) return false;
+  if (!s.changed.wait_for(lock, timeout, [&] { return s.settled; })) return false;
   s.raise_if_failed();
   return true;
 }

@@ -23,10 +23,10 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
   // Takes over frames; false when two buffers still wait after `patience`.
-  bool submit(const Frames& frames, std::chrono::milliseconds patience);
+  bool submit(const Frames& frames, std::chrono::milliseconds timeout);
 
   // True when everything submitted is with the operating system; false after `patience`.
-  bool drain(std::chrono::milliseconds patience);
+  bool drain(std::chrono::milliseconds timeout);
 
   // Asks the operating system to put what was drained on the disk.
   void sync();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/bytes.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {
@@ -35,7 +35,7 @@ HeaderWindow::Frame HeaderWindow::frame_at(std::uint64_t offset) {
   const std::uint64_t left = file_size_ - offset;
   if (left < kHeaderBytes) return {FaultKind::kTruncatedHeader, 0};
   const std::byte* header = see(offset, kHeaderBytes, usual_frame_ < kWorthHopping ? kWindowBytes : kHeaderBytes);
-  if (!header_is_sound(header)) return {FaultKind::kLengthChecksum, 0};
+  if (!header_is_valid(header)) return {FaultKind::kLengthChecksum, 0};
   const std::uint64_t length = load_le64(header);
   if (length > limit_) return {FaultKind::kTooLarge, length};
   const std::uint64_t size = length + kFrameOverhead;

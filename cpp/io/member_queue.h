@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "core/inflate/member.h"
+#include "core/inflate/gzip_member.h"
 #include "io/ordered_jobs.h"
 
 namespace penstock {
@@ -30,8 +30,8 @@ class MemberQueue {
   void submit(Body one, Body other) { jobs_.submit({{one, other}, {}}); }
 
   // The oldest two, or nothing after `patience`. Without a value: damaged, too large, or none.
-  std::optional<Inflated> next(std::chrono::milliseconds patience) {
-    std::optional<Job> job = jobs_.next(patience);
+  std::optional<Inflated> next(std::chrono::milliseconds timeout) {
+    std::optional<Job> job = jobs_.next(timeout);
     if (!job) return std::nullopt;
     return std::move(job->inflated);
   }

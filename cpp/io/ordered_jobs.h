@@ -61,14 +61,14 @@ class OrderedJobs {
   std::size_t pending() const { return state_->ordered.size(); }
 
   // The oldest job when it is done, or nothing after `patience`. Throws what it threw.
-  std::optional<Job> next(std::chrono::milliseconds patience) {
+  std::optional<Job> next(std::chrono::milliseconds timeout) {
     State& s = *state_;
     check_process();
     if (s.ordered.empty()) throw std::logic_error("nothing was submitted");
     const std::shared_ptr<Entry> entry = s.ordered.front();
     {
       std::unique_lock lock(s.mutex);
-      if (!s.arrival.wait_for(lock, patience, [&] { return entry->done; })) return std::nullopt;
+      if (!s.arrival.wait_for(lock, timeout, [&] { return entry->done; })) return std::nullopt;
     }
     s.ordered.pop_front();
     if (entry->error) std::rethrow_exception(entry->error);

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
-#include "core/bytes.h"
 #include "core/frame.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {
@@ -17,13 +17,13 @@ constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 constexpr std::size_t kRowsPerPart = 16;
 
 // Fewer lie far apart, in whatever order.
-constexpr std::size_t kFewestSorted = 64;
+constexpr std::size_t kMinSorted = 64;
 
 // Calls for random access come one after another. To make Python objects of 256 records, to look at them and to ask for
 // the next takes about 60 us.
 constexpr std::chrono::microseconds kAwake{80};
 
-std::size_t read(const ShardFile& file, std::byte* out, std::size_t size, std::uint64_t offset) {
+std::size_t read(const OpenFile& file, std::byte* out, std::size_t size, std::uint64_t offset) {
   try {
     return file.file.read_at(out, size, offset);
   } catch (const std::system_error& error) {
@@ -40,7 +40,7 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 // A record that is to be read.
 struct RecordFetcher::Read {
-  RecordPlace place;
+  RecordLocation location;
   std::size_t row;  // of the job
   std::size_t at;   // in memory
 };
@@ -50,40 +50,40 @@ struct RecordFetcher::Piece {
   std::vector<FetchFault> faults;
 };
 
-RecordFetcher::RecordFetcher(std::vector<std::filesystem::path> paths, const RecordPlaces& places, std::size_t threads,
-                             bool verify, std::size_t most_open)
-    : places_(places),
+RecordFetcher::RecordFetcher(std::vector<std::filesystem::path> paths, const RecordLocations& locations,
+                             std::size_t threads, bool verify, std::size_t max_open)
+    : locations_(locations),
       verify_(verify),
-      files_(std::move(paths), most_open),
+      files_(std::move(paths), max_open),
       workers_(threads, kAwake),
-      jobs_(threads, [this](FetchJob& job) { job.sweep ? fetch_swept(job) : fetch(job, 1, run_here); }) {}
+      jobs_(threads, [this](FetchJob& job) { job.coalesced ? fetch_coalesced(job) : fetch(job, 1, run_here); }) {}
 
-void RecordFetcher::foresee(const std::vector<std::vector<std::uint64_t>>& jobs,
-                            std::shared_ptr<BatchDecoder> decoder) {
-  if (!jobs.empty()) foreseen_.push_back({std::make_shared<Sweep>(places_, jobs, std::move(decoder))});
+void RecordFetcher::coalesce(const std::vector<std::vector<std::uint64_t>>& jobs,
+                             std::shared_ptr<BatchDecoder> decoder) {
+  if (!jobs.empty()) planned_.push_back({std::make_shared<CoalescedRead>(locations_, jobs, std::move(decoder))});
 }
 
 void RecordFetcher::submit(FetchJob job) {
-  if (!foreseen_.empty()) {
-    Foreseen& next = foreseen_.front();
-    job.sweep = next.sweep;
-    job.number_in_sweep = next.submitted++;
-    if (next.submitted == next.sweep->jobs()) foreseen_.pop_front();
+  if (!planned_.empty()) {
+    PlannedRead& next = planned_.front();
+    job.coalesced = next.coalesced;
+    job.index_in_read = next.submitted++;
+    if (next.submitted == next.coalesced->jobs()) planned_.pop_front();
   }
   jobs_.submit(std::move(job));
 }
 
-void RecordFetcher::fetch_swept(FetchJob& job) {
-  job.sweep->read(files_, verify_, stop_);
+void RecordFetcher::fetch_coalesced(FetchJob& job) {
+  job.coalesced->read(files_, verify_, stop_);
   if (stop_) return;
-  const std::shared_ptr<Sweep> sweep = std::move(job.sweep);
-  job.faults = sweep->take_faults(job.number_in_sweep);
-  if (sweep->decodes()) {
-    DecodedBatch decoded = sweep->take_decoded(job.number_in_sweep);
+  const std::shared_ptr<CoalescedRead> coalesced = std::move(job.coalesced);
+  job.faults = coalesced->take_faults(job.index_in_read);
+  if (coalesced->decodes()) {
+    DecodedBatch decoded = coalesced->take_decoded(job.index_in_read);
     if (job.faults.empty()) job.decoded = std::move(decoded);
     return;
   }
-  const Chunk chunk = sweep->take_chunk(job.number_in_sweep);
+  const Chunk chunk = coalesced->take_chunk(job.index_in_read);
   if (!job.faults.empty()) return;
   if (!job.decoder) {
     job.chunks.push_back(chunk);
@@ -135,20 +135,20 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
   spans->reserve(end - begin);
   std::size_t row = begin, size = 0;
   for (; row < end; ++row) {
-    const RecordPlace place = places_.at(job.rows[row]);
-    if (row > begin && (place.length > kPieceBytes || size + frame_bytes(place) > kPieceBytes)) break;
+    const RecordLocation location = locations_.at(job.rows[row]);
+    if (row > begin && (location.length > kPieceBytes || size + frame_bytes(location) > kPieceBytes)) break;
     // What an index says of a large record is not believed before the file is seen.
-    if (place.length > kPieceBytes && !holds(*files_.open(place.shard), place)) {
+    if (location.length > kPieceBytes && !holds(*files_.open(location.shard), location)) {
       into.faults.push_back({row, FetchFaultKind::kTruncatedRecord});
       return row + 1;
     }
-    reads.push_back({place, row, size});
-    spans->push_back({size + kHeaderBytes, place.length});
-    size += frame_bytes(place);
+    reads.push_back({location, row, size});
+    spans->push_back({size + kHeaderBytes, location.length});
+    size += frame_bytes(location);
   }
   // In the order of the files: what the kernel looks up for one record is at hand for the next.
-  if (reads.size() >= kFewestSorted)
-    std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.place.shard, read.place.offset); });
+  if (reads.size() >= kMinSorted)
+    std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.location.shard, read.location.offset); });
   SharedBuffer buffer = acquire_buffer(size);
   read_all(reads, buffer->data(), into.faults);
   if (!into.faults.empty()) return row;
@@ -162,24 +162,25 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
 }
 
 void RecordFetcher::read_all(std::span<const Read> reads, std::byte* out, std::vector<FetchFault>& faults) {
-  std::shared_ptr<const ShardFile> file;
-  std::size_t opened = places_.shards();
+  std::shared_ptr<const OpenFile> file;
+  std::size_t opened = locations_.shards();
   while (!reads.empty()) {
     const Read& first = reads.front();
-    if (first.place.shard != opened) file = files_.open(opened = first.place.shard);
+    if (first.location.shard != opened) file = files_.open(opened = first.location.shard);
     // Those that follow one another in the file and in memory are read together.
     std::size_t size = 0, count = 0;
     for (; count < reads.size(); ++count) {
-      const auto& [place, row, at] = reads[count];
-      if (place.shard != opened || place.offset != first.place.offset + size || at != first.at + size ||
-          !holds(*file, place))
+      const auto& [location, row, at] = reads[count];
+      if (location.shard != opened || location.offset != first.location.offset + size || at != first.at + size ||
+          !holds(*file, location))
         break;
-      size += frame_bytes(place);
+      size += frame_bytes(location);
     }
-    const std::size_t there = read(*file, out + first.at, size, first.place.offset);
-    for (const auto& [place, row, at] : reads.first(count)) {
+    const std::size_t available = read(*file, out + first.at, size, first.location.offset);
+    for (const auto& [location, row, at] : reads.first(count)) {
       const std::size_t before = at - first.at;
-      const FetchFaultKind kind = check_frame(out + at, there - std::min(before, there), place.length, verify_);
+      const FetchFaultKind kind =
+          check_frame(out + at, available - std::min(before, available), location.length, verify_);
       if (kind != FetchFaultKind::kNone) faults.push_back({row, kind});
     }
     if (count == 0) faults.push_back({first.row, FetchFaultKind::kTruncatedRecord});
@@ -189,12 +190,12 @@ void RecordFetcher::read_all(std::span<const Read> reads, std::byte* out, std::v
 
 FetchedRecord RecordFetcher::read_one(std::uint64_t row) {
   jobs_.check_process();
-  const RecordPlace place = places_.at(row);
-  const std::shared_ptr<const ShardFile> file = files_.open(place.shard);
-  if (!holds(*file, place)) return {FetchFaultKind::kTruncatedRecord, nullptr, 0};
-  const SharedBuffer frame = acquire_buffer(frame_bytes(place));
-  const std::size_t there = read(*file, frame->data(), frame_bytes(place), place.offset);
-  return {check_frame(frame->data(), there, place.length, verify_), frame, place.length};
+  const RecordLocation location = locations_.at(row);
+  const std::shared_ptr<const OpenFile> file = files_.open(location.shard);
+  if (!holds(*file, location)) return {FetchFaultKind::kTruncatedRecord, nullptr, 0};
+  const SharedBuffer frame = acquire_buffer(frame_bytes(location));
+  const std::size_t available = read(*file, frame->data(), frame_bytes(location), location.offset);
+  return {check_frame(frame->data(), available, location.length, verify_), frame, location.length};
 }
 
 }  // namespace penstock

@@ -17,11 +17,11 @@
 
 #include "core/chunk.h"
 #include "core/example/batch.h"
+#include "io/coalesced_read.h"
 #include "io/fetch_fault.h"
+#include "io/open_files.h"
 #include "io/ordered_jobs.h"
-#include "io/record_places.h"
-#include "io/shard_files.h"
-#include "io/sweep.h"
+#include "io/record_locations.h"
 #include "io/workers.h"
 
 namespace penstock {
@@ -32,8 +32,8 @@ struct FetchJob {
   Outputs outputs;                        // as in BatchDecoder::decode(); the memory must last until the job is taken
 
   // Where its rows are read with those of other jobs: which of them this is.
-  std::shared_ptr<Sweep> sweep;
-  std::size_t number_in_sweep = 0;
+  std::shared_ptr<CoalescedRead> coalesced;
+  std::size_t index_in_read = 0;
 
   // What came of it. With faults, neither of the first two.
   std::optional<DecodedBatch> decoded;  // with a decoder
@@ -50,21 +50,21 @@ struct FetchedRecord {
 class RecordFetcher {
  public:
   // `places` has an entry for each path, and must last as long as the fetcher.
-  RecordFetcher(std::vector<std::filesystem::path> paths, const RecordPlaces& places, std::size_t threads, bool verify,
-                std::size_t most_open);
+  RecordFetcher(std::vector<std::filesystem::path> paths, const RecordLocations& locations, std::size_t threads,
+                bool verify, std::size_t max_open);
 
   ~RecordFetcher() { stop_ = true; }
 
-  const RecordPlaces& places() const { return places_; }
+  const RecordLocations& locations() const { return locations_; }
 
   // Reads the rows of jobs that will be submitted together, when the first of them is run. They are submitted in the
   // same order, behind those foreseen before. Those that will have this decoder, and no outputs, may be decoded then.
-  void foresee(const std::vector<std::vector<std::uint64_t>>& jobs, std::shared_ptr<BatchDecoder> decoder = nullptr);
+  void coalesce(const std::vector<std::vector<std::uint64_t>>& jobs, std::shared_ptr<BatchDecoder> decoder = nullptr);
 
   // The job's rows must be below places().rows(), here and in what follows.
   void submit(FetchJob job);
   std::size_t pending() const { return jobs_.pending(); }
-  std::optional<FetchJob> next(std::chrono::milliseconds patience) { return jobs_.next(patience); }
+  std::optional<FetchJob> next(std::chrono::milliseconds timeout) { return jobs_.next(timeout); }
 
   // Does a job at once, on the calling thread and those that come to help. Thread-safe.
   void run(FetchJob& job);
@@ -73,24 +73,24 @@ class RecordFetcher {
   FetchedRecord read_one(std::uint64_t row);
 
  private:
-  struct Foreseen {
-    std::shared_ptr<Sweep> sweep;
+  struct PlannedRead {
+    std::shared_ptr<CoalescedRead> coalesced;
     std::size_t submitted = 0;  // of its jobs
   };
   struct Read;
   struct Piece;  // what came of some rows of a job
 
   void fetch(FetchJob& job, std::size_t parts, const Runner& run);
-  void fetch_swept(FetchJob& job);
+  void fetch_coalesced(FetchJob& job);
   Piece fetch_rows(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder);
   std::size_t fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder, Piece& into);
   void read_all(std::span<const Read> reads, std::byte* out, std::vector<FetchFault>& faults);
 
-  const RecordPlaces& places_;
+  const RecordLocations& locations_;
   const bool verify_;
-  ShardFiles files_;
+  OpenFiles files_;
   Workers workers_;  // for jobs that are run
-  std::deque<Foreseen> foreseen_;
+  std::deque<PlannedRead> planned_;
   std::atomic<bool> stop_ = false;
   OrderedJobs<FetchJob> jobs_;  // those that are submitted; last: its threads end before what they use
 };

@@ -56,29 +56,29 @@ struct Workers::State {
   }
 
   // Where threads sleep.
-  struct Bed {
+  struct WaitPoint {
     std::atomic<int> sleepers = 0;
     std::condition_variable changed;
   };
 
   // Stays awake for a while, for what comes soon; then sleeps. Who changes what `ready` looks at wakes the bed.
   template <typename Ready>
-  void wait(Bed& bed, Ready ready) {
+  void wait(WaitPoint& point, Ready ready) {
     if (awake.count() != 0) {
       const auto until = std::chrono::steady_clock::now() + awake;
       while (!ready() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     }
     if (ready()) return;
     std::unique_lock lock(mutex);
-    ++bed.sleepers;  // before it looks again, so that who changes something sees it or is seen
-    bed.changed.wait(lock, ready);
-    --bed.sleepers;
+    ++point.sleepers;  // before it looks again, so that who changes something sees it or is seen
+    point.changed.wait(lock, ready);
+    --point.sleepers;
   }
 
-  void wake(Bed& bed) {
-    if (bed.sleepers == 0) return;
+  void wake(WaitPoint& point) {
+    if (point.sleepers == 0) return;
     const std::lock_guard lock(mutex);  // whoever has looked in vain is asleep when this is free
-    bed.changed.notify_all();
+    point.changed.notify_all();
   }
 
   const ProcessId owner = current_process();
@@ -91,7 +91,7 @@ struct Workers::State {
 
   std::mutex mutex;
   std::exception_ptr error;  // guarded by the mutex
-  Bed parts, end;
+  WaitPoint parts, end;
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
 };

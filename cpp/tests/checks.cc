@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/assembler.h"
+#include "core/chunk_assembler.h"
 #include "core/crc32c/crc32c.h"
+#include "core/example/packed_varints.h"
 #include "core/example/varint_kernels.h"
-#include "core/example/varint_run.h"
 #include "tests/memory.h"
 
 namespace penstock::tests {
@@ -52,7 +52,7 @@ class MemoryBound {
   std::size_t input_, before_;
 };
 
-void run_in_turn(std::size_t n, const std::function<void(std::size_t)>& task) {
+void run_sequentially(std::size_t n, const std::function<void(std::size_t)>& task) {
   for (std::size_t i = 0; i < n; ++i) task(i);
 }
 
@@ -65,7 +65,7 @@ Chunk chunk_of(const std::string& record, bool guarded) {
 // Every entry, every list, every value, as a reader of whole Examples does it.
 bool walk(wire::Bytes message, bool sequence_example) {
   Joined joined;
-  return visit_entries(message, sequence_example, joined, [](Section section, const Entry& entry) {
+  return visit_entries(message, sequence_example, joined, [](Section section, const MapEntry& entry) {
     return section == Section::kContext ? validate_feature(entry.value) : validate_feature_list(entry.value);
   });
 }
@@ -97,10 +97,10 @@ Outcome outcome_of(const std::vector<Event>& events) {
 }
 
 Outcome read_in_pieces(Random& random, const std::string& file, std::size_t longest) {
-  AssemblerOptions options;
+  ChunkAssemblerOptions options;
   options.max_record_bytes = 1 << 16;
   options.verify = random.one_in(2);
-  Assembler assembler(options);
+  ChunkAssembler assembler(options);
   std::vector<Event> events;
   const MemoryBound bound(file.size());
   for (std::size_t at = 0; at < file.size();) {
@@ -110,11 +110,11 @@ Outcome read_in_pieces(Random& random, const std::string& file, std::size_t long
     std::memcpy(buffer->data() + head, file.data() + at, size);
     std::size_t begin = head;
     if (random.one_in(2)) {
-      const WalkedAhead walked =
-          walk_ahead(buffer->data(), head, head + size, {options.max_record_bytes, random.one_in(2), at == 0});
-      if (!walked.is_empty()) {
-        assembler.add(buffer, head, walked.begin, events);
-        begin = assembler.add_walked(buffer, walked, events) ? walked.end : walked.begin;
+      const BlockScan scanned =
+          scan_block(buffer->data(), head, head + size, {options.max_record_bytes, random.one_in(2), at == 0});
+      if (!scanned.is_empty()) {
+        assembler.add(buffer, head, scanned.begin, events);
+        begin = assembler.add_scanned(buffer, scanned, events) ? scanned.end : scanned.begin;
       }
     }
     assembler.add(buffer, begin, head + size, events);
@@ -143,24 +143,24 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
   DecodedBatch batch;
   {
     const Chunk chunk = chunk_of(record, random.one_in(2));
-    bool sound = false;
+    bool valid = false;
     {
       const MemoryBound bound(record.size());
-      sound = walk({chunk.buffer->data(), record.size()}, plan.sequence_example);
+      valid = walk({chunk.buffer->data(), record.size()}, plan.sequence_example);
     }
     if (record.size() >= kLarge) {
       BatchDecoder fresh(plan);  // without memory from before that would hide what it needs
       const MemoryBound bound(record.size());
-      static_cast<void>(fresh.decode({chunk.slice(0, 1)}, {}, 1, run_in_turn));
+      static_cast<void>(fresh.decode({chunk.slice(0, 1)}, {}, 1, run_sequentially));
     }
-    batch = decoder.decode({chunk}, {}, 1, run_in_turn);
-    const DecodedBatch parts = decoder.decode({chunk}, {}, 2, run_in_turn);
+    batch = decoder.decode({chunk}, {}, 1, run_sequentially);
+    const DecodedBatch parts = decoder.decode({chunk}, {}, 2, run_sequentially);
     require(batch.fault.fault == parts.fault.fault && batch.fault.row == parts.fault.row, "the fault depends on parts");
     if (batch.fault.fault == ExampleFault::kNone) {
       require(same_batch(plan, batch, parts, difference), "the columns depend on parts");
-      require(sound || !plan.validate_all, "malformed bytes were decoded");
+      require(valid || !plan.validate_all, "malformed bytes were decoded");
     }
-    require(!sound || batch.fault.fault != ExampleFault::kMalformed, "a sound record was called malformed");
+    require(!valid || batch.fault.fault != ExampleFault::kMalformed, "a sound record was called malformed");
     if (batch.fault.fault != ExampleFault::kNone) return;
 
     EncodableBatch encodable(plan, batch);
@@ -173,7 +173,7 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
             "frames do not hold");
     const SharedBuffer written = place_input(frames.bytes(), false);
     const std::size_t count = spans->size();
-    const DecodedBatch again = decoder.decode({{written, spans, 0, count, 0, 0, nullptr}}, {}, 1, run_in_turn);
+    const DecodedBatch again = decoder.decode({{written, spans, 0, count, 0, 0, nullptr}}, {}, 1, run_sequentially);
     require(again.fault.fault == ExampleFault::kNone, "what was encoded does not decode");
     if (!same_batch(plan, batch, again, difference)) fail("what was encoded decodes to something else, " + difference);
 
@@ -208,7 +208,7 @@ void check_varint_kernels(Random& random) {
     std::vector<std::int64_t> values(expected.size() + kVarintSlack);
     std::int64_t* out = values.data();
     const std::size_t taken = kernel.decode(p, bytes.data() + reach, ends, out);
-    require((taken == kBadRun) == !good, kernel.name);
+    require((taken == kMalformedRun) == !good, kernel.name);
     if (!good) continue;
     values.resize(expected.size());
     require(taken == static_cast<std::size_t>(at - p) && out == values.data() + expected.size(), kernel.name);

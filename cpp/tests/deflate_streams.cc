@@ -215,10 +215,10 @@ Deflated deflate_stream(Random& random) {
       const bool one = distances == 1 || random.one_in(8);  // zlib takes a single code of one bit, and none at all
       std::vector<unsigned> few(distances);
       few[random.below(distances)] = static_cast<unsigned>(random.below(2));
-      const Code places = one ? Code(std::move(few)) : random_code(random, distances, 0);
+      const Code locations = one ? Code(std::move(few)) : random_code(random, distances, 0);
       out.put(2, 2);
-      put_codes(random, out, literals, places);
-      put_symbols(random, out, literals, places, plain);
+      put_codes(random, out, literals, locations);
+      put_symbols(random, out, literals, locations, plain);
     }
   }
   return {std::move(out.bytes()), std::move(plain)};
@@ -237,7 +237,7 @@ Deflated deflate_mixture(Random& random, const Mixture& mixture, std::size_t siz
   out.put(1 << 1, 3);
   put_literals(std::min<std::size_t>(size, 1));
   while (plain.size() < size) {
-    put_literals(std::min(random.below(mixture.most_literals + 1), size - plain.size()));
+    put_literals(std::min(random.below(mixture.max_literals + 1), size - plain.size()));
     const std::size_t left = size - plain.size();
     if (left < mixture.shortest_match) {
       put_literals(left);

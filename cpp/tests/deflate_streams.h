@@ -18,7 +18,7 @@ Deflated deflate_stream(Random& random);
 
 // What a stream is made of: so many literals in a row at most, matches between them, stored blocks now and then.
 struct Mixture {
-  std::size_t most_literals;
+  std::size_t max_literals;
   std::size_t shortest_match, longest_match, farthest_match;  // 0: none
   bool stored;
 };

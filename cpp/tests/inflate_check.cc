@@ -29,26 +29,26 @@ struct Exact {
 struct Whole {
   std::string plain;
   bool done = false;
-  std::size_t behind = 0;  // bytes behind the end of the data
+  std::size_t after = 0;  // bytes behind the end of the data
 };
 
 // Inflates in parts: inputs and outputs are as small as they may be, or so large that there are scouts.
 Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
-  const std::size_t most_in = random.one_in(2) ? 20 : 50'000, most_room = random.one_in(2) ? 100 : 50'000;
+  const std::size_t max_input = random.one_in(2) ? 20 : 50'000, max_output = random.one_in(2) ? 100 : 50'000;
   Whole found;
   Inflater inflater;
   Exact input(0);
-  for (Stop stop = Stop::kLacksInput; stop == Stop::kLacksInput || stop == Stop::kLacksRoom;) {
-    if (stop == Stop::kLacksInput) {
+  for (Stop stop = Stop::kNeedsInput; stop == Stop::kNeedsInput || stop == Stop::kNeedsOutput;) {
+    if (stop == Stop::kNeedsInput) {
       require(inflater.unread() == 0, "input is asked for while there is some");
       if (stream.empty()) return found;
-      input = Exact(std::min(1 + random.below(most_in), stream.size()));
+      input = Exact(std::min(1 + random.below(max_input), stream.size()));
       std::memcpy(input.span().data(), stream.data(), input.size);
       stream = stream.subspan(input.size);
       inflater.feed(input.span());
     }
     const std::size_t known = std::min(found.plain.size(), inflate::kWindowBytes);
-    const Exact output(known + 258 + random.below(most_room));
+    const Exact output(known + 258 + random.below(max_output));
     std::byte *const begin = output.span().data(), *const next = begin + known;
     if (known != 0) std::memcpy(begin, found.plain.data() + found.plain.size() - known, known);
     inflater.write_to({begin, next, begin + output.size});
@@ -56,7 +56,7 @@ Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
     found.plain.append(reinterpret_cast<const char*>(next), static_cast<std::size_t>(inflater.output().next - next));
     found.done = stop == Stop::kDone;
   }
-  found.behind = inflater.unread() + stream.size();
+  found.after = inflater.unread() + stream.size();
   return found;
 }
 
@@ -65,29 +65,29 @@ Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
 bool check_inflate(Random& random, const std::string& stream, std::size_t size, std::string& plain) {
   const SharedBuffer input = place_input(bytes_of(stream), random.one_in(2));
   const std::span<const std::byte> bytes{input->data(), stream.size()};
-  const Exact alone(size), in_turns(size);
+  const Exact alone(size), interleaved(size);
   const bool good = Inflater(bytes, alone.span()).run();
 
   static Deflated partner;
   if (partner.stream.empty() || random.one_in(20)) partner = deflate_stream(random);
   const Exact other(partner.plain.size());
-  Inflater one(bytes, in_turns.span()), two(bytes_of(partner.stream), other.span());
+  Inflater one(bytes, interleaved.span()), two(bytes_of(partner.stream), other.span());
   if (random.one_in(2))
-    Inflater::run_in_turns(one, two);
+    Inflater::run_interleaved(one, two);
   else
-    Inflater::run_in_turns(two, one);
+    Inflater::run_interleaved(two, one);
   require(one.run() == good, "a stream inflates otherwise in turns");
   const Whole in_parts = inflate_in_parts(random, bytes);
-  require(good == (in_parts.done && in_parts.behind == 0 && in_parts.plain.size() == size),
+  require(good == (in_parts.done && in_parts.after == 0 && in_parts.plain.size() == size),
           "a stream inflates otherwise in parts");
   require(two.run() && std::memcmp(other.span().data(), partner.plain.data(), other.size) == 0,
           "a stream disturbs the one that it is inflated in turns with");
   if (!good) return false;
-  require(std::memcmp(alone.span().data(), in_turns.span().data(), size) == 0, "bytes differ in turns");
+  require(std::memcmp(alone.span().data(), interleaved.span().data(), size) == 0, "bytes differ in turns");
   require(std::memcmp(alone.span().data(), in_parts.plain.data(), size) == 0, "bytes differ in parts");
   plain.assign(reinterpret_cast<const char*>(alone.span().data()), size);
   for (const Crc32Kernel& kernel : crc32_kernels())
-    require(kernel.extend(0, alone.span().data(), size) == crc32(in_turns.span()), kernel.name);
+    require(kernel.extend(0, alone.span().data(), size) == crc32(interleaved.span()), kernel.name);
   return true;
 }
 

@@ -8,7 +8,7 @@
 #include "tests/checks.h"
 #include "tests/inflate_check.h"
 #include "tests/odd_messages.h"
-#include "tests/survey_check.h"
+#include "tests/salvage_scan_check.h"
 
 namespace penstock::tests {
 namespace {
@@ -56,7 +56,8 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   check_varint_kernels(random);
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
   if (random.one_in(8)) check_deflate_stream(random);
-  if (random.one_in(30)) check_survey(nested_file_of(random, frames, record), static_cast<unsigned>(random.below(16)));
+  if (random.one_in(30))
+    check_salvage_scan(nested_file_of(random, frames, record), static_cast<unsigned>(random.below(16)));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "io/file_batches.h"
 #include "io/file_records.h"
 #include "io/file_writer.h"
-#include "io/frame_walk.h"
+#include "io/header_walk.h"
 #include "io/member_queue.h"
 #include "io/record_fetcher.h"
 #include "io/workers.h"
@@ -27,7 +27,7 @@ namespace penstock::tests {
 namespace {
 
 constexpr std::size_t kRecords = 400;
-constexpr std::chrono::milliseconds kPatience{10000};
+constexpr std::chrono::milliseconds kTimeout{10000};
 
 void require(bool holds, const char* what) {
   if (holds) return;
@@ -59,9 +59,9 @@ void write_file(Random& random, const TemporaryFile& file) {
     const std::string record = odd_message(random, false);
     frames.append(std::as_bytes(std::span(record)));
     if (i % 50 != 49) continue;
-    require(writer.submit(frames.release(), kPatience), "the writer does not take frames");
+    require(writer.submit(frames.release(), kTimeout), "the writer does not take frames");
   }
-  require(writer.drain(kPatience), "the writer does not write");
+  require(writer.drain(kTimeout), "the writer does not write");
 }
 
 std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
@@ -71,7 +71,7 @@ std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
   FileRecords records(file.path, options);
   std::vector<Chunk> chunks;
   while (chunks.size() < most) {
-    const NextEvent event = records.next(kPatience);
+    const NextEvent event = records.next(kTimeout);
     if (std::holds_alternative<EndOfRecords>(event)) break;
     require(std::holds_alternative<Chunk>(event), "the file is damaged, or reading takes for ever");
     chunks.push_back(std::get<Chunk>(event));
@@ -85,12 +85,12 @@ void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder
   options.threads = 3;
   options.block_bytes = 4096;
   FileRecords records(file.path, options, decoder);
-  std::uint64_t sound = 0, others = 0;
+  std::uint64_t valid = 0, others = 0;
   for (;;) {
-    const NextEvent event = records.next(kPatience);
+    const NextEvent event = records.next(kTimeout);
     if (std::holds_alternative<EndOfRecords>(event)) break;
-    if (const auto* counted = std::get_if<Sound>(&event)) {
-      sound += counted->records;
+    if (const auto* counted = std::get_if<ValidRecords>(&event)) {
+      valid += counted->records;
       continue;
     }
     const auto* chunk = std::get_if<Chunk>(&event);
@@ -98,7 +98,7 @@ void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder
     require(decoder->decode({*chunk}, {}, 1, run_here).fault.fault != ExampleFault::kNone, "a sound chunk comes out");
     others += chunk->size();
   }
-  require(sound + others == kRecords, "records are not checked");
+  require(valid + others == kRecords, "records are not checked");
 }
 
 // Batches straight from files, compared with the records decoded together; and a consumer that leaves.
@@ -109,7 +109,7 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
   options.block_bytes = random.one_in(2) ? 512 : 4096;
   const std::size_t rows = random.one_in(3) ? 1 : random.one_in(2) ? 30 : 1000;
   const std::vector<std::filesystem::path> paths{file.path, file.path};
-  FileBatches(paths, decoder, rows, options).next(kPatience);  // the others are on their way when it goes
+  FileBatches(paths, decoder, rows, options).next(kTimeout);  // the others are on their way when it goes
 
   std::vector<Chunk> both(chunks);
   both.insert(both.end(), chunks.begin(), chunks.end());
@@ -123,11 +123,11 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
       row += chunk.size();
     }
     const DecodedBatch expected = decoder->decode(part, {}, 1, run_here);
-    const NextBatch next = batches.next(kPatience);
+    const NextBatch next = batches.next(kTimeout);
     require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
     require(same(decoder->plan(), std::get<DecodedBatch>(next), expected), "batches from files differ");
   }
-  require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
+  require(std::holds_alternative<EndOfRecords>(batches.next(kTimeout)), "batches do not end");
 }
 
 // A consumer that comes late again and again, and finds nothing: a thread takes over what it would have read itself.
@@ -139,12 +139,12 @@ void check_late_consumer(const TemporaryFile& file, const std::shared_ptr<BatchD
   options.block_bytes = 4096;
   FileBatches batches(std::vector<std::filesystem::path>(kFiles, file.path), decoder, kRows, options);
   for (std::size_t row = 0; row < kFiles * kRecords; row += kRows) {
-    const NextBatch next = batches.next(kPatience);
+    const NextBatch next = batches.next(kTimeout);
     require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
     for (const Clock::time_point back = Clock::now() + std::chrono::microseconds(200); Clock::now() < back;) {
     }
   }
-  require(std::holds_alternative<EndOfRecords>(batches.next(kPatience)), "batches do not end");
+  require(std::holds_alternative<EndOfRecords>(batches.next(kTimeout)), "batches do not end");
 }
 
 // Records by their numbers, shuffled: decoded by threads that share a decoder and few open files.
@@ -160,9 +160,9 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
       lengths.push_back(chunk.span(i).length);
     }
   }
-  const ShardPlaces one_file{records.size(), 0, starts.data(), lengths.data()};
-  const RecordPlaces places(std::vector(kFiles, one_file));
-  RecordFetcher fetcher(std::vector<std::filesystem::path>(kFiles, file.path), places, 3, true, 2);
+  const ShardLocations one_file{records.size(), 0, starts.data(), lengths.data()};
+  const RecordLocations locations(std::vector(kFiles, one_file));
+  RecordFetcher fetcher(std::vector<std::filesystem::path>(kFiles, file.path), locations, 3, true, 2);
   std::vector<FetchJob> jobs(8);
   std::vector<std::vector<Chunk>> expected(jobs.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -182,28 +182,28 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
     FetchJob here = jobs[j];
     fetcher.run(here);  // shared with other threads, while jobs are under way
     check_job(here, j);
-    const std::optional<FetchJob> job = fetcher.next(kPatience);
+    const std::optional<FetchJob> job = fetcher.next(kTimeout);
     require(job.has_value(), "a job is lost, or takes for ever");
     check_job(*job, j);
   }
   std::vector<std::vector<std::uint64_t>> rows;
   for (const FetchJob& job : jobs) rows.push_back(job.rows);
-  fetcher.foresee(rows, random.one_in(2) ? decoder : nullptr);
+  fetcher.coalesce(rows, random.one_in(2) ? decoder : nullptr);
   for (const FetchJob& job : jobs) fetcher.submit(job);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
-    const std::optional<FetchJob> job = fetcher.next(kPatience);
+    const std::optional<FetchJob> job = fetcher.next(kTimeout);
     require(job.has_value(), "a job that was foreseen is lost, or takes for ever");
     check_job(*job, j);
   }
-  if (random.one_in(2)) fetcher.foresee(rows, decoder);
+  if (random.one_in(2)) fetcher.coalesce(rows, decoder);
   for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
 }
 
 void check_walk(Random& random, const TemporaryFile& file) {
-  FrameWalkOptions options;
+  HeaderWalkOptions options;
   options.threads = 3;
   options.piece_bytes = random.one_in(2) ? 100 : 1000;
-  FrameWalk walk(file.path, options);
+  HeaderWalk walk(file.path, options);
   while (walk.advance(std::size_t{16} << 10)) {
   }
   require(walk.records() == kRecords && walk.position() == walk.file_size(), "the walk misses records");
@@ -224,7 +224,7 @@ void check_members(Random& random) {
   const auto whole = std::as_bytes(std::span(body));
   for (int i = 0; i < 8; ++i) queue.submit(whole, i % 2 != 0 ? whole : whole.first(7));
   for (int i = 0; i < 4; ++i) {  // the others are under way when the queue goes
-    const std::optional<MemberQueue::Inflated> found = queue.next(kPatience);
+    const std::optional<MemberQueue::Inflated> found = queue.next(kTimeout);
     require(found && (*found)[0] && (*found)[1].has_value() == (i % 2 != 0), "a member does not inflate");
     require(std::memcmp((*found)[0]->bytes().data(), plain.data(), plain.size()) == 0, "a member differs");
   }
@@ -259,7 +259,7 @@ void check(Random& random) {
     });
   for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const std::optional<DecodeJob> job = queue.next(kPatience);
+    const std::optional<DecodeJob> job = queue.next(kTimeout);
     require(job.has_value() && same(plan, job->batch, expected[i]), "the queue differs");
   }
   for (std::thread& other : others) other.join();

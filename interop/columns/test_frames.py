@@ -75,7 +75,7 @@ def test_polars_takes_strings_without_copying_their_bytes() -> None:
 
 
 def test_pandas_has_the_same_values(data: Batch) -> None:
-    frame = pd.DataFrame.from_arrow(Batch({name: data[name] for name in data if name != "words"}))
+    frame = pd.DataFrame.from_arrow(Batch({name: column for name, column in data.items() if name != "words"}))
     for name in ("int", "double", "flag"):
         assert frame[name].tolist() == data[name].tolist()
     for name in ("text", "blob"):

@@ -10,9 +10,9 @@ import pytest
 from listed_exceptions import GROUP, KEY_NOT_TEXT, ODD_ENTRY, exceptions_met
 from message_mutations import mutate, odd_message
 from oracle import Oracle
+from schema_examples import field
 
 from penstock import _core
-from schema_examples import field
 
 MESSAGES = 4_000
 MUTATIONS = 5  # of each

@@ -1,4 +1,4 @@
-"""Expressions in ``tf``, and what comes out of them; evaluated with TensorFlow and with ``penstock.tf``."""
+"""Expressions in ``tf``, evaluated with TensorFlow and with ``penstock.tf``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REFUSED = "refused"
 
 
 def evaluate(tf: Any, source: str, names: dict[str, Any]) -> Any:
-    """Evaluate source text; arrays among the names become tensors. Answer plain values, or that it was refused."""
+    """Evaluate source text with tensors as names; return plain values, or REFUSED if it raises."""
     values = {name: tf.constant(value) if isinstance(value, np.ndarray) else value for name, value in names.items()}
     try:
         helpers = {"outcomes": partial(outcomes, tf), "raising": raising}
@@ -22,7 +22,7 @@ def evaluate(tf: Any, source: str, names: dict[str, Any]) -> Any:
 
 
 def outcomes(tf: Any, dataset: Any, most: int = 24) -> list[Any]:
-    """Return the elements of a dataset in order, with the name of an error in the place of each that it raises."""
+    """Return the elements of a dataset in order, with the name of an error for each element that raises one."""
     elements, found = iter(dataset), list[Any]()
     while len(found) < most:
         try:
@@ -46,7 +46,7 @@ def raising(error: type[Exception], bad: int) -> Callable[[Any], Any]:
 
 
 def plain(tf: Any, value: Any) -> Any:
-    """Tensors as tuples of their kind, dtype and arrays; containers of them likewise."""
+    """Convert tensors, also in containers, to tuples of their kind, dtype and arrays."""
     if isinstance(value, tf.SparseTensor):
         parts = [part.numpy() for part in (value.indices, value.values, value.dense_shape)]
         return ("sparse", value.dtype.name, *parts)
@@ -67,7 +67,7 @@ def plain(tf: Any, value: Any) -> Any:
 
 
 def same(ours: Any, theirs: Any, *, tolerance: float = 0.0) -> bool:
-    """Whether two plain values are equal, NaN included; numbers within a relative tolerance."""
+    """Return whether two plain values are equal, NaN included; numbers within a relative tolerance."""
     if isinstance(theirs, dict):
         return (
             isinstance(ours, dict)

@@ -1,4 +1,4 @@
-"""Random feature descriptions and records, most of which fit; seeded."""
+"""Random feature descriptions and records, most of which match; seeded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PARTITIONS = ["RowSplits", "RowLengths", "RowStarts", "RowLimits", "ValueRowIds"
 
 
 class Case(NamedTuple):
-    """Source text of a call on ``records``, and the records."""
+    """The source text of a call on ``records``, and the records."""
 
     source: str
     records: list[bytes]
@@ -29,7 +29,7 @@ def example_cases(seed: int, count: int) -> Iterator[Case]:
 def sequence_cases(seed: int, count: int) -> Iterator[Case]:
     random = Random(seed)
     for _ in range(count):
-        # Not without records, of which TensorFlow asks for required features too.
+        # At least one record: TensorFlow requires features even of none.
         yield _Maker(random, fewest=1).sequence_case()
 
 
@@ -132,7 +132,7 @@ class _Maker:
         levels = random.choice([0, 0, 1, 1, 2])
         kinds = [random.choice([*PARTITIONS, "UniformRowLength"]) for _ in range(levels)]
         for row in self.context:
-            # One Example without row splits is refused by TensorFlow; in a batch it is an empty row, as it is here.
+            # TensorFlow raises for one Example without row splits; in a batch it is an empty row, as it is here.
             if len(self.context) == 1 or random.random() < 0.9:
                 self.put_ragged(row, key, dtype, kinds)
         parts = [
@@ -154,7 +154,7 @@ class _Maker:
         for level, kind in enumerate(kinds):
             lengths = [2 if kind == "UniformRowLength" else random.randrange(4) for _ in range(count)]
             if kind == "ValueRowIds" and lengths:
-                lengths[-1] = max(1, lengths[-1])  # row ids do not know of rows behind the last value
+                lengths[-1] = max(1, lengths[-1])  # row ids cannot express rows after the last value
             limits = [sum(lengths[: place + 1]) for place in range(count)]
             stored = {
                 "RowSplits": [0, *limits],

@@ -1,4 +1,4 @@
-"""Each operation beside TensorFlow's: the same values, dtypes and shapes, or refused by both."""
+"""Each operation compared with TensorFlow's: the same values, dtypes and shapes, or both raise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES: dict[str, Any] = {
 HERE = Path(__file__).parent
 EXACT = (HERE / "exact_expressions.txt").read_text().splitlines()
 
-# Sums in another order, and functions of another library.
+# Sums in another order, and functions from another library.
 CLOSE = (HERE / "close_expressions.txt").read_text().splitlines()
 
 
@@ -45,19 +45,19 @@ def theirs(oracle: Oracle) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("source", EXACT)
-def test_the_same_to_the_bit(theirs: dict[str, Any], source: str) -> None:
+def test_results_are_identical(theirs: dict[str, Any], source: str) -> None:
     ours = evaluate(penstock.tf, source, NAMES)
     assert same(ours, theirs[source]), f"{ours}\n{theirs[source]}"
 
 
 @pytest.mark.parametrize("source", CLOSE)
-def test_the_same_but_for_rounding(theirs: dict[str, Any], source: str) -> None:
+def test_results_agree_up_to_rounding(theirs: dict[str, Any], source: str) -> None:
     ours = evaluate(penstock.tf, source, NAMES)
     assert theirs[source] is not REFUSED
     assert same(ours, theirs[source], tolerance=1e-5), f"{ours}\n{theirs[source]}"
 
 
-# Operations on which a size decides that is an argument, with a size of more than 2**48 bytes in place of N.
+# Operations whose result has a size given by an argument; N is replaced by a size of more than 2**48 bytes.
 LARGE = [
     "tf.fill([N], 1.0)",
     "tf.zeros([N])",
@@ -91,7 +91,7 @@ LARGE_IMAGES = [
         st.tuples(st.sampled_from(LARGE_IMAGES), st.integers(2**24, 2**30)),
     ),
 )
-def test_what_no_memory_holds_is_refused(oracle: Oracle, case: tuple[str, int]) -> None:
+def test_sizes_beyond_the_memory_raise(oracle: Oracle, case: tuple[str, int]) -> None:
     source, size = case
     source = source.replace("N", str(size))
     (theirs,) = oracle.evaluate((source, NAMES))

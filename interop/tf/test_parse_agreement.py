@@ -1,4 +1,4 @@
-"""Random feature descriptions and records: parsed to the same values, dtypes and shapes, or refused by both."""
+"""Random feature descriptions and records: parsed to the same values, dtypes and shapes, or both raise."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ BLOCK = 1000
 @pytest.mark.parametrize("cases", [example_cases, sequence_cases])
 def test_random_records_are_parsed_as_tensorflow_parses_them(oracle: Oracle, cases: Any) -> None:
     made: list[Case] = list(cases(1, BLOCK))
-    questions = [(case.source, {"records": _strings(case.records)}) for case in made]
+    expressions = [(case.source, {"records": _strings(case.records)}) for case in made]
     refused = 0
-    for case, (source, names), theirs in zip(made, questions, oracle.evaluate(*questions), strict=True):
+    for case, (source, names), theirs in zip(made, expressions, oracle.evaluate(*expressions), strict=True):
         ours = evaluate(penstock.tf, source, names)
         assert same(ours, theirs), f"{case}\n{ours}\n{theirs}"
         refused += theirs is REFUSED or theirs == REFUSED

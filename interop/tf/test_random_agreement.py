@@ -1,4 +1,4 @@
-"""Random values beside TensorFlow's: with a seed, the same ones in the same order, eagerly and in pipelines."""
+"""Random values compared with TensorFlow's: with a seed, the same in the same order, eagerly and in pipelines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ shapes = st.lists(st.integers(0, 5), max_size=3)
 
 @st.composite
 def calls(draw: st.DrawFn, *, seeded: bool = True) -> str:
-    """Draw an operation; without a seed of its own it follows the global one."""
+    """Draw an operation; without a seed it depends on the global one."""
     shape = draw(shapes)
     seed = f", seed={draw(seeds)}" if seeded or draw(st.booleans()) else ""
     floats = st.sampled_from(["float16", "bfloat16", "float32", "float64"])
@@ -57,7 +57,7 @@ def calls(draw: st.DrawFn, *, seeded: bool = True) -> str:
 
 @st.composite
 def functions(draw: st.DrawFn) -> tuple[int | None, str]:
-    """Draw a global seed or none, and the text of a function that draws several values."""
+    """Draw a global seed or None, and the text of a function that draws several values."""
     overall = draw(st.one_of(st.none(), seeds))
     several = draw(st.lists(calls(seeded=overall is None), min_size=1, max_size=3))
     return overall, f"lambda x: ({', '.join(several)}, x)"
@@ -76,7 +76,7 @@ def untraced(source: str) -> Any:
 def assert_same_values(oracle: Oracle, source: str) -> None:
     (theirs,) = oracle.evaluate((source, NAMES))
     assert theirs != REFUSED
-    # Sines and logarithms of another library.
+    # Sines and logarithms come from another library.
     tolerance = 2e-2 if "bfloat16" in source else 2e-3 if "float16" in source else 1e-5
     exact = not any(word in source for word in ("normal", "contrast"))
     for ours in (evaluate(penstock.tf, source, NAMES), untraced(source)):
@@ -84,26 +84,26 @@ def assert_same_values(oracle: Oracle, source: str) -> None:
 
 
 @given(functions())
-def test_every_element_has_its_own_values(oracle: Oracle, case: tuple[int | None, str]) -> None:
+def test_every_element_draws_its_own_values(oracle: Oracle, case: tuple[int | None, str]) -> None:
     overall, function = case
     assert_same_values(oracle, with_seed(overall, f"list({SOURCE}.map({function}))"))
 
 
 @given(functions(), st.integers(1, 4))
-def test_iterators_start_anew_and_repetitions_go_on(oracle: Oracle, case: tuple[int | None, str], size: int) -> None:
+def test_iterators_restart_and_repetitions_continue(oracle: Oracle, case: tuple[int | None, str], size: int) -> None:
     overall, function = case
-    passes = f"(lambda ds: [list(ds), list(ds)])({SOURCE}.map({function}).repeat(3).take({size * 4}))"
-    assert_same_values(oracle, with_seed(overall, passes))
+    iterations = f"(lambda ds: [list(ds), list(ds)])({SOURCE}.map({function}).repeat(3).take({size * 4}))"
+    assert_same_values(oracle, with_seed(overall, iterations))
 
 
 @given(st.lists(calls(), min_size=1, max_size=3), st.one_of(st.none(), seeds))
-def test_eager_calls_go_on_until_the_seed_is_set(oracle: Oracle, several: list[str], overall: int | None) -> None:
+def test_eager_calls_continue_until_the_seed_is_set(oracle: Oracle, several: list[str], overall: int | None) -> None:
     eager = f"[{', '.join(several * 3)}]"
     assert_same_values(oracle, f"[{with_seed(overall, eager)}, {with_seed(overall, eager)}]")
 
 
 @given(st.lists(calls(seeded=False), min_size=1, max_size=3), seeds)
-def test_eager_calls_follow_the_global_seed(oracle: Oracle, several: list[str], overall: int) -> None:
+def test_eager_calls_depend_on_the_global_seed(oracle: Oracle, several: list[str], overall: int) -> None:
     assert_same_values(oracle, with_seed(overall, f"[{', '.join(several * 2)}]"))
 
 
@@ -127,5 +127,5 @@ DRAW = "tf.random.uniform([], seed=7)"
         f"(lambda ds: (tf.random.set_seed(3), list(ds), tf.random.set_seed(None))[1])({SOURCE}.map(lambda x: {DRAW}))",
     ],
 )
-def test_functions_of_all_kinds_go_on_from_element_to_element(oracle: Oracle, pipeline: str) -> None:
+def test_functions_of_all_kinds_continue_from_element_to_element(oracle: Oracle, pipeline: str) -> None:
     assert_same_values(oracle, f"(lambda ds: [list(ds), list(ds)])({pipeline})")

@@ -1,4 +1,4 @@
-"""``tf.compat.v1`` beside TensorFlow's: where TensorFlow 2 changed an operation, the first meaning holds."""
+"""``tf.compat.v1`` compared with TensorFlow's, for operations that TensorFlow 2 changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def assert_same(oracle: Oracle, source: str, names: dict[str, Any], *, tolerance
 
 
 def assert_same_in_a_dataset(oracle: Oracle, source: str, names: dict[str, Any], *, tolerance: float = 0.0) -> None:
-    """Compare what a function of one name makes of its slices, traced and not."""
+    """Compare a function of one name, mapped over its slices, traced and untraced."""
     (name,) = names
     pipeline = f"list(tf.data.Dataset.from_tensor_slices({name}).map(lambda {name}: {source}))"
     theirs = assert_same(oracle, pipeline, names, tolerance=tolerance)
@@ -73,7 +73,7 @@ def test_images_are_resized_by_their_corners(
     source = f"tf.compat.v1.image.{name}(x, {list(size)}, {options})"
     tolerance = 0.0 if method.endswith(("BILINEAR", "NEIGHBOR")) else 1e-4
     assert_same(oracle, source, {"x": x}, tolerance=tolerance)
-    if not fit:  # to which size a graph does not know beforehand
+    if not fit:  # a graph cannot infer the size
         assert_same_in_a_dataset(oracle, source, {"x": x}, tolerance=tolerance)
 
 
@@ -88,7 +88,7 @@ def test_images_are_resized_by_their_corners(
     corners,
     st.booleans(),
 )
-def test_the_operations_below_resize_alike(
+def test_the_resize_operations_per_method_agree(
     oracle: Oracle, x: Any, size: tuple[int, int], method: str, align: bool, half: bool
 ) -> None:
     centers = f", half_pixel_centers={half}" if method != "area" else ""
@@ -135,8 +135,10 @@ REDUCTIONS = ["sum", "max", "min", "mean", "prod"]
     st.sampled_from(["", ", 1", ", axis=-1", ", reduction_indices=[0, 1]", ", axis=1, reduction_indices=1"]),
     st.sampled_from(["", ", keep_dims=True", ", keepdims=True", ", keep_dims=False"]),
 )
-def test_reductions_take_the_first_names(oracle: Oracle, x: Any, kind: str, part: str, axis: str, kept: str) -> None:
-    source = f"tf.compat.v1.{part}reduce_{kind}(x{axis}{kept})"
+def test_reductions_take_the_old_argument_names(
+    oracle: Oracle, x: Any, kind: str, part: str, axis: str, keep_dims: str
+) -> None:
+    source = f"tf.compat.v1.{part}reduce_{kind}(x{axis}{keep_dims})"
     assert_same(oracle, source, {"x": x})
 
 
@@ -181,7 +183,7 @@ ARGUMENTS = [
 
 
 @pytest.mark.parametrize("source", ARGUMENTS)
-def test_arguments_have_their_first_names_and_places(oracle: Oracle, source: str) -> None:
+def test_arguments_have_their_old_names_and_positions(oracle: Oracle, source: str) -> None:
     x = np.array([[1, -2], [3, 4]], np.int32)
     theirs = assert_same(oracle, source, {"x": x})
     refused = any(word in source for word in ("nonsense", "[0, 2]", "9)", "axis=0, squeeze", "resize_bilinear"))
@@ -197,7 +199,7 @@ def test_arguments_have_their_first_names_and_places(oracle: Oracle, source: str
         "tf.compat.v1.image.resize_images(tf.io.decode_png(tf.io.encode_png(x), channels=3), [2, 2])",
     ],
 )
-def test_an_image_of_the_size_stays_as_it_is_where_that_is_known(oracle: Oracle, source: str) -> None:
+def test_an_image_known_to_have_the_size_is_returned_unchanged(oracle: Oracle, source: str) -> None:
     x = np.arange(24, dtype=np.uint8).reshape(2, 2, 2, 3)
     pipeline = f"list(tf.data.Dataset.from_tensor_slices(x).map(lambda x: {source}))"
     assert_same(oracle, pipeline, {"x": x})

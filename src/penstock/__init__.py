@@ -14,7 +14,8 @@
 ``Nullable``
 ``Decoder``, ``Encoder``                   records to columns, and back
 ``RecordReader``, ``RecordWriter``         records as bytes
-``repair``, ``repair_dataset``            what can be saved of damaged files
+``verify``, ``repair``                     what is wrong with files, and what can be saved
+``count``, ``stats``, ``convert``          the commands as functions, which return reports
 ``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
 ``penstock.tf``                            TensorFlow's data code, without TensorFlow
 =========================================  ====================================================================
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from penstock.columns import BytesColumn as BytesColumn
     from penstock.columns import Nullable as Nullable
     from penstock.columns import Ragged as Ragged
+    from penstock.conversion.convert import ConvertReport as ConvertReport
+    from penstock.conversion.convert import convert as convert
     from penstock.dataset.dataset import Dataset as Dataset
     from penstock.dataset.transforms.batch import Pad as Pad
     from penstock.discovery.infer import infer_schema as infer_schema
@@ -57,9 +60,16 @@ if TYPE_CHECKING:
     from penstock.errors import StateError as StateError
     from penstock.errors import TruncatedError as TruncatedError
     from penstock.errors import WorkerError as WorkerError
+    from penstock.inspect.count import CountReport as CountReport
+    from penstock.inspect.count import count as count
+    from penstock.inspect.stats import StatsReport as StatsReport
+    from penstock.inspect.stats import stats as stats
+    from penstock.integrity.problems import Problem as Problem
     from penstock.integrity.repair import RepairReport as RepairReport
     from penstock.integrity.repair import repair as repair
     from penstock.integrity.repair import repair_dataset as repair_dataset
+    from penstock.integrity.verify import VerifyReport as VerifyReport
+    from penstock.integrity.verify import verify as verify
     from penstock.manifest import Manifest as Manifest
     from penstock.records.reader import RecordReader as RecordReader
     from penstock.records.writer import RecordWriter as RecordWriter
@@ -81,7 +91,9 @@ _HOMES = {
     "BytesColumn": "columns",
     "ChecksumError": "errors",
     "CompressionError": "errors",
+    "ConvertReport": "conversion.convert",
     "CorruptDataError": "errors",
+    "CountReport": "inspect.count",
     "Dataset": "dataset.dataset",
     "Decoder": "codec.decoder",
     "Encoder": "codec.encoder",
@@ -96,6 +108,7 @@ _HOMES = {
     "Nullable": "columns",
     "Pad": "dataset.transforms.batch",
     "PenstockError": "errors",
+    "Problem": "integrity.problems",
     "Ragged": "columns",
     "RecordChunk": "_core",
     "RecordReader": "records.reader",
@@ -106,16 +119,22 @@ _HOMES = {
     "SchemaError": "errors",
     "StaleIndexError": "errors",
     "StateError": "errors",
+    "StatsReport": "inspect.stats",
     "TruncatedError": "errors",
+    "VerifyReport": "integrity.verify",
     "WorkerError": "errors",
     "Writer": "writing.writer",
     "abort": "writing.commit",
     "append": "writing.write",
     "commit": "writing.commit",
+    "convert": "conversion.convert",
+    "count": "inspect.count",
     "image": "",
     "infer_schema": "discovery.infer",
     "repair": "integrity.repair",
     "repair_dataset": "integrity.repair",
+    "stats": "inspect.stats",
+    "verify": "integrity.verify",
     "write": "writing.write",
 }
 
@@ -146,4 +165,4 @@ def _end() -> None:
     Registered before all that users of the package register, so that what they end threads with has been called.
     """
     if core := sys.modules.get("penstock._core"):
-        core.begin_to_end()
+        core.begin_finalization()

@@ -8,28 +8,25 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from penstock import _core
 from penstock.errors import ManifestError, SchemaError
+from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, locate, read_whole, split_path, write_whole
+from penstock.storage.shard_names import ShardName
 
-FORMAT = "penstock.manifest"
-VERSION = 1
-REQUIREMENTS: frozenset[str] = frozenset()
-"""The extensions of the format that this version understands."""
-
+HEADER = FormatHeader("manifest", "penstock.manifest", 1)
 SUFFIX = ".penstock.json"
 
 # A million shards need less; a larger file is something else.
 _MAX_BYTES = 256 << 20
 
-_FILE_KEYS = ("format", "version", "requires", "schema", "shards")
+_FILE_KEYS = (*HEADER_KEYS, "schema", "shards")
 _SHARD_KEYS = ("name", "records", "bytes", "crc32c", "appending")
-_NUMBERED = re.compile(r"^(?P<name>.+)-\d{5,}-of-\d{5,}(?P<suffix>\..*)?$")
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the text of a manifest file: JSON, as ``docs/write.md`` describes it."""
-        head = {"format": FORMAT, "version": VERSION, "requires": []} | self.unknown
+        head = HEADER.to_json() | self.unknown
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         schema = self.schema.to_json().rstrip().replace("\n", "\n  ")
         shards = ",\n".join(f"    {json.dumps(_shard_to_json(shard))}" for shard in self.shards)
@@ -99,11 +96,11 @@ class Manifest:
     def from_json(cls, text: str | bytes) -> Manifest:
         """Return the manifest that the text of a manifest file describes."""
         try:
-            found = json.loads(text)
+            document = json.loads(text)
         # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
         except (ValueError, RecursionError) as error:
-            raise ManifestError(f"no manifest: it is not JSON ({type(error).__name__})") from None
-        _check_head(found)
+            raise ManifestError(f"not a manifest: it is not JSON ({type(error).__name__})") from None
+        found = HEADER.check(document, ManifestError)
         try:
             schema = Schema.from_json(json.dumps(found.get("schema")))
         except SchemaError as error:
@@ -125,31 +122,41 @@ class Manifest:
         """Read a manifest file."""
         text = read_whole(path, _MAX_BYTES)
         if len(text) > _MAX_BYTES:
-            raise ManifestError(f"{path}: no manifest: larger than {_MAX_BYTES} bytes")
+            raise ManifestError(f"{path}: not a manifest: larger than {_MAX_BYTES} bytes")
         try:
             return cls.from_json(text)
         except ManifestError as error:
             raise ManifestError(f"{path}: {error}") from None
 
-    def verify(self, folder: StrPath) -> list[Finding]:
-        """Compare the shards in a folder with the manifest: answer what is missing, changed, or one too many."""
+    def verify(self, folder: StrPath, *, checksums: Mapping[str, int] | None = None) -> list[Finding]:
+        """Compare the shards in a folder with the manifest: return what is missing, changed or extra.
+
+        Args:
+            folder: Where the shards are.
+            checksums: The CRC32C of shards, by name; these are not read.
+        """
         store, path = locate(folder)
         path = path.rstrip("/") or path
-        findings = [finding for shard in self.shards for finding in _check(store, f"{path}/{shard.name}", shard)]
+        known = checksums or {}
+        findings = [
+            finding
+            for shard in self.shards
+            for finding in _check(store, f"{path}/{shard.name}", shard, known.get(shard.name))
+        ]
         return findings + list(self._extras(store, path))
 
     def _extras(self, store: FileStore, path: str) -> Iterator[Finding]:
         """Shards of the same name that do not belong: a reader who takes a pattern would take them, too."""
         known = {shard.name for shard in self.shards}
-        names = {match["name"] for shard in self.shards if (match := _NUMBERED.match(shard.name))}
+        datasets = {found.dataset for shard in self.shards if (found := ShardName.parse(shard.name))}
         for entry in store.list(f"{glob.escape(path)}/*"):
             _, name = split_path(entry)
-            match = _NUMBERED.match(name)
-            if match and match["name"] in names and name not in known and not match["name"].startswith("."):
+            found = ShardName.parse(name)
+            if found and found.dataset in datasets and name not in known and not name.startswith("."):
                 yield Finding("extra", name, "is not in the manifest, but has the name of a shard")
 
 
-def _check(store: FileStore, path: str, shard: Shard) -> Iterator[Finding]:
+def _check(store: FileStore, path: str, shard: Shard, crc: int | None) -> Iterator[Finding]:
     try:
         size = store.stat(path).size
     except FileNotFoundError:
@@ -162,29 +169,12 @@ def _check(store: FileStore, path: str, shard: Shard) -> Iterator[Finding]:
     if size != shard.bytes:
         yield Finding("size", shard.name, f"expected {shard.bytes} bytes, found {size}")
         return
-    crc = 0
-    for piece in store.stream(path):
-        crc = _core.crc32c(piece, crc)
+    if crc is None:
+        crc = 0
+        for piece in store.stream(path):
+            crc = _core.crc32c(piece, crc)
     if crc != shard.crc32c:
         yield Finding("checksum", shard.name, f"expected checksum {shard.crc32c:08x}, found {crc:08x}")
-
-
-def _check_head(found: object) -> None:
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise ManifestError(f'no manifest: expected "format": "{FORMAT}"')
-    version = found.get("version")
-    if type(version) is not int or version < 1:
-        raise ManifestError('a manifest has a "version", which is a positive integer')
-    if version > VERSION:
-        raise ManifestError(
-            f"the manifest has version {version}; this Penstock reads up to version {VERSION}: update it"
-        )
-    requires = found.get("requires", [])
-    if not isinstance(requires, list):
-        raise ManifestError('"requires" is an array in JSON')
-    for requirement in requires:
-        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
-            raise ManifestError(f"the manifest requires {str(requirement)[:80]!r}, which this Penstock does not know")
 
 
 def _shard_to_json(shard: Shard) -> dict[str, Any]:

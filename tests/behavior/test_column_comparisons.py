@@ -164,10 +164,10 @@ def test_ragged_rows_are_not_compared(compare: Callable[..., Any], other: object
         compare(strings(["a", "b"]), ragged)
 
 
-def test_arrays_of_unequal_shapes_are_not_compared() -> None:
+def test_arrays_of_different_shapes_cannot_be_compared() -> None:
     rows = np.empty(2, object)
     rows[:] = [np.ones((1, 2)), np.ones((2, 1))]
-    with pytest.raises(TypeError, match="unequal shapes"):
+    with pytest.raises(TypeError, match="different shapes"):
         Nullable(rows, [True, False]) == 1  # noqa: B015
 
 
@@ -240,7 +240,7 @@ def test_a_mask_of_another_length_is_refused(length: int) -> None:
         lambda: Ragged(np.arange(3), [0, 1, 2, 3])[mask],
     ]
     for pick in picks:
-        with pytest.raises(IndexError, match=f"a mask of {length} rows does not fit 3 rows"):
+        with pytest.raises(IndexError, match=f"one value for each of the 3 rows, found {length}"):
             pick()
 
 

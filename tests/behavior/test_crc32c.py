@@ -69,3 +69,10 @@ def test_a_checksum_continues_where_another_ended(kernel):
 def test_an_unknown_kernel_is_refused():
     with pytest.raises(ValueError, match="no CRC32C kernel named abacus"):
         _core.crc32c(b"", kernel="abacus")
+
+
+@pytest.mark.parametrize("sizes", [(0, 0), (5, 0), (0, 5), (1, 7), (4096, 3), (3, 100_003)])
+def test_checksums_of_two_parts_combine_to_that_of_the_whole(sizes):
+    before, rest = (random.Random(size).randbytes(size) for size in sizes)
+    combined = _core.crc32c_combine(_core.crc32c(before), _core.crc32c(rest), len(rest))
+    assert combined == _core.crc32c(before + rest)

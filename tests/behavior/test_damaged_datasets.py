@@ -41,7 +41,7 @@ def ids(ds: ps.Dataset) -> list[int]:
     return [int(row["id"]) for row in ds]
 
 
-@pytest.mark.parametrize("change", [lambda ds: ds, lambda ds: ds.shuffle(1)], ids=["in order", "shuffled"])
+@pytest.mark.parametrize("change", [lambda ds: ds, lambda ds: ds.shuffle(seed=1)], ids=["in order", "shuffled"])
 def test_damage_raises_with_its_place(files, change):
     start, _ = frames(files[1])[2]
     flip(files[1], start + 14)
@@ -53,7 +53,7 @@ def test_damage_raises_with_its_place(files, change):
 ORDERS = {
     "in order": lambda ds: ds,
     "some": lambda ds: ds[0:11],
-    "shuffled": lambda ds: ds.shuffle(1),
+    "shuffled": lambda ds: ds.shuffle(seed=1),
     "mapped": lambda ds: ds.map(dict, workers=2),
 }
 
@@ -95,7 +95,7 @@ def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind, what):
     flip(files[1], frames(files[1])[2][0] + byte)
     seen: list[ps.PenstockError] = []
     ds = ps.Dataset(files, schema=SCHEMA, on_error=seen.append)
-    it = iter(ds.shuffle(1) if shuffle else ds)
+    it = iter(ds.shuffle(seed=1) if shuffle else ds)
     with pytest.warns(UserWarning, match=rf"{what} was passed over \(1 {kind}\); the first: .*, record 2,"):
         found = [int(row["id"]) for row in it]
     assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
@@ -129,7 +129,7 @@ def test_a_damaged_gzip_file_gives_every_record_outside_the_damage(tmp_path, kin
     assert reader.damage
     assert 100 < len(saved) < 400
     ds = ps.Dataset(path, schema=SCHEMA, on_error="skip")
-    found = ids(ds.shuffle(3, window=None if kind == "members" else 50) if shuffle else ds)
+    found = ids(ds.shuffle(seed=3, window=None if kind == "members" else 50) if shuffle else ds)
     assert sorted(found) == saved
     assert (found == saved) is not shuffle
 
@@ -172,7 +172,7 @@ def test_a_file_that_is_named_twice_is_passed_over_twice(files, tmp_path, shuffl
         writer.write_many([*ps.Encoder(SCHEMA).encode([{"id": 20, "items": [], "text": ""}]), b"no example"])
     ds = ps.Dataset([files[0], tmp_path / "odd.tfrecord"] * 2, schema=SCHEMA, on_error="skip")
     with pytest.warns(UserWarning, match="4 records were passed over"):
-        found = ids(ds.shuffle(1) if shuffle else ds)
+        found = ids(ds.shuffle(seed=1) if shuffle else ds)
     assert sorted(found) == sorted([0, 2, 3, 4, 5, 20] * 2)
 
 
@@ -187,7 +187,7 @@ def test_batches_are_filled_around_damage(files):
 @pytest.mark.filterwarnings("ignore:1 record was passed over")
 def test_a_pass_around_damage_goes_on_from_any_step(files):
     flip(files[0], frames(files[0])[2][0] + 14)
-    ds = ps.Dataset(files, schema=SCHEMA, on_error="skip").shuffle(4).batch(3)
+    ds = ps.Dataset(files, schema=SCHEMA, on_error="skip").shuffle(seed=4).batch(3)
     whole = [batch["id"].tolist() for batch in ds.epoch(0)]
     for step in range(len(whole)):
         it = iter(ds.epoch(0))
@@ -202,12 +202,12 @@ def test_a_pass_around_damage_goes_on_from_any_step(files):
 
 def test_a_file_that_changed_is_not_read_by_its_old_index(files):
     ds = ps.Dataset(files, schema=SCHEMA)
-    assert ids(ds.shuffle(1))
+    assert ids(ds.shuffle(seed=1))
     write_shards(Path(files[0]).parent, "plain", (3, 9))
     with pytest.raises((ps.CorruptDataError, ps.StaleIndexError, OSError)):
-        ids(ds.shuffle(1))
+        ids(ds.shuffle(seed=1))
     fresh = ps.Dataset(files, schema=SCHEMA)
-    assert sorted(ids(fresh.shuffle(1))) == list(range(12))
+    assert sorted(ids(fresh.shuffle(seed=1))) == list(range(12))
 
 
 @pytest.mark.parametrize("lengths", [(20, 10), (5, 25), (10, 20, 0)])
@@ -243,7 +243,7 @@ def test_every_record_outside_the_damage_is_read_where_an_index_knows_it(tmp_pat
     errors: list[Exception] = []
     ds = ps.Dataset(path, schema=schema, on_error=errors.append)
     with pytest.warns(UserWarning, match=f"{bad.sum():,} records were passed over"):
-        found = [int(row["x"][0]) - 1000 for row in ds.shuffle(1)]
+        found = [int(row["x"][0]) - 1000 for row in ds.shuffle(seed=1)]
     assert sorted(found) == np.flatnonzero(~bad).tolist()
     assert sorted(error.record for error in errors) == np.flatnonzero(bad).tolist()
 
@@ -298,10 +298,10 @@ def test_a_record_above_the_limit_is_refused_though_an_index_knows_it(tmp_path):
         writer.write_many(ps.Encoder(SCHEMA).encode([{"id": n, "items": [], "text": "x" * 9 * n} for n in range(9)]))
     assert len(ps.Dataset(path, schema=SCHEMA)) == 9  # and its index is kept
     with pytest.raises(ps.RecordTooLargeError, match="record 6"):
-        ids(ps.Dataset(path, schema=SCHEMA, max_record_bytes=90).shuffle(1))
+        ids(ps.Dataset(path, schema=SCHEMA, max_record_bytes=90).shuffle(seed=1))
     short = ps.Dataset(path, schema=SCHEMA, max_record_bytes=90, on_error="skip")
     with pytest.warns(UserWarning, match="too-large"):
-        assert sorted(ids(short.shuffle(1))) == [0, 1, 2, 3, 4, 5]
+        assert sorted(ids(short.shuffle(seed=1))) == [0, 1, 2, 3, 4, 5]
 
 
 def test_damaged_files_without_a_schema_are_inferred_from_what_is_whole(tmp_path: Path):
@@ -326,7 +326,7 @@ def test_a_shard_that_is_replaced_while_it_is_shuffled_is_read_to_its_end_as_it_
     for value, name in enumerate(("old", "new")):
         ps.write(tmp_path / name, {"x": np.full(20_000, value)})
     old, new = (tmp_path / f"{name}-00000-of-00001.tfrecord" for name in ("old", "new"))
-    batches = iter(ps.Dataset(old, threads=8).shuffle(1).batch(64))
+    batches = iter(ps.Dataset(old, threads=8).shuffle(seed=1).batch(64))
     next(batches)
     new.replace(old)
     assert {int(value) for batch in batches for value in batch["x"]} == {0}
@@ -356,7 +356,7 @@ def test_another_message_behind_the_sample_is_no_empty_row(tmp_path: Path, name:
         writer.write_many([example(a=1), example(), *[example(a=2)] * 998, example_list([example(a=3)]), example(a=4)])
     ds = ps.Dataset(path)
     assert ds.schema == ps.Schema({"a": ps.Feature("int64", optional=True)})
-    for read in (lambda: list(ds), lambda: list(ds.batch(7)), lambda: list(ds.shuffle(1)), lambda: ds[1000]):
+    for read in (lambda: list(ds), lambda: list(ds.batch(7)), lambda: list(ds.shuffle(seed=1)), lambda: ds[1000]):
         with pytest.raises(ps.MalformedExampleError, match=r"found another message.*, record 1000"):
             read()
     errors: list[ps.PenstockError] = []

@@ -22,8 +22,8 @@ def plain_walk(data: bytes) -> list[int]:
     return lengths
 
 
-def walked(path: Path, *, threads: int, piece: int, stride: int) -> tuple[list[int], _core.FrameWalk]:
-    walk = _core.FrameWalk(path, threads=threads, piece_bytes=piece, keep_lengths=True)
+def walked(path: Path, *, threads: int, piece: int, stride: int) -> tuple[list[int], _core.HeaderWalk]:
+    walk = _core.HeaderWalk(path, threads=threads, piece_bytes=piece, keep_lengths=True)
     lengths: list[int] = []
     while walk.advance(stride):
         lengths += walk.take_lengths().tolist()
@@ -81,7 +81,7 @@ def test_a_fault_is_found_where_it_is_whatever_looks_like_a_frame_behind_it(tmp_
 def test_a_file_that_is_cut_while_it_is_walked_is_an_error(tmp_path):
     path = tmp_path / "cut.tfrecord"
     path.write_bytes(framing.frame(bytes(100)) * 10_000)
-    walk = _core.FrameWalk(path, threads=2, piece_bytes=4096)
+    walk = _core.HeaderWalk(path, threads=2, piece_bytes=4096)
     assert walk.advance(1000)
     with open(path, "r+b") as file:
         file.truncate(500_000)
@@ -93,7 +93,7 @@ def test_a_file_that_is_cut_while_it_is_walked_is_an_error(tmp_path):
 def test_a_file_that_grows_while_it_is_walked_ends_where_it_ended(tmp_path):
     path = tmp_path / "grows.tfrecord"
     path.write_bytes(framing.frame(b"first") * 10)
-    walk = _core.FrameWalk(path)
+    walk = _core.HeaderWalk(path)
     with open(path, "ab") as file:
         file.write(framing.frame(b"second"))
     while walk.advance(1 << 30):

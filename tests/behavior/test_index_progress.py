@@ -9,8 +9,9 @@ import pytest
 from processes import shown_on_terminal
 
 CODE = """
-from penstock.index import open_index, progress
-progress._SHOWN_AFTER_SECONDS = -1.0  # everything takes long
+import penstock.index.open as building
+from penstock.index import open_index
+building._SHOWN_AFTER_SECONDS = -1.0  # everything takes long
 open_index(sys.argv[1], progress=sys.argv[2] != "False")
 """
 

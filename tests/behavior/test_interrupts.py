@@ -104,7 +104,7 @@ def test_while_a_large_file_is_searched_for_records(tmp_path):
         signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         try:
-            _core.survey(sys.argv[1], 0, 200 << 30)
+            _core.salvage_scan(sys.argv[1], 0, 200 << 30)
         except KeyboardInterrupt:
             print("interrupted")
     """

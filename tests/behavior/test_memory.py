@@ -26,8 +26,8 @@ ds[0], len(ds)
 next(iter(ds[:2].batch(2)))
 change = {
     "in order": lambda ds: ds,
-    "shuffled": lambda ds: ds.shuffle(3),
-    "windows": lambda ds: ds.shuffle(3, window=500),
+    "shuffled": lambda ds: ds.shuffle(seed=3),
+    "windows": lambda ds: ds.shuffle(seed=3, window=500),
 }
 before, seen, peaks = peak(), [], []
 for epoch in range(int(sys.argv[3])):

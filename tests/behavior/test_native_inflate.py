@@ -79,7 +79,7 @@ def body(stream, plain):
 
 def inflate(stream, plain):
     """What the native decoder makes of a stream that is said to inflate to ``plain``."""
-    found = _core.inflate_member(body(stream, plain), most=MOST)
+    found = _core.inflate_member(body(stream, plain), max_bytes=MOST)
     return None if found is None else bytes(found)
 
 
@@ -174,7 +174,7 @@ def test_a_stream_far_larger_than_a_piece_comes_in_pieces_of_a_bounded_size():
 @pytest.mark.parametrize("seed", range(2))
 def test_two_members_in_turns_are_as_each_alone(seed):
     rng = random.Random(100 + seed)
-    with closing(_core.MemberQueue(threads=2, most=MOST)) as queue:
+    with closing(_core.MemberQueue(threads=2, max_bytes=MOST)) as queue:
         expected = []
         for _ in range(200):
             pair = []
@@ -195,18 +195,18 @@ def test_a_member_is_refused_for_its_trailer():
     data = b"some data " * 1000
     stream = deflated(random.Random(1), data)
     good = body(stream, data)
-    assert bytes(_core.inflate_member(good, most=len(data))) == data
-    assert _core.inflate_member(good, most=len(data) - 1) is None
+    assert bytes(_core.inflate_member(good, max_bytes=len(data))) == data
+    assert _core.inflate_member(good, max_bytes=len(data) - 1) is None
     for wrong in (len(data) - 1, len(data) + 1, 0, MOST, 0xFFFFFFFF):
-        assert _core.inflate_member(stream + struct.pack("<II", zlib.crc32(data), wrong), most=1 << 32) is None
-    assert _core.inflate_member(stream + struct.pack("<II", zlib.crc32(data) ^ 1, len(data)), most=MOST) is None
+        assert _core.inflate_member(stream + struct.pack("<II", zlib.crc32(data), wrong), max_bytes=1 << 32) is None
+    assert _core.inflate_member(stream + struct.pack("<II", zlib.crc32(data) ^ 1, len(data)), max_bytes=MOST) is None
     for size in range(8):
-        assert _core.inflate_member(good[:size], most=MOST) is None
+        assert _core.inflate_member(good[:size], max_bytes=MOST) is None
 
 
 def test_a_queue_ends_with_members_under_way():
     data = random.Random(2).randbytes(500_000)
-    queue = _core.MemberQueue(threads=2, most=MOST)
+    queue = _core.MemberQueue(threads=2, max_bytes=MOST)
     for _ in range(6):
         queue.submit(body(zlib.compress(data, wbits=-15), data), b"")
     queue.close()

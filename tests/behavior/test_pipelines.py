@@ -66,7 +66,7 @@ def steps(draw: st.DrawFn, *, rows: bool, indexed: bool) -> Step:
         return "filter", lambda ds: ds.filter(is_even), lambda model: [row for row in model if is_even(row)]
     if kind == "shuffle":
         seed = draw(numbers(0, 5))
-        return f"shuffle({seed})", lambda ds: ds.shuffle(seed), lambda model: shuffled(model, seed)
+        return f"shuffle({seed})", lambda ds: ds.shuffle(seed=seed), lambda model: shuffled(model, seed)
     start, stop, step = draw(numbers(0, 10)), draw(numbers(0, 30)), draw(st.sampled_from([1, 2, -1]))
     if step < 0:
         start, stop = stop, start
@@ -140,14 +140,14 @@ def resumed_at_every_step(ds: ps.Dataset, model: Model) -> None:
     [
         lambda ds: ds.repeat(2).batch(4),
         lambda ds: ds.batch(4).repeat(3),
-        lambda ds: ds.shuffle(1, window=8).repeat(2).batch(5, drop_last=True),
-        lambda ds: ds.shuffle(1, window=8).filter(is_even).repeat(2).batch(5),
+        lambda ds: ds.shuffle(seed=1, window=8).repeat(2).batch(5, drop_last=True),
+        lambda ds: ds.shuffle(seed=1, window=8).filter(is_even).repeat(2).batch(5),
         lambda ds: ds.interleave(2).shard(1, 3).batch(2),
         lambda ds: ds.map(doubled, workers=2).batch(4).prefetch(2),
-        lambda ds: ds.filter(is_even).shuffle(3, window=4).take(9),
+        lambda ds: ds.filter(is_even).shuffle(seed=3, window=4).take(9),
         lambda ds: ds.bucket([2, 3], 3, key="items"),
         lambda ds: ds.cache().repeat(2).batch(4),
-        lambda ds: ds.map(doubled).cache().shuffle(1).repeat(2).batch(4),
+        lambda ds: ds.map(doubled).cache().shuffle(seed=1).repeat(2).batch(4),
         lambda ds: ds.batch(3).unbatch().skip(2),
         lambda ds: ds.filter(is_even).concat(ds.map(doubled)).batch(7),
         lambda ds: ds.mix(ds.map(doubled), weights=[2, 1], seed=3),
@@ -159,19 +159,19 @@ def test_passes_are_resumed_at_every_step(kind, change, shards):
 
 
 def test_each_pass_is_an_epoch_with_an_order_of_its_own(shards):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(7)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=7)
     first, second = [[row["id"].item() for row in ds] for _ in range(2)]
     assert first != second
     assert sorted(first) == sorted(second) == list(range(TOTAL))
     assert [row["id"].item() for row in ds.epoch(1)] == second
-    repeated = [row["id"].item() for row in ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(7).repeat(2)]
+    repeated = [row["id"].item() for row in ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=7).repeat(2)]
     assert repeated == first + second
 
 
 @pytest.mark.parametrize("then", range(1, 8))
 @pytest.mark.parametrize("now", range(1, 8))
 def test_another_number_of_ranks_sees_every_record_that_is_left_once(then, now, shards):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(2)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=2)
     seen, steps = [], 2 if then < 5 else 1
     for rank in range(then):
         it = iter(ds.shard(rank, then).batch(2))
@@ -199,7 +199,7 @@ def test_a_state_is_refused_where_it_does_not_fit(shards, tmp_path):
     state = iter(ds.batch(4)).state_dict()
     for other, reason in [
         (ds.batch(5), "another pipeline"),
-        (ds.shuffle(1).batch(4), "another pipeline"),
+        (ds.shuffle(seed=1).batch(4), "another pipeline"),
         (ps.Dataset(shards("members"), schema=SCHEMA).batch(4), "other data"),
     ]:
         with pytest.raises(ps.StateError, match=reason):
@@ -212,7 +212,7 @@ def test_a_state_is_refused_where_it_does_not_fit(shards, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda ds, rank, world: ds.shard(rank, world).shuffle(1).batch(2),
+        lambda ds, rank, world: ds.shard(rank, world).shuffle(seed=1).batch(2),
         lambda ds, rank, world: ds.shard(rank, world).filter(is_even).batch(2),
         lambda ds, rank, world: ds.shard(rank, world).repeat().batch(2),
     ],
@@ -225,6 +225,6 @@ def test_another_number_of_ranks_is_refused_where_nobody_knows_what_was_seen(cha
 
 
 def test_an_exact_shuffle_of_a_stream_is_refused_with_the_way_out(shards):
-    ds = ps.Dataset(shards("stream"), schema=SCHEMA).shuffle(1)
+    ds = ps.Dataset(shards("stream"), schema=SCHEMA).shuffle(seed=1)
     with pytest.raises(ps.NotSeekableError, match=r"window=10_000.*penstock convert"):
         next(iter(ds))

@@ -15,7 +15,6 @@ from processes import run_python
 from schema_examples import example
 
 from penstock import Decoder, _core
-from penstock.codec.decoder import decoding_of
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +34,12 @@ def test_records_come_in_the_order_in_which_they_are_asked_for(
     fetcher = _core.RecordFetcher(shards.paths, places, threads=3, verify=verify)
     expected = [shards.records[row] for row in rows]
     assert fetcher.records(rows) == (expected, [])
-    fetcher.submit(rows, decoding_of(decoder).native)
+    fetcher.submit(rows, decoder._native)
     assert fetcher.pending == 1
-    for decoded, faults in (fetcher.next(), fetcher.fetch(rows, decoding_of(decoder).native)):
+    for decoded, faults in (fetcher.next(), fetcher.fetch(rows, decoder._native)):
         assert (faults, fetcher.pending) == ([], 0)
         assert decoded is not None
-        batch = decoding_of(decoder).batch_of(decoded, lambda row: (None, row))
+        batch = decoder._batch(decoded, lambda row: (None, row))
         assert batch.to_list() == decoder.decode(expected).to_list()
     fetcher.close()
 
@@ -50,7 +49,7 @@ def test_records_of_one_length_need_no_list_of_places(tmp_path: Path):
     paths = [tmp_path / "0.tfrecord", tmp_path / "empty.tfrecord", tmp_path / "1.tfrecord"]
     for path, some in zip(paths, (records[:4], [], records[4:]), strict=True):
         path.write_bytes(framing.frames(some))
-    fetcher = _core.RecordFetcher(paths, _core.RecordPlaces(((4, 8), (0, 0), (6, 8))), threads=1)
+    fetcher = _core.RecordFetcher(paths, _core.RecordLocations(((4, 8), (0, 0), (6, 8))), threads=1)
     assert fetcher.records(np.arange(9, -1, -1)) == (records[::-1], [])
     assert [fetcher.record(row) for row in range(10)] == records
 
@@ -59,7 +58,7 @@ def test_jobs_come_out_in_order(shards: Shards):
     fetcher, decoder = shards.open(threads=4), Decoder(SCHEMA)
     starts = list(range(0, 3000, 30))
     for start in starts:
-        fetcher.submit(np.arange(start, start + 30), decoding_of(decoder).native)
+        fetcher.submit(np.arange(start, start + 30), decoder._native)
     for start in starts:
         decoded, _ = fetcher.next()
         assert decoded is not None
@@ -73,18 +72,18 @@ def test_columns_go_into_the_memory_that_is_given(shards: Shards):
     fetcher = shards.open(threads=1)
     rows = np.random.default_rng(1).permutation(3001)[:100]
     memory = np.zeros(100, np.int64)
-    fetcher.submit(rows, decoding_of(decoder).native, [memory, None, None])
+    fetcher.submit(rows, decoder._native, [memory, None, None])
     decoded, _ = fetcher.next()
     assert decoded is not None
     assert decoded[1][0] is memory
     assert memory.tolist() == rows.tolist()
     with pytest.raises(ValueError, match="does not fit"):
-        fetcher.submit(rows, decoding_of(decoder).native, [memory[:99], None, None])
+        fetcher.submit(rows, decoder._native, [memory[:99], None, None])
 
 
 def test_a_row_alone_is_as_in_a_batch(shards: Shards):
     decoder = Decoder(SCHEMA)
-    rows = decoding_of(decoder).by_row()
+    rows = decoder._row_decoder()
     fetcher = shards.open(threads=1)
     for row in (0, 49, 1000, 3000):
         decoded = fetcher.row(row, rows.native)
@@ -103,7 +102,7 @@ def test_few_files_are_open_at_a_time(tmp_path: Path):
         import numpy as np
         from penstock import _core
         starts = np.load(sys.argv[1])
-        places = _core.RecordPlaces(tuple((part, None) for part in starts))
+        places = _core.RecordLocations(tuple((part, None) for part in starts))
         fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=1, max_open_files=4)
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
@@ -122,14 +121,14 @@ def test_a_record_that_does_not_decode_is_a_fault_of_the_batch(tmp_path: Path):
     path.write_bytes(framing.frames([good, wrong]))
     fetcher = open_at(path, [(0, len(good)), (len(good) + 16, len(wrong)), (0, len(good))])
     decoder = Decoder(SCHEMA)
-    fetcher.submit(np.arange(3), decoding_of(decoder).native)
+    fetcher.submit(np.arange(3), decoder._native)
     decoded, faults = fetcher.next()
     assert faults == []
     assert decoded is not None
     assert decoded[3] is not None
     assert (decoded[3].row, decoded[3].kind) == (1, "wrong-kind")
-    assert fetcher.row(1, decoding_of(decoder).by_row().native) is None
-    assert fetcher.row(2, decoding_of(decoder).by_row().native) is not None
+    assert fetcher.row(1, decoder._row_decoder().native) is None
+    assert fetcher.row(2, decoder._row_decoder().native) is not None
 
 
 # What is wrong
@@ -145,9 +144,9 @@ def kind_at(path: Path, offset: int, length: int) -> str:
 
 def found_kind(fetcher: _core.RecordFetcher) -> str:
     decoder = Decoder(SCHEMA)
-    fetcher.submit(np.arange(1), decoding_of(decoder).native)
+    fetcher.submit(np.arange(1), decoder._native)
     decoded, faults = fetcher.next()
-    alone, row = fetcher.record(0), fetcher.row(0, decoding_of(decoder).by_row().native)
+    alone, row = fetcher.record(0), fetcher.row(0, decoder._row_decoder().native)
     if isinstance(alone, bytes):
         assert (faults, fetcher.records(np.arange(1))) == ([], ([alone], []))
         assert decoded is not None
@@ -192,7 +191,7 @@ def test_an_index_that_is_wrong_or_stale_is_found(shards: Shards):
     ):
         assert kind_at(path, *far) == "truncated-record"
     for starts in ([5, 0], [size - 16, 1 << 63], [1 << 63, 1 << 62]):  # the length is what lies between
-        places = _core.RecordPlaces(((np.array(starts, np.uint64), None),))
+        places = _core.RecordLocations(((np.array(starts, np.uint64), None),))
         fault = _core.RecordFetcher([path], places, threads=1).record(0)
         assert not isinstance(fault, bytes)
         assert fault.kind == "truncated-record"
@@ -203,12 +202,12 @@ def test_all_rows_that_are_wrong_are_named(shards: Shards, threads: int):
     starts, lengths = shards.offsets[shards.shards == 2], shards.lengths[shards.shards == 2]
     starts[[7, 1500]] += 1
     lengths[8] += 1
-    places = _core.RecordPlaces(((starts, lengths),))
+    places = _core.RecordLocations(((starts, lengths),))
     fetcher = _core.RecordFetcher(shards.paths[2:], places, threads=threads)
     rows, decoder = np.arange(2000)[::-1].copy(), Decoder(SCHEMA)
-    fetcher.submit(rows, decoding_of(decoder).native)
+    fetcher.submit(rows, decoder._native)
     expected = [(499, "length-crc"), (1991, "moved"), (1992, "length-crc")]
-    for nothing, faults in (fetcher.next(), fetcher.fetch(rows, decoding_of(decoder).native), fetcher.records(rows)):
+    for nothing, faults in (fetcher.next(), fetcher.fetch(rows, decoder._native), fetcher.records(rows)):
         assert not nothing
         assert [(fault.row, fault.kind) for fault in faults] == expected
 
@@ -226,10 +225,10 @@ def test_a_file_that_was_cut_short_is_truncated(tmp_path: Path):
 def test_a_missing_file_is_named_and_costs_one_job(shards: Shards, tmp_path: Path):
     lengths = (shards.offsets[:2], None)
     paths = [tmp_path / "missing", shards.paths[0]]
-    fetcher = _core.RecordFetcher(paths, _core.RecordPlaces((lengths, lengths)), threads=2)
+    fetcher = _core.RecordFetcher(paths, _core.RecordLocations((lengths, lengths)), threads=2)
     decoder = Decoder(SCHEMA)
-    fetcher.submit(np.array([0]), decoding_of(decoder).native)
-    fetcher.submit(np.array([1]), decoding_of(decoder).native)
+    fetcher.submit(np.array([0]), decoder._native)
+    fetcher.submit(np.array([1]), decoder._native)
     with pytest.raises(FileNotFoundError, match="missing"):
         fetcher.next()
     decoded, _ = fetcher.next()
@@ -244,18 +243,18 @@ def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
     fetcher, decoder = shards.open(threads=1), Decoder(SCHEMA)
     for row in (-1, 3001):
         with pytest.raises(IndexError):
-            fetcher.submit(np.array([row]), decoding_of(decoder).native)
+            fetcher.submit(np.array([row]), decoder._native)
         with pytest.raises(IndexError):
             fetcher.records(np.array([0, row]))
         with pytest.raises(IndexError):
             fetcher.record(row)
         with pytest.raises(IndexError):
-            fetcher.row(row, decoding_of(decoder).by_row().native)
+            fetcher.row(row, decoder._row_decoder().native)
     starts = np.zeros(2, np.uint64)
     with pytest.raises(ValueError, match="of one size"):
-        _core.RecordPlaces(((starts, starts[:1]),))
+        _core.RecordLocations(((starts, starts[:1]),))
     with pytest.raises(ValueError, match="end of the last"):
-        _core.RecordPlaces(((starts[:0], None),))
+        _core.RecordLocations(((starts[:0], None),))
     with pytest.raises(ValueError, match="as many files"):
         _core.RecordFetcher(shards.paths[:2], shards.places(), threads=1)
     fetcher.close()
@@ -270,7 +269,7 @@ def test_closing_does_not_wait_for_a_consumer(shards: Shards):
     for _ in range(10):
         fetcher = shards.open(threads=4)
         for _ in range(20):
-            fetcher.submit(np.arange(3001), decoding_of(Decoder(SCHEMA)).native)
+            fetcher.submit(np.arange(3001), Decoder(SCHEMA)._native)
         fetcher.next()
         fetcher.close()
 
@@ -280,7 +279,7 @@ def test_threads_may_ask_at_the_same_time(shards: Shards):
     draws = [np.random.default_rng(n).integers(0, 3001, 300) for n in range(40)]
 
     def fetch(rows: Any) -> bool:
-        decoded, _ = fetcher.fetch(rows, decoding_of(decoder).native)
+        decoded, _ = fetcher.fetch(rows, decoder._native)
         assert decoded is not None
         return bool(np.array_equal(decoded[1][0], rows)) and fetcher.records(rows)[0] == [
             shards.records[row] for row in rows
@@ -295,22 +294,21 @@ def test_a_child_starts_a_fetcher_of_its_own(shards: Shards):
     code = """
         import numpy as np
         from penstock import Decoder, Feature, Schema, _core
-        from penstock.codec.decoder import decoding_of
         decoder = Decoder(Schema({"n": Feature("int64")}))
-        rows, places = np.arange(1), _core.RecordPlaces(((1, int(sys.argv[1])),))
+        rows, places = np.arange(1), _core.RecordLocations(((1, int(sys.argv[1])),))
         fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=2)
-        fetcher.submit(rows, decoding_of(decoder).native)
+        fetcher.submit(rows, decoder._native)
         child = os.fork()
         if child == 0:
             refused = 0
-            submit = lambda: fetcher.submit(rows, decoding_of(decoder).native)
+            submit = lambda: fetcher.submit(rows, decoder._native)
             for use in (fetcher.next, submit, lambda: fetcher.record(0), lambda: fetcher.records(rows)):
                 try:
                     use()
                 except RuntimeError as error:
                     refused += "cannot cross a fork" in str(error)
             own = _core.RecordFetcher(sys.argv[2:], places, threads=2)
-            own.submit(rows, decoding_of(decoder).native)
+            own.submit(rows, decoder._native)
             sys.exit(0 if refused == 4 and own.next()[0][0] == 1 else 1)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), fetcher.next()[0][0])

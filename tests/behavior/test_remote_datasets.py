@@ -34,12 +34,12 @@ def test_a_remote_dataset_is_read_like_a_local_one(remote):
     assert ids(ds) == list(range(TOTAL))
     assert len(ds) == TOTAL
     assert ds[-2]["id"] == TOTAL - 2
-    assert sorted(ids(ds.shuffle(3, window=6))) == list(range(TOTAL))
+    assert sorted(ids(ds.shuffle(seed=3, window=6))) == list(range(TOTAL))
     if kind == "stream":
         with pytest.raises(ps.NotSeekableError):
-            ids(ds.shuffle(3))
+            ids(ds.shuffle(seed=3))
     else:
-        assert sorted(ids(ds.shuffle(3))) == list(range(TOTAL))
+        assert sorted(ids(ds.shuffle(seed=3))) == list(range(TOTAL))
 
 
 def test_rows_that_lie_close_together_are_one_request(monkeypatch):

@@ -39,19 +39,19 @@ def as_tuple(row: dict[str, Any]) -> tuple[int, str]:
 
 
 PIPELINES: dict[str, Callable[[ps.Dataset], ps.Dataset]] = {
-    "map on threads": lambda ds: ds.shuffle(3).map(noisy, seed=1, workers=2).batch(4).prefetch(2),
-    "filter, batch, repeat": lambda ds: ds.shuffle(1).filter(is_third).batch(4).repeat(3),
+    "map on threads": lambda ds: ds.shuffle(seed=3).map(noisy, seed=1, workers=2).batch(4).prefetch(2),
+    "filter, batch, repeat": lambda ds: ds.shuffle(seed=1).filter(is_third).batch(4).repeat(3),
     "repeat without end": lambda ds: ds.filter(is_third).map(noisy, seed=2).repeat().batch(5).take(9),
-    "random batches": lambda ds: ds.shuffle(5).batch(4).map(noisy_batch, seed=1, workers=2),
-    "buckets": lambda ds: ds.shuffle(2).bucket([1, 3], [3, 2, 4], key="items", pad=True).repeat(2).prefetch(1),
-    "window of a flow": lambda ds: ds.filter(is_third).shuffle(4, window=7).batch(3),
+    "random batches": lambda ds: ds.shuffle(seed=5).batch(4).map(noisy_batch, seed=1, workers=2),
+    "buckets": lambda ds: ds.shuffle(seed=2).bucket([1, 3], [3, 2, 4], key="items", pad=True).repeat(2).prefetch(1),
+    "window of a flow": lambda ds: ds.filter(is_third).shuffle(seed=4, window=7).batch(3),
     "unbatch": lambda ds: ds.batch(3).filter(has_odd_sum).unbatch().map(noisy, seed=3).skip(2),
     "concat of flows": lambda ds: ds.filter(is_third).concat(ds.filter(many_items)).map(noisy, seed=1).batch(3),
     "zip": lambda ds: ds.map(as_tuple).zip(ds.filter(is_third).map(as_tuple)),
-    "mix": lambda ds: ds.shuffle(1).mix(ds.filter(is_third), weights=[2, 1], seed=4, stop="all").batch(4),
+    "mix": lambda ds: ds.shuffle(seed=1).mix(ds.filter(is_third), weights=[2, 1], seed=4, stop="all").batch(4),
     "mix without end": lambda ds: ds.take(3).mix(ds.filter(is_third), weights=[1, 1], seed=4, stop="never").take(30),
     "shards of a flow": lambda ds: ds.filter(is_third).shard(1, 3).repeat(2),
-    "cache": lambda ds: ds.shuffle(1).filter(is_third).cache().map(noisy, seed=1).repeat(3).batch(4),
+    "cache": lambda ds: ds.shuffle(seed=1).filter(is_third).cache().map(noisy, seed=1).repeat(3).batch(4),
 }
 
 
@@ -93,12 +93,13 @@ def test_the_rest_is_the_same_from_every_step(name: str, shards: Callable[[str],
 
 
 def test_with_processes(shards: Callable[[str], list[str]]):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(1).map(noisy, seed=1, workers=2, processes=True).batch(4)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=1)
+    ds = ds.map(noisy, seed=1, workers=2, processes=True).batch(4)
     check(ds, lambda count: range(0, count, 4))
 
 
 def test_with_a_cache_on_disk(shards: Callable[[str], list[str]], tmp_path: Path):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(1).map(noisy, seed=1).cache(tmp_path).batch(4)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=1).map(noisy, seed=1).cache(tmp_path).batch(4)
     check(ds, range)
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -108,9 +109,9 @@ def test_states_are_json_whatever_integers_the_pipeline_was_made_with(
 ):
     two, ds = np.int64(2), ps.Dataset(shards("plain"), max_record_bytes=np.int64(1 << 20), threads=np.int8(1))
     pipelines = [
-        ds.shuffle(np.uint64(2)).take(two).skip(np.int8(1)).repeat(two).shard(np.int8(0), two).batch(two),
+        ds.shuffle(seed=np.uint64(2)).take(two).skip(np.int8(1)).repeat(two).shard(np.int8(0), two).batch(two),
         ds.interleave(two).prefetch(two).epoch(two),
-        ds.shuffle(two, window=two).batch(two).repeat(two).unbatch(),
+        ds.shuffle(seed=two, window=two).batch(two).repeat(two).unbatch(),
         ds.map(lambda row, rng: row, seed=two).bucket(np.array([2]), two, key=lambda row: 1),
         ds.filter(lambda row: True, seed=None).take(two).skip(two).shard(np.int8(0), two),
         ds.bucket(np.array([1, 3]), np.array([1, 2, 3]), key=lambda row: 1),

@@ -18,7 +18,7 @@ OUTER = [b"before", framing.frames([b"inner 1", b"inner 2"]), b"between", b"behi
 
 def survey(path: Path, data: bytes, **options) -> list[_core.Stretch]:
     path.write_bytes(data)
-    stretches, *_ = _core.survey(path, 0, len(data), **options)
+    stretches, *_ = _core.salvage_scan(path, 0, len(data), **options)
     end, before = 0, ""
     for stretch in stretches:
         overlaps = "doubtful" in (before, stretch.kind) and stretch.start < end
@@ -326,7 +326,7 @@ def test_many_false_headers_cost_linear_work(tmp_path: Path):
         # Each header checks itself and claims all that is left: reading what each claims would be quadratic.
         headers = b"".join(framing.header(size - 12 * i - 16) for i in range(1, size // 12))
         path.write_bytes(b"\1" * 12 + headers)
-        stretches, _, work = _core.survey(path, 0, path.stat().st_size)
+        stretches, _, work = _core.salvage_scan(path, 0, path.stat().st_size)
         assert all(stretch.kind == "lost" for stretch in stretches)
         return work / size
 
@@ -345,7 +345,7 @@ def test_many_claims_that_are_crossed_cost_linear_work(tmp_path: Path):
         stop = count * (12 + len(small)) + 12
         claims = (framing.header(stop - i * (12 + len(small)) - 16) + small for i in range(count))
         path.write_bytes(b"".join(claims) + over)
-        *_, work = _core.survey(path, 0, path.stat().st_size)
+        *_, work = _core.salvage_scan(path, 0, path.stat().st_size)
         return work / size
 
     small, large = work(1 << 16), work(1 << 18)
@@ -359,7 +359,7 @@ def test_many_payloads_of_eight_bytes_cost_linear_work(tmp_path: Path):
         # Each is a header, too, and claims all that is left.
         count = size // 24
         path.write_bytes(framing.frames((24 * (count - i) - 28).to_bytes(8, "little") for i in range(count - 1)))
-        stretches, _, work = _core.survey(path, 0, path.stat().st_size)
+        stretches, _, work = _core.salvage_scan(path, 0, path.stat().st_size)
         assert [(stretch.kind, stretch.records) for stretch in stretches] == [("whole", count - 1)]
         return work / size
 

@@ -32,7 +32,7 @@ def assert_same(batch: Any, columns: dict[str, Any], rows: Any) -> None:
 
 
 def test_every_row_comes_once_with_its_own_values(folder: Path):
-    ds = ps.Dataset(folder).shuffle(7).batch(16)
+    ds = ps.Dataset(folder).shuffle(seed=7).batch(16)
     for _ in range(2):
         batches = list(ds)
         assert sorted(np.concatenate([batch["label"] for batch in batches])) == list(range(ROWS))
@@ -43,7 +43,7 @@ def test_every_row_comes_once_with_its_own_values(folder: Path):
 def test_rows_that_are_larger_than_a_read_are_whole(tmp_path: Path):
     columns = {"image": RNG.integers(0, 256, (9, 300_007), np.uint8), "label": np.arange(9)}
     ps.write(tmp_path / "data", columns)
-    for batch in ps.Dataset(tmp_path).shuffle(1).batch(2):
+    for batch in ps.Dataset(tmp_path).shuffle(seed=1).batch(2):
         assert_same(batch, columns, batch["label"])
 
 
@@ -53,7 +53,7 @@ def test_values_that_are_absent_are_so_in_their_own_rows(tmp_path: Path):
     image.resize(30, 30)
     rows = [{"label": n} if n % 30 == 0 else {"image": image, "label": n} for n in range(60)]
     ps.write(tmp_path / "data", rows, schema=schema)
-    for row in ps.Dataset(tmp_path).shuffle(1):
+    for row in ps.Dataset(tmp_path).shuffle(seed=1):
         if row["label"] % 30 == 0:
             assert row["image"] is None
         else:
@@ -61,11 +61,11 @@ def test_values_that_are_absent_are_so_in_their_own_rows(tmp_path: Path):
 
 
 def test_a_pass_goes_on_from_every_step(folder: Path):
-    ds = ps.Dataset(folder).shuffle(7).batch(40)
+    ds = ps.Dataset(folder).shuffle(seed=7).batch(40)
     whole = [batch["label"].tolist() for batch in ds]
     for step in range(len(whole)):
-        resumed = iter(ps.Dataset(folder).shuffle(7).batch(40))
-        it = iter(ps.Dataset(folder).shuffle(7).batch(40))
+        resumed = iter(ps.Dataset(folder).shuffle(seed=7).batch(40))
+        it = iter(ps.Dataset(folder).shuffle(seed=7).batch(40))
         for _ in range(step):
             next(it)
         resumed.load_state_dict(it.state_dict())
@@ -76,16 +76,16 @@ def test_damage_is_named_and_costs_its_own_row_alone(folder: Path):
     path = folder / "data-00000-of-00002.tfrecord"
     path.write_bytes(framing.flip(path.read_bytes(), 1000))
     with pytest.raises(ps.CorruptDataError, match="record 0"):
-        list(ps.Dataset(folder, schema=ps.Dataset(folder).schema).shuffle(7).batch(16))
+        list(ps.Dataset(folder, schema=ps.Dataset(folder).schema).shuffle(seed=7).batch(16))
     with pytest.warns(UserWarning, match="1 record"):
-        labels = [row["label"] for row in ps.Dataset(folder, on_error="skip").shuffle(7)]
+        labels = [row["label"] for row in ps.Dataset(folder, on_error="skip").shuffle(seed=7)]
     assert sorted(labels) == list(range(1, ROWS))
 
 
 def test_a_row_that_does_not_fit_the_schema_is_named(folder: Path):
     schema = ps.Schema({"image": ps.Feature("uint8", (29, 30), encoding="raw"), "label": ps.Feature("int64")})
     with pytest.raises(ps.MalformedExampleError, match=r"expected 870 raw bytes, found 899.*record \d+"):
-        list(ps.Dataset(folder, schema=schema).shuffle(7).batch(16))
+        list(ps.Dataset(folder, schema=schema).shuffle(seed=7).batch(16))
 
 
 def test_a_file_that_is_cut_short_under_way_is_an_error(folder: Path):
@@ -95,4 +95,4 @@ def test_a_file_that_is_cut_short_under_way_is_an_error(folder: Path):
     path = folder / "data-00001-of-00002.tfrecord"
     path.write_bytes(path.read_bytes()[:-5000])
     with pytest.raises(ps.CorruptDataError):
-        list(ds.shuffle(7).batch(16))
+        list(ds.shuffle(seed=7).batch(16))

@@ -1,8 +1,7 @@
-"""A pipeline gives the same whether its functions are traced and run in batches, or called for each element."""
+"""A pipeline yields the same elements whether its functions are traced or called for each element."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -85,71 +84,33 @@ PIPELINES: dict[str, Callable[[Any], Any]] = {
     "zip": lambda ds: tf.data.Dataset.zip(ds.map(parse), tf.data.Dataset.range(9)),
     "concatenate": lambda ds: ds.map(parse).concatenate(ds.map(parse)).batch(5),
     "conditions": lambda ds: ds.map(parse).map(chosen).shuffle(5, seed=1).batch(4),
-    "loops of a size that is known": lambda ds: ds.map(parse).map(over_rows).shuffle(5, seed=1).batch(4),
-    "loops of sizes that are not": lambda ds: ds.map(over_words).shuffle(5, seed=1).batch(4),
+    "loops of a known size": lambda ds: ds.map(parse).map(over_rows).shuffle(5, seed=1).batch(4),
+    "loops of unknown sizes": lambda ds: ds.map(over_words).shuffle(5, seed=1).batch(4),
     "unbatch": lambda ds: ds.map(parse).batch(4).unbatch(),
 }
 
 
-def called() -> tf.data.Options:
+def untraced() -> tf.data.Options:
     options = tf.data.Options()
     options.tracing = False
     return options
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_traced_and_called_give_the_same(files: list[str], name: str):
+def test_traced_and_untraced_pipelines_yield_the_same(files: list[str], name: str):
     records = tf.data.TFRecordDataset(files)
     traced_pipeline = PIPELINES[name](records)
-    called_pipeline = PIPELINES[name](records.with_options(called()))
+    untraced_pipeline = PIPELINES[name](records.with_options(untraced()))
     assert "traced" in traced_pipeline.explain()
-    assert "tracing=False" in called_pipeline.explain()
-    traced, expected = list(traced_pipeline), list(called_pipeline)
+    assert "tracing=False" in untraced_pipeline.explain()
+    traced, expected = list(traced_pipeline), list(untraced_pipeline)
     assert len(expected) > 1
     assert repr(traced) == repr(expected)
     assert len(traced) == len(expected)
-    assert repr(traced_pipeline.element_spec) == repr(called_pipeline.element_spec)
+    assert repr(traced_pipeline.element_spec) == repr(untraced_pipeline.element_spec)
 
 
-def described_anew(record: Any) -> Any:
-    parsed = tf.io.parse_single_example(record, {"label": tf.io.FixedLenFeature([], tf.int64)})
-    return parsed["label"] if int(parsed["label"]) > 3 else tf.constant(0, tf.int64)
-
-
-def another_call_each_time(record: Any) -> Any:
-    # What stands before the question differs from call to call, so that it cannot be taken from the trace.
-    place = next(PLACES)
-    label = parse(record)[1] + place
-    return label * 2 if label > 5 else label
-
-
-def arrays_of_numpy(record: Any) -> Any:
-    image, label = parse(record)
-    return np.asarray(image) + 1, label
-
-
-PLACES = itertools.cycle([0, 1, 2])
-
-
-@pytest.mark.parametrize("function", [described_anew, arrays_of_numpy])
-def test_a_beginning_that_is_computed_for_many_changes_nothing(files: list[str], function: Callable[..., Any]):
-    records = tf.data.TFRecordDataset(files)
-    ds = records.map(function)
-    assert "before that, for many in one call: tf.io.parse_single_example" in ds.explain()
-    plainly = records.with_options(called()).map(function)
-    assert repr(list(ds)) == repr(list(plainly))
-    assert repr(list(ds.shuffle(4, seed=1).batch(5))) == repr(list(plainly.shuffle(4, seed=1).batch(5)))
-
-
-def test_calls_that_differ_from_the_trace_are_made(files: list[str]):
-    global PLACES
-    ds = tf.data.TFRecordDataset(files).map(another_call_each_time)
-    PLACES = itertools.cycle([0, 1, 2])
-    labels = [number + number % 3 for number in range(18)]
-    assert [int(value) for value in ds] == [label * 2 if label > 5 else label for label in labels]
-
-
-def test_what_cannot_be_traced_runs_for_each_element_and_says_why(files: list[str]):
+def test_an_untraceable_function_is_called_for_each_element(files: list[str]):
     def choose(image: Any, label: Any) -> Any:
         return image if int(label) > 3 else -image
 
@@ -161,7 +122,7 @@ def test_what_cannot_be_traced_runs_for_each_element_and_says_why(files: list[st
     assert (np.asarray(images)[4:] >= 0).all()
 
 
-def test_a_function_that_is_traced_is_not_called_again(files: list[str]):
+def test_a_traced_function_is_called_once(files: list[str]):
     calls = []
 
     def count(record: Any) -> Any:
@@ -190,7 +151,7 @@ def test_elements_before_a_bad_record_come_first(tmp_path: Path):
         next(batches)
 
 
-def test_files_that_are_interleaved_are_moved_as_records(files: list[str]):
+def test_interleaved_files_move_as_unparsed_records(files: list[str]):
     ds = tf.data.Dataset.from_tensor_slices(files).interleave(tf.data.TFRecordDataset, cycle_length=2)
     assert "moves records" in ds.explain()
     labels = [label.numpy() for _, label in ds.map(parse)]

@@ -59,7 +59,7 @@ def test_a_pattern_without_a_file_says_so(penstock):
 def test_compression_can_be_forced(penstock):
     result = penstock("count", "--compression", "none", "good.tfrecord.gz")
     assert result.exit_code == 1
-    assert "this is GZIP data: leave out --compression" in result.stderr
+    assert "this is GZIP data; leave out --compression" in result.stderr
 
 
 def test_a_record_above_the_limit_names_the_option(penstock):

@@ -15,8 +15,8 @@ import penstock as ps
 from penstock.cli.display import draw, value_text
 
 
-def test_a_title_and_a_line_for_each_feature(penstock, write):
-    write("x.tfrecord", [example(label=3, score=[0.5, 1.5], name="bob")] * 9)
+def test_a_title_and_a_line_for_each_feature(penstock, write_records):
+    write_records("x.tfrecord", [example(label=3, score=[0.5, 1.5], name="bob")] * 9)
     result = penstock("head", "x.tfrecord", "--limit", "1", "--skip", "2")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
@@ -27,16 +27,16 @@ def test_a_title_and_a_line_for_each_feature(penstock, write):
     ]
 
 
-def test_absent_is_not_empty(penstock, write):
-    write("x.tfrecord", [example(a=1, b=[2, 3], t="x"), example(a=1), example(a=1, b=[], t="")])
+def test_absent_is_not_empty(penstock, write_records):
+    write_records("x.tfrecord", [example(a=1, b=[2, 3], t="x"), example(a=1), example(a=1, b=[], t="")])
     lines = [line.split(maxsplit=1)[1] for line in penstock("head", "x.tfrecord").stdout.splitlines()]
     assert lines[2:4] == ["[2, 3]", "'x'"]
     assert lines[6:8] == ["absent", "absent"]
     assert lines[10:12] == ["[]", "''"]
 
 
-def test_long_values_are_shortened(penstock, write):
-    write("x.tfrecord", [example(text="é" * 5000, tokens=list(range(1000)), blob=b"\xff" * 5000)])
+def test_long_values_are_shortened(penstock, write_records):
+    write_records("x.tfrecord", [example(text="é" * 5000, tokens=list(range(1000)), blob=b"\xff" * 5000)])
     stdout = penstock("head", "x.tfrecord").stdout
     assert max(map(len, stdout.splitlines())) <= 100
     assert "(1000) [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …]" in stdout
@@ -49,20 +49,20 @@ def test_any_value_fits_its_room(value: object, room: int):
     assert 0 < len(value_text(value, room)) <= room
 
 
-def test_control_characters_do_not_reach_the_terminal(penstock, write):
-    write("x.tfrecord", [example(**{"a\x1b[2J": "b\x1b[2J"})])
+def test_control_characters_do_not_reach_the_terminal(penstock, write_records):
+    write_records("x.tfrecord", [example(**{"a\x1b[2J": "b\x1b[2J"})])
     assert "\x1b" not in penstock("head", "x.tfrecord").stdout
 
 
-def test_sequences(penstock, write):
-    write("x.tfrecord", [sequence_example({"id": "a"}, {"x": [[0.5, 1.5]] * 3, "w": [["a"], ["b", "c"]]})])
+def test_sequences(penstock, write_records):
+    write_records("x.tfrecord", [sequence_example({"id": "a"}, {"x": [[0.5, 1.5]] * 3, "w": [["a"], ["b", "c"]]})])
     stdout = penstock("head", "x.tfrecord").stdout
     assert "x   (3, 2) [0.5, 1.5, 0.5, 1.5, 0.5, 1.5]" in stdout
     assert "'b', 'c'" in stdout
 
 
-def test_json_has_whole_values(penstock, write):
-    write("x.tfrecord", [example(a=list(range(100)), b=b"\xff\0", c=float("nan"), d="é")])
+def test_json_has_whole_values(penstock, write_records):
+    write_records("x.tfrecord", [example(a=list(range(100)), b=b"\xff\0", c=float("nan"), d="é")])
     line = json.loads(penstock("head", "x.tfrecord", "--json").stdout)
     blob = base64.b64encode(b"\xff\0").decode()
     assert line == {
@@ -72,8 +72,8 @@ def test_json_has_whole_values(penstock, write):
     }
 
 
-def test_only_features_that_were_asked_for(penstock, write):
-    write("x.tfrecord", [example(a=1, b=2, c=3)])
+def test_only_features_that_were_asked_for(penstock, write_records):
+    write_records("x.tfrecord", [example(a=1, b=2, c=3)])
     line = json.loads(penstock("head", "x.tfrecord", "--json", "--feature", "c", "-f", "a").stdout)
     assert line["example"] == {"c": 3, "a": 1}
     unknown = penstock("head", "x.tfrecord", "--feature", "d")
@@ -81,10 +81,10 @@ def test_only_features_that_were_asked_for(penstock, write):
     assert "no feature 'd'" in unknown.stderr
 
 
-def test_images_are_saved_as_they_are_and_pixels_as_png(penstock, write, folder: Path):
+def test_images_are_saved_as_they_are_and_pixels_as_png(penstock, write_records, folder: Path):
     pixels = np.arange(6, dtype=np.uint8).reshape(2, 3)
     image = png(3, 2, pixels.tobytes())
-    write("x.tfrecord", [example(image=image, pixels=pixels.tobytes())])
+    write_records("x.tfrecord", [example(image=image, pixels=pixels.tobytes())])
     ps.Schema({"image": ps.Feature("bytes"), "pixels": ps.Feature("uint8", (2, 3), encoding="raw")}).save("my.json")
     result = penstock("head", "x.tfrecord", "--schema", "my.json", "--save-images", "out/deep")
     assert result.exit_code == 0
@@ -111,29 +111,29 @@ def test_a_large_picture_is_averaged_until_it_fits(shape: tuple[int, ...]):
     assert {span.style.color.triplet for line in lines for span in line.spans} == {(77, 77, 77)}
 
 
-def test_examples_before_one_that_does_not_fit_are_shown(penstock, write):
-    write("x.tfrecord", [example(a=1)] * 12 + [example(b=1)])
-    result = penstock("head", "x.tfrecord", "--records", "5", "--limit", "20")
+def test_examples_before_one_that_does_not_fit_are_shown(penstock, write_records):
+    write_records("x.tfrecord", [example(a=1)] * 12 + [example(b=1)])
+    result = penstock("head", "x.tfrecord", "--infer-records", "5", "--limit", "20")
     assert result.exit_code == 1
     assert "record 11" in result.stdout
     assert 'x.tfrecord, record 12: feature "a": expected' in result.stderr
-    assert "use --records all" in result.stderr
+    assert "use --infer-records all" in result.stderr
 
 
-def test_text_that_is_none_is_an_error_with_its_place(penstock, write):
-    write("x.tfrecord", [example(a="x")] * 3 + [example(a=b"\xff")])
-    result = penstock("head", "x.tfrecord", "--records", "2", "--json")
+def test_text_that_is_none_is_an_error_with_its_place(penstock, write_records):
+    write_records("x.tfrecord", [example(a="x")] * 3 + [example(a=b"\xff")])
+    result = penstock("head", "x.tfrecord", "--infer-records", "2", "--json")
     assert len(result.stdout.splitlines()) == 3
     assert 'x.tfrecord, record 3: feature "a": expected UTF-8 text' in result.stderr
 
 
-def test_damage_ends_a_file_and_the_next_one_follows(penstock, write, folder: Path):
-    write("a.tfrecord", [example(a=i) for i in range(3)])
+def test_damage_ends_a_file_and_the_next_one_follows(penstock, write_records, folder: Path):
+    write_records("a.tfrecord", [example(a=i) for i in range(3)])
     data = bytearray((folder / "a.tfrecord").read_bytes())
     data[-1] ^= 1
     (folder / "a.tfrecord").write_bytes(data)
-    write("b.tfrecord", [example(a=9)])
-    result = penstock("head", "a.tfrecord", "b.tfrecord", "--json", "--records", "2")
+    write_records("b.tfrecord", [example(a=9)])
+    result = penstock("head", "a.tfrecord", "b.tfrecord", "--json", "--infer-records", "2")
     assert [json.loads(line)["example"]["a"] for line in result.stdout.splitlines()] == [0, 1, 9]
     assert result.exit_code == 1
     assert "a.tfrecord, record 2" in result.stderr

@@ -32,7 +32,7 @@ def test_indexes_are_kept_in_the_cache_folder(penstock, cache: Path):
 
 
 def test_beside_the_data(penstock, folder: Path, cache: Path):
-    assert penstock("index", "--beside", "good.tfrecord").exit_code == 0
+    assert penstock("index", "--sidecar", "good.tfrecord").exit_code == 0
     assert (folder / ".good.tfrecord.index").exists()
     assert list(cache.iterdir()) == []
 
@@ -63,7 +63,7 @@ def test_other_tools_have_no_use_for_an_index_of_a_compressed_file(penstock, fol
     "arguments",
     [
         ["-o", "x.idx", "good.tfrecord"],
-        ["--format", "dali", "--beside", "good.tfrecord"],
+        ["--format", "dali", "--sidecar", "good.tfrecord"],
         ["--format", "dali", "-o", "x.idx", "good.tfrecord", "good.tfrecord.gz"],
     ],
 )
@@ -87,4 +87,4 @@ def test_a_cache_folder_that_cannot_be_is_told_of(penstock, monkeypatch):
     monkeypatch.setenv("PENSTOCK_CACHE", "good.tfrecord/inside-a-file")
     result = penstock("index", "good.tfrecord")
     assert result.exit_code == 0
-    assert "not kept" in result.stdout
+    assert "not stored" in result.stdout

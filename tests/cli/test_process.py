@@ -163,7 +163,7 @@ def test_a_command_that_is_misspelt_is_told_the_right_one(penstock):
         (("head", "--json", "-n1"), 0, b'"example": {"label": 0}'),
         (("stats",), 0, b"20 records in 1 file"),
         (("schema",), 0, b"inferred from all 20 records"),
-        (("convert", "-o", "copy"), 2, b"save what comes through the pipe"),
+        (("convert", "-o", "copy"), 2, b"save the data of the pipe"),
     ],
 )
 def test_a_pipe_with_a_name_is_read_once(folder: Path, arguments: tuple[str, ...], status: int, expected: bytes):

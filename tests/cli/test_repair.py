@@ -59,7 +59,7 @@ def test_what_is_missing_of_a_dataset_is_counted(penstock, folder: Path):
     (folder / "data" / "train-00002-of-00004.tfrecord").unlink()
     result = penstock("repair", "data", "-o", "saved")
     assert result.stdout.splitlines()[-1] == "75 good records of 100, 0 bytes lost, 1 file missing"
-    assert "missing  the file is not there" in result.stdout
+    assert "missing  the file does not exist" in result.stdout
 
 
 def test_the_folder_of_the_new_file_is_made(penstock, damaged: str):

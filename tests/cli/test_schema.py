@@ -18,8 +18,8 @@ def rows(text: str) -> list[list[str]]:
     return [re.split(" {2,}", line) for line in text.splitlines()[1:] if "  " in line]
 
 
-def test_a_table_has_a_row_for_each_feature(penstock, write):
-    write("x.tfrecord", [example(label=i, tokens=[7] * (i % 3), name="bob") for i in range(200)])
+def test_a_table_has_a_row_for_each_feature(penstock, write_records):
+    write_records("x.tfrecord", [example(label=i, tokens=[7] * (i % 3), name="bob") for i in range(200)])
     result = penstock("schema", "x.tfrecord")
     assert result.exit_code == 0
     assert rows(result.stdout) == [
@@ -30,33 +30,33 @@ def test_a_table_has_a_row_for_each_feature(penstock, write):
     assert result.stdout.splitlines()[-1] == "Examples; inferred from all 200 records"
 
 
-def test_what_some_records_lack_is_a_percentage(penstock, write):
-    write("x.tfrecord", [example(a=1, b=2), example(a=1), example(a=1), example(a=1)])
+def test_what_some_records_lack_is_a_percentage(penstock, write_records):
+    write_records("x.tfrecord", [example(a=1, b=2), example(a=1), example(a=1), example(a=1)])
     assert [row[4] for row in rows(penstock("schema", "x.tfrecord").stdout)] == ["always", "25 %"]
 
 
-def test_the_number_of_records_that_it_rests_on_can_be_chosen(penstock, write):
-    write("x.tfrecord", [example(a=1)] * 20 + [example(a=[1, 2])])
-    few = penstock("schema", "x.tfrecord", "--records", "20")
+def test_the_number_of_records_that_it_rests_on_can_be_chosen(penstock, write_records):
+    write_records("x.tfrecord", [example(a=1)] * 20 + [example(a=[1, 2])])
+    few = penstock("schema", "x.tfrecord", "--infer-records", "20")
     assert "inferred from the first 20 records" in few.stdout
     assert rows(few.stdout)[0][2] == "()"
-    assert rows(penstock("schema", "x.tfrecord", "--records", "all").stdout)[0][2] == "(?)"
+    assert rows(penstock("schema", "x.tfrecord", "--infer-records", "all").stdout)[0][2] == "(?)"
 
 
-def test_a_guess_that_is_not_made_is_a_note(penstock, write):
-    write("x.tfrecord", [example(x=b"\xff" * 784)] * 10)
+def test_a_guess_that_is_not_made_is_a_note(penstock, write_records):
+    write_records("x.tfrecord", [example(x=b"\xff" * 784)] * 10)
     assert 'x: always 784 bytes: perhaps encoding="raw"' in penstock("schema", "x.tfrecord").stdout
 
 
-def test_sequences_have_steps(penstock, write):
-    write("x.tfrecord", [sequence_example({"id": 1}, {"x": [[0.5, 1.5]] * 3})])
+def test_sequences_have_steps(penstock, write_records):
+    write_records("x.tfrecord", [sequence_example({"id": 1}, {"x": [[0.5, 1.5]] * 3})])
     result = penstock("schema", "x.tfrecord")
     assert "(steps, 2)" in result.stdout
     assert "SequenceExamples" in result.stdout
 
 
-def test_json_is_a_schema_file(penstock, write, folder: Path):
-    write("x.tfrecord", [example(a=1, b="x")])
+def test_json_is_a_schema_file(penstock, write_records, folder: Path):
+    write_records("x.tfrecord", [example(a=1, b="x")])
     (folder / "x.schema.json").write_text(penstock("schema", "x.tfrecord", "--format", "json").stdout)
     assert ps.Schema.load("x.schema.json") == ps.infer_schema("x.tfrecord").schema
 
@@ -70,16 +70,16 @@ def test_json_is_a_schema_file(penstock, write, folder: Path):
         ("tfds", '"pythonClassName"'),
     ],
 )
-def test_formats_of_others(penstock, write, form: str, words: str):
-    write("x.tfrecord", [example(a=1)])
+def test_formats_of_others(penstock, write_records, form: str, words: str):
+    write_records("x.tfrecord", [example(a=1)])
     result = penstock("schema", "x.tfrecord", "--format", form)
     assert result.exit_code == 0
     assert words in result.stdout
 
 
-def test_a_schema_beside_the_shards_counts(penstock, write):
+def test_a_schema_beside_the_shards_counts(penstock, write_records):
     for shard in range(2):
-        write(f"x-{shard:05}-of-00002.tfrecord", [example(image=bytes(6), new=1)])
+        write_records(f"x-{shard:05}-of-00002.tfrecord", [example(image=bytes(6), new=1)])
     ps.Schema({"image": ps.Feature("uint8", (2, 3), encoding="raw")}).save("x.schema.json")
     declared = penstock("schema", "x-*.tfrecord")
     assert rows(declared.stdout)[0] == ["image", "uint8", "(2, 3)", "raw", "always", "declared", "6 bytes"]
@@ -88,14 +88,14 @@ def test_a_schema_beside_the_shards_counts(penstock, write):
     assert rows(penstock("schema", "x-*.tfrecord", "--infer").stdout)[0][:2] == ["image", "bytes"]
 
 
-def test_a_schema_of_tfds_beside_the_shards_counts(penstock, write, folder: Path):
-    write("set-train.tfrecord-00000-of-00001", [example(label=1)])
+def test_a_schema_of_tfds_beside_the_shards_counts(penstock, write_records, folder: Path):
+    write_records("set-train.tfrecord-00000-of-00001", [example(label=1)])
     (folder / "features.json").write_text(ps.Schema({"label": ps.Feature("int32")}).to_tfds())
     assert rows(penstock("schema", "set-train*").stdout)[0][:2] == ["label", "int32"]
 
 
-def test_a_schema_can_be_named(penstock, write, folder: Path):
-    write("x.tfrecord", [example(a=1)])
+def test_a_schema_can_be_named(penstock, write_records, folder: Path):
+    write_records("x.tfrecord", [example(a=1)])
     (folder / "mine.pbtxt").write_text(ps.Schema({"a": ps.Feature("int8")}).to_pbtxt())
     result = penstock("schema", "x.tfrecord", "--schema", "mine.pbtxt", "--format", "json")
     assert json.loads(result.stdout)["features"]["a"]["dtype"] == "int8"
@@ -104,7 +104,7 @@ def test_a_schema_can_be_named(penstock, write, folder: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["good.tfrecord"], "good.tfrecord, record 0: the record is no Example"),
+        (["good.tfrecord"], "good.tfrecord, record 0: the record is not an Example"),
         (["gone.tfrecord"], "gone.tfrecord: no such file"),
         (["good.tfrecord", "--schema", "gone.json"], "gone.json: no such file"),
         (["good.tfrecord", "--schema", "good.tfrecord"], "good.tfrecord: "),
@@ -117,15 +117,15 @@ def test_what_is_wrong_is_said_in_one_line(penstock, arguments: list[str], messa
     assert result.stderr.count("\n") == 1
 
 
-def test_contradicting_records_are_both_named(penstock, write):
-    write("x.tfrecord", [example(a=1), example(a="x")])
+def test_contradicting_records_are_both_named(penstock, write_records):
+    write_records("x.tfrecord", [example(a=1), example(a="x")])
     stderr = penstock("schema", "x.tfrecord").stderr
     assert "'a' is int64 in x.tfrecord, record 0, but bytes in x.tfrecord, record 1" in stderr
 
 
 @pytest.mark.parametrize("records", ["0", "some", "-1"])
 def test_a_number_of_records_is_positive_or_all(penstock, records: str):
-    result = penstock("schema", "good.tfrecord", "--records", records)
+    result = penstock("schema", "good.tfrecord", "--infer-records", records)
     assert result.exit_code == 2
     assert "nor 'all'" in result.stderr
 

@@ -12,13 +12,13 @@ import penstock as ps
 
 
 @pytest.fixture
-def mixed(folder: Path, write) -> str:
+def mixed(folder: Path, write_records) -> str:
     """A directory of two datasets, a damaged file, one that is none, and one whose payloads are no Examples."""
     (folder / "mixed").mkdir()
     for shard in range(2):
-        write(f"mixed/images-{shard:05d}-of-00002.tfrecord", [example(label=i, name="bob") for i in range(3)])
-    write("mixed/clips.tfrecord", [sequence_example({"id": i}, {"x": [[0.5]] * i}) for i in range(4)])
-    write("mixed/lines.tfrecord", [b"a line"])
+        write_records(f"mixed/images-{shard:05d}-of-00002.tfrecord", [example(label=i, name="bob") for i in range(3)])
+    write_records("mixed/clips.tfrecord", [sequence_example({"id": i}, {"x": [[0.5]] * i}) for i in range(4)])
+    write_records("mixed/lines.tfrecord", [b"a line"])
     data = bytearray((folder / "mixed/images-00000-of-00002.tfrecord").read_bytes())
     data[20] ^= 1
     (folder / "mixed/broken.tfrecord").write_bytes(data)
@@ -54,8 +54,8 @@ def test_each_file_is_shown_by_a_schema_that_fits(penstock, mixed):
     assert "absent" not in result.stdout
 
 
-def test_examples_before_the_damage_are_shown(penstock, write, folder: Path):
-    write("x.tfrecord", [example(label=i) for i in range(3)])
+def test_examples_before_the_damage_are_shown(penstock, write_records, folder: Path):
+    write_records("x.tfrecord", [example(label=i) for i in range(3)])
     data = (folder / "x.tfrecord").read_bytes()
     (folder / "x.tfrecord").write_bytes(data[:-1])
     result = penstock("head", "x.tfrecord")
@@ -121,9 +121,9 @@ def test_a_folder_without_permission_is_reported_and_the_rest_is_read(penstock, 
 
 
 @pytest.mark.parametrize("command", ["schema", "head", "stats"])
-def test_a_file_of_example_lists_is_reported(penstock, write, command: str):
-    name = write("ranking.tfrecord", [example_list([example(a=1)], context=example(q="x"))] * 2)
+def test_a_file_of_example_lists_is_reported(penstock, write_records, command: str):
+    name = write_records("ranking.tfrecord", [example_list([example(a=1)], context=example(q="x"))] * 2)
     result = penstock(command, name)
     assert (result.exit_code, result.stdout.strip()) == (1, "")
-    assert "record 0: the record is no Example" in result.stderr
+    assert "record 0: the record is not an Example" in result.stderr
     assert "ExampleListWithContext" in result.stderr

@@ -15,8 +15,8 @@ PACKAGE = ROOT / "src" / "penstock"
 # so that a package can straddle layers. Within one line of LAYERS only a package may import from itself.
 LAYERS = {
     "": """
-        _core, errors, protobuf
-        arguments, format_header, image, progress
+        _core, errors
+        arguments, format_header, image, progress, protobuf
         parallel
         compression
         storage
@@ -58,13 +58,14 @@ LAYERS = {
         io
         tracing
         data
-        image, math, train, compat, python_io, ragged
+        image, math, train, compat
     """,
     "tf.data": """
         node
-        error_recovery, compute, sources
-        map_filter, combine, window_group, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
-        cache, ordered_effects, partial_trace
+        error_recovery
+        compute, sources
+        map_filter, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
+        combine, window_group, cache, ordered_effects, partial_trace
         planning
         dataset
         readers, experimental, keras_feed

@@ -46,6 +46,12 @@ def test_a_name_that_is_misspelt_is_met_with_a_suggestion():
     assert "'Datset'. Did you mean: 'Dataset'?" in result.stderr
 
 
+def test_no_module_hides_a_public_function():
+    """Importing penstock.verify, if there were such a module, would replace the function ps.verify."""
+    modules = {path.stem for path in (ROOT / "src/penstock").iterdir()}
+    assert {name for name in modules & ps._HOMES.keys() if ps._HOMES[name]} == set()
+
+
 def test_every_public_name_is_explained():
     assert [name for name in ps.__all__ if name != "__version__" and not getattr(ps, name).__doc__] == []
 
@@ -67,7 +73,11 @@ def texts() -> list[Path]:
 
 
 # A public class stays in one file.
-PUBLIC_CLASSES = {"src/penstock/dataset/dataset.py", "src/penstock/tf/data/dataset.py"}
+PUBLIC_CLASSES = {
+    "src/penstock/writing/writer.py",
+    "src/penstock/dataset/dataset.py",
+    "src/penstock/tf/data/dataset.py",
+}
 
 
 def test_no_file_is_long():
@@ -98,3 +108,32 @@ def loaded_by_import() -> set[str]:
 def test_bindings_release_the_gil_in_the_one_way_that_survives_the_end_of_the_interpreter():
     sources = [path for path in (ROOT / "cpp").rglob("*.*") if path.stem != "released_gil"]
     assert [path.name for path in sources if "nb::gil_scoped_release" in path.read_text()] == []
+
+
+def test_the_worst_retired_words_stay_out():
+    """The glossary in CONTRIBUTING.md has the words to use."""
+    found = []
+    for path in texts():
+        text = path.read_text()
+        found += [f"{path.relative_to(ROOT)}: {line.strip()}" for line in text.splitlines() if '"""' + "Answer" in line]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    for path in [*texts(), *pages]:
+        if path.name not in {"CONTRIBUTING.md", Path(__file__).name} and re.search(r"\bdata sets?\b", path.read_text()):
+            found.append(f"{path.relative_to(ROOT)}: say dataset")
+    assert found == []
+
+
+def test_no_module_hides_a_public_function():
+    modules = {path.stem for path in (ROOT / "src/penstock").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert [name for name in ps.__all__ if name in modules and name != "image"] == []
+
+
+def test_no_two_classes_share_a_name():
+    """Apart from the same concept at two levels: what TensorFlow calls like we do."""
+    same_concept = {"Dataset", "DatasetIterator", "TFRecordWriter", "ResizeMethod"}
+    homes: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "src/penstock").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, set()).add(str(path.relative_to(ROOT)))
+    assert {name: sorted(found) for name, found in homes.items() if len(found) > 1 and name not in same_concept} == {}

@@ -8,16 +8,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import framing
 import numpy as np
 import pytest
-
-import framing
-import penstock as ps
-from penstock import Decoder, Feature, Schema
-from penstock.codec.decoder import decoding_of
 from png_files import png
 from processes import run_python
 from schema_examples import example, field, sequence_example
+
+import penstock as ps
+from penstock import Decoder, Feature, Schema
 
 TEXT = "a text that is too long for its view, number "
 
@@ -81,7 +80,7 @@ def write_files(folder: Path, records: Sequence[bytes], shares: Sequence[int]) -
 
 
 def open_files(decoder: Decoder, paths: Sequence[Path], size: int, **options: Any) -> Any:
-    return decoding_of(decoder).open_files([str(path) for path in paths], size, **options)
+    return decoder._open_files([str(path) for path in paths], size, **options)
 
 
 @pytest.fixture(scope="module")

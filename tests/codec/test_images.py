@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from png_files import GRAY_ALPHA, PALETTE, RGB, RGBA, png
+from schema_examples import sequence_example
 
 import penstock as ps
 from penstock.codec.images import decode_image, encode_image
-from png_files import GRAY_ALPHA, PALETTE, RGB, RGBA, png
-from schema_examples import sequence_example
 
 ANY = (None, None, None)
 PIXELS = np.random.default_rng(0).integers(0, 256, (9, 7, 4), np.uint8)

@@ -86,7 +86,7 @@ def test_nested_lists_are_stored_with_their_row_lengths(tmp_path: Path):
 REFUSED: list[tuple[list[Any], str]] = [
     (
         [np.zeros(2)],
-        'float64 does not fit a FloatList: with the option float64, choose "float32" (rounded) or "raw" (as it is)',
+        'float64 does not fit a FloatList: with the option float64, choose "float32" (rounded) or "raw" (unchanged)',
     ),
     ([np.float64(1)], "float64 does not fit a FloatList"),
     ([np.float32(1), np.float64(1)], "float64 does not fit a FloatList"),

@@ -167,7 +167,7 @@ def test_a_batch_is_a_table_and_a_record_batch() -> None:
     assert pa.table(batch).to_pylist() == batch.to_list()
     assert pa.record_batch(batch).to_pylist() == batch.to_list()
     assert pa.RecordBatchReader.from_stream(batch).read_all().to_pylist() == batch.to_list()
-    assert pa.schema(batch).names == list(batch)
+    assert pa.schema(batch).names == batch.column_names
     assert [field.nullable for field in pa.schema(batch)] == [False, False, False, False, True, True]
     assert pa.table(Batch({}, num_rows=3)).num_columns == 0
 

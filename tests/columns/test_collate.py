@@ -100,13 +100,13 @@ def test_batches_are_rows_of_larger_ones():
     [
         ([np.int32(1), np.int64(1)], "dtypes differ: int32, int64"),
         ([np.zeros((1, 2)), np.zeros((1, 3))], "more than the first dimension"),
-        ([1, "a"], "do not make one array of numbers"),
+        ([1, "a"], "cannot be combined to an array of numbers"),
         (["a", 1], "str in some rows only"),
         ([[1], 1], "sequences in some rows only"),
-        ([2**63, -1], "do not make one array of numbers"),
-        ([2**70], "do not make one array of numbers"),
+        ([2**63, -1], "cannot be combined to an array of numbers"),
+        ([2**70], "cannot be combined to an array of numbers"),
         ([1, [1, 2]], "numbers in some rows and sequences in others"),
-        ([object()], "no column for values"),
+        ([object()], "are not supported"),
     ],
 )
 def test_what_makes_no_column_is_refused_by_name(values: list[Any], cause: str):
@@ -119,7 +119,7 @@ def test_rows_of_different_names_are_refused():
         collate([{"a": 1}, {"b": 1}])
     with pytest.raises(ValueError, match="different names"):
         collate([{"a": 1}, 3])
-    with pytest.raises(ValueError, match="tuples of different lengths"):
+    with pytest.raises(ValueError, match="must be tuples of one length"):
         collate([(1, 2), (1,)])
     with pytest.raises(ValueError, match="no rows"):
         collate([])

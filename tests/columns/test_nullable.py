@@ -58,7 +58,7 @@ def test_fill_of_text(value: str) -> None:
 def test_fill_of_another_type_is_refused() -> None:
     with pytest.raises(TypeError, match="expected str, found bytes"):
         Nullable(strings(["a"]), [False]).fill(b"a")
-    with pytest.raises(TypeError, match="filled with nothing"):
+    with pytest.raises(TypeError, match="only be filled with"):
         Nullable(Ragged(np.arange(1), [0, 1]), [False]).fill([1])
 
 

@@ -125,7 +125,7 @@ def test_copy_detaches_and_keeps_the_rows_alone() -> None:
 
 @pytest.mark.parametrize("offsets", [[0, 7], [-1, 2], [0, 3, 2], [5, 4], [2**62, 2**62]])
 def test_offsets_outside_the_values_are_refused(offsets: list[int]) -> None:
-    with pytest.raises(ValueError, match="offsets must rise"):
+    with pytest.raises(ValueError, match="offsets must not decrease"):
         Ragged(np.arange(6), offsets)
 
 

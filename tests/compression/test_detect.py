@@ -62,7 +62,7 @@ def test_none_means_plain(tmp_path, compression):
     assert list(ps.RecordReader(path, compression=compression)) == [b"", b""]
     assert open_index(path, compression=compression).records == 2
     assert len(ps.Dataset(path, schema=schema, compression=compression)) == 2
-    assert ps.repair(path, None, compression=compression).is_whole
+    assert ps.repair(path, None, compression=compression).ok
     manifest = ps.write(tmp_path / "a", [{"x": 1}], compression=compression)
     assert manifest.shards[0].name == "a-00000-of-00001.tfrecord"
 

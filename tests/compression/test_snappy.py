@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 
 import cramjam
-import pytest
-
 import framing
-import penstock as ps
+import pytest
 from framing import snappy_block as block
+
+import penstock as ps
 
 RECORDS = [b"record %d" % number * 20 for number in range(3000)]
 DATA = framing.frames(RECORDS)

@@ -72,7 +72,7 @@ def test_dense_columns_are_decoded_into_memory_that_the_caller_makes(shards):
 
     for kind in ("plain", "members"):
         made.clear()
-        ds = ps.Dataset(shards(kind), schema=SCHEMA).with_memory(allocate).shuffle(2).batch(10)
+        ds = ps.Dataset(shards(kind), schema=SCHEMA).with_allocator(allocate).shuffle(seed=2).batch(10)
         batches = list(ds)
         assert [name for name, _ in made] == ["id"] * 3
         if kind == "plain":
@@ -93,10 +93,10 @@ def test_columns_are_chosen(shards):
 
 def test_datasets_behind_one_another_are_shuffled_as_one(shards, tmp_path):
     first = ps.Dataset(shards("plain"), schema=SCHEMA)
-    joined = first.concat(first[:3], first.shuffle(1))
+    joined = first.concat(first[:3], first.shuffle(seed=1))
     assert len(joined) == 2 * TOTAL + 3
-    assert ids(joined) == [*range(TOTAL), 0, 1, 2, *ids(first.shuffle(1))]
-    assert sorted(ids(joined.shuffle(5))) == sorted(ids(joined))
+    assert ids(joined) == [*range(TOTAL), 0, 1, 2, *ids(first.shuffle(seed=1))]
+    assert sorted(ids(joined.shuffle(seed=5))) == sorted(ids(joined))
 
 
 def test_pairs_are_read_at_random_and_shuffled_together(shards):
@@ -105,7 +105,7 @@ def test_pairs_are_read_at_random_and_shuffled_together(shards):
     assert len(pairs) == TOTAL - 3
     assert [(int(a["id"]), int(b["id"]), c) for a, b, c in pairs] == [(i, i + 3, i * 10) for i in range(TOTAL - 3)]
     assert pairs[4][2] == 40
-    shuffled = [(int(a["id"]), int(b["id"]), c) for a, b, c in pairs.shuffle(1)]
+    shuffled = [(int(a["id"]), int(b["id"]), c) for a, b, c in pairs.shuffle(seed=1)]
     assert shuffled != sorted(shuffled)
     assert sorted(shuffled) == [(i, i + 3, i * 10) for i in range(TOTAL - 3)]
 
@@ -137,7 +137,7 @@ def test_what_is_cached_is_computed_once_and_shuffled_anew(shards):
         calls.append(int(row["id"]))
         return row
 
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).map(costly).cache().shuffle(1)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).map(costly).cache().shuffle(seed=1)
     first, second = ids(ds), ids(ds)
     assert sorted(calls) == sorted(first) == sorted(second) == list(range(TOTAL))
     assert first != second
@@ -163,7 +163,7 @@ def _quadrupled(row):
 
 
 def test_an_epoch_that_was_asked_for_is_that_of_what_is_made_of_it(shards, tmp_path):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=3)
     third = ids(ds.epoch(3))
     assert third != ids(ds.epoch(0))
     chosen = ds.epoch(3)
@@ -177,7 +177,7 @@ def test_an_epoch_that_was_asked_for_is_that_of_what_is_made_of_it(shards, tmp_p
 
 
 def test_a_dataset_crosses_to_other_processes(shards):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=3)
     assert ids(pickle.loads(pickle.dumps(ds))) == ids(ds.epoch(0))
     assert ids(pickle.loads(pickle.dumps(ds.epoch(5)))) == ids(ds.epoch(5))
     with pytest.raises(TypeError, match="does not pickle"):
@@ -193,7 +193,7 @@ def _read_in_child(ds: ps.Dataset, iterator: object, answers: object) -> None:
 
 
 def test_a_forked_child_starts_a_pass_of_its_own(shards):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(3)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=3)
     expected = ids(ds.epoch(0))
     it = iter(ds.epoch(0))
     next(it)
@@ -213,7 +213,7 @@ def test_a_pass_that_ends_early_leaves_no_thread_and_no_open_file(kind, tmp_path
     files = write_shards(tmp_path, kind, (3000, 3000))
     threads, descriptors = threading.active_count(), len(os.listdir("/proc/self/fd"))
     ds = ps.Dataset(files, schema=SCHEMA)
-    for change in (lambda ds: ds.batch(7), lambda ds: ds.shuffle(1, window=100).map(dict, workers=2)):
+    for change in (lambda ds: ds.batch(7), lambda ds: ds.shuffle(seed=1, window=100).map(dict, workers=2)):
         it = iter(change(ds))
         next(it)
         it.close()
@@ -242,8 +242,8 @@ def test_bad_arguments_are_refused_at_once(shards):
         lambda: ds.batch(0),
         lambda: ds.shard(2, 2),
         lambda: ds.shard(0, 0),
-        lambda: ds.shuffle(-1),
-        lambda: ds.shuffle(1 << 64),
+        lambda: ds.shuffle(seed=-1),
+        lambda: ds.shuffle(seed=1 << 64),
         lambda: ds.mix(ds, weights=[1], seed=1),
         lambda: ds.mix(ds, weights=[1, 0], seed=1),
         lambda: ds.mix(ds, weights=[1, float("nan")], seed=1),
@@ -252,13 +252,13 @@ def test_bad_arguments_are_refused_at_once(shards):
         lambda: ps.Dataset(shards("plain"), compression="gzip"),
         lambda: ps.Dataset(shards("plain"), threads=0),
         lambda: ps.Dataset(shards("plain"), index="nowhere"),
-        lambda: ds.shuffle(1, window=0),
+        lambda: ds.shuffle(seed=1, window=0),
         lambda: ds.take(-1),
         lambda: ds.repeat(-1),
         lambda: ds.shard(0, 2, remainder="some"),
-        lambda: ds.shuffle(1).interleave(),
+        lambda: ds.shuffle(seed=1).interleave(),
     ):
-        with pytest.raises(ValueError, match=r"is|has|must be|comes first"):
+        with pytest.raises(ValueError, match=r"is|has|must be|comes first|takes a rank"):
             call()
 
 
@@ -270,16 +270,16 @@ def test_what_has_no_length_says_so(shards):
     with pytest.raises(TypeError, match="have no index"):
         ds.filter(len)[0]
     with pytest.raises(TypeError, match="needs elements with an index"):
-        ds.filter(len).shuffle(1)
+        ds.filter(len).shuffle(seed=1)
     assert len(ds.batch(10)) == 3
     assert len(ds.batch(10, drop_last=True).repeat(4)) == 8
 
 
 def test_a_shuffle_behind_a_cache_on_disk_names_the_way_out(shards, tmp_path: Path):
     cached = ps.Dataset(shards("plain"), schema=SCHEMA).cache(tmp_path)
-    with pytest.raises(TypeError, match=r"before .* cache\(\); behind them, shuffle\(7, window=10_000\) mixes"):
-        cached.shuffle(7)
-    assert sorted(ids(cached.shuffle(7, window=10_000))) == list(range(TOTAL))
+    with pytest.raises(TypeError, match=r"before .* cache\(\); after them, shuffle\(seed=7, window=10_000\) mixes"):
+        cached.shuffle(seed=7)
+    assert sorted(ids(cached.shuffle(seed=7, window=10_000))) == list(range(TOTAL))
 
 
 def test_datasets_are_joined_with_datasets(shards):
@@ -290,7 +290,7 @@ def test_datasets_are_joined_with_datasets(shards):
 
 
 def test_ranks_and_workers_part_the_records(shards):
-    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(9)
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA).shuffle(seed=9)
     for world in range(1, 8):
         for workers in range(1, 8):
             shares = [ids(ds.shard(r, world).shard(w, workers).epoch(0)) for r in range(world) for w in range(workers)]
@@ -304,12 +304,12 @@ def test_counts_of_shards_are_those_of_the_files(shards):
 def test_a_line_says_what_it_is(written: Path):
     ds = ps.Dataset(written / "train")
     assert repr(ds) == f"<Dataset of 3 files, 20 records: {', '.join(SCHEMA)}>"
-    steps = repr(ds.shuffle(7).map(ids).batch(4)).rpartition("; ")[2]
-    assert steps == "shuffle(7), map(ids), batch(4)>"
-    steps = repr(ds.map(ids).batch(4).shuffle(7).map(len).batch(2)).rpartition("; ")[2]
-    assert steps == "map(ids), batch(4), shuffle(7), map(len), batch(2)>"
-    assert repr(ds.zip(ds.take(3))) == "<Dataset of zip([], [range(0, 3, 1)])>"
-    assert repr(iter(ds)).startswith("<epoch 0, 0 elements given, of <Dataset of 3 files")
+    steps = repr(ds.shuffle(seed=7).map(ids).batch(4)).rpartition("; ")[2]
+    assert steps == "shuffle(seed=7), map(ids), batch(4)>"
+    steps = repr(ds.map(ids).batch(4).shuffle(seed=7).map(len).batch(2)).rpartition("; ")[2]
+    assert steps == "map(ids), batch(4), shuffle(seed=7), map(len), batch(2)>"
+    assert repr(ds.zip(ds.take(3))) == "<Dataset of zip([], [take(3)])>"
+    assert repr(iter(ds)).startswith("<epoch 0, 0 elements returned, of <Dataset of 3 files")
 
 
 def test_columns_are_a_list_of_names_that_are_there(written: Path):
@@ -332,5 +332,23 @@ def test_rows_of_gzip_members_are_read_together_in_any_order(tmp_path: Path):
     chosen = np.random.default_rng(4).integers(0, 3000, 5000).tolist()  # many of them several times
     found = [row for batch in ds.select(chosen).batch(64) for row in batch.to_list()]
     assert found == [rows[number] for number in chosen]
-    shuffled = [row for batch in ds.shuffle(2).batch(64) for row in batch.to_list()]
+    shuffled = [row for batch in ds.shuffle(seed=2).batch(64) for row in batch.to_list()]
     assert sorted(shuffled, key=lambda row: row["id"]) == rows
+
+
+def test_a_shuffle_buffer_of_tf_data_is_refused_with_what_to_write(written: Path):
+    with pytest.raises(TypeError, match=r"no buffer size: .* shuffle\(seed=\.\.\., window=1000\)"):
+        ps.Dataset(written / "train").shuffle(1000)
+
+
+def test_arguments_of_shard_in_the_order_of_tf_data_are_refused(written: Path):
+    with pytest.raises(ValueError, match=r"shard\(rank, world\) .* not 4 \(tf.data takes them in the other order\)"):
+        ps.Dataset(written / "train").shard(4, 1)
+
+
+def test_column_names_are_those_that_are_decoded(written: Path):
+    ds = ps.Dataset(written / "train")
+    assert ds.column_names == list(SCHEMA)
+    assert ds.select_columns(["id"]).map(dict).column_names == ["id"]
+    with pytest.raises(TypeError, match="have a schema each"):
+        _ = ds.zip(ds).column_names

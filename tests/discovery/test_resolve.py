@@ -9,6 +9,7 @@ import pytest
 from numbered import SCHEMA, TOTAL, row_of, write_shards
 
 import penstock as ps
+from penstock.discovery.resolve import resolve_files
 
 
 def ids(ds: ps.Dataset) -> list[int]:
@@ -26,7 +27,7 @@ def test_a_dataset_is_found_by_any_of_its_names(written, name):
 
 def test_a_dataset_stays_whole_when_it_moves(written, tmp_path):
     shutil.move(written, tmp_path / "moved")
-    assert sorted(ids(ps.Dataset(tmp_path / "moved").shuffle(1))) == list(range(20))
+    assert sorted(ids(ps.Dataset(tmp_path / "moved").shuffle(seed=1))) == list(range(20))
 
 
 def test_what_is_missing_of_a_dataset_is_named(written):
@@ -174,7 +175,7 @@ def test_datasets_that_differ_are_not_united_in_silence(written):
             ps.SchemaError, match=r"different records \(\"id\" is Feature\('\w+'\) and Feature\('\w+'\)"
         ):
             ps.Dataset(names)
-    with pytest.raises(ps.SchemaError, match=r'"items" is .* and not there|"items" is not there and'):
+    with pytest.raises(ps.SchemaError, match=r'"items" is .* and missing|"items" is missing and'):
         ps.write(written / "part", [{"id": 1}])
         ps.Dataset([written / "train", written / "part"])
     ds = ps.Dataset([written / "train", written / "part"], schema=ps.Schema({"id": int}))
@@ -193,8 +194,8 @@ def test_a_dataset_without_records_has_every_order(tmp_path):
     empty = ps.Dataset(tmp_path / "empty.tfrecord", schema=SCHEMA)
     for ds in (
         empty,
-        empty.shuffle(1),
-        empty.shuffle(1, window=5),
+        empty.shuffle(seed=1),
+        empty.shuffle(seed=1, window=5),
         empty.interleave(),
         empty.shard(0, 3),
         empty.repeat(),
@@ -208,3 +209,44 @@ def test_what_does_not_exist_is_an_error(tmp_path):
             ps.Dataset(tmp_path / name)
     with pytest.raises(ValueError, match="at least one file"):
         ps.Dataset([])
+
+
+def test_files_that_are_missing_are_listed_with_their_entry(written):
+    (written / "train-00001-of-00003.tfrecord").unlink()
+    for path in (written, written / "train", written / "train.penstock.json"):
+        resolved = resolve_files([str(path)], describe=True)
+        files = {Path(file.path).name: file for file in resolved.files}
+        missing = files["train-00001-of-00003.tfrecord"]
+        assert isinstance(missing.error, FileNotFoundError)
+        assert missing.shard is not None
+        assert missing.shard.records == 7
+        assert [file.error for file in files.values() if file is not missing] == [None, None]
+        assert resolved.datasets == (str(written / "train.penstock.json"),)
+        with pytest.raises(ps.ManifestError, match="is missing"):
+            resolved.complete()
+
+
+def test_paths_that_stand_for_no_file_stay_in_their_place(written, tmp_path):
+    first, last = sorted(str(path) for path in written.glob("*.tfrecord"))[::2]
+    gone = str(tmp_path / "gone.tfrecord")
+    resolved = resolve_files([first, gone, last])
+    assert [file.path for file in resolved.files] == [first, gone, last]
+    assert resolved.paths == (first, last)
+    assert isinstance(resolved.files[1].error, FileNotFoundError)
+
+
+def test_a_manifest_that_cannot_be_loaded_is_listed(written):
+    manifest = written / "train.penstock.json"
+    manifest.write_text("{")
+    resolved = resolve_files([str(written)], describe=True)
+    assert resolved.datasets == (str(manifest),)
+    assert len(resolved.paths) == 3
+    with pytest.raises(ps.ManifestError):
+        resolved.load_schema(resolved.schemas[0])
+
+
+def test_a_single_file_is_described_by_the_manifest_next_to_it(written):
+    (file,) = resolve_files([str(written / "train-00000-of-00003.tfrecord")], describe=True).files
+    assert file.manifest == file.schema == str(written / "train.penstock.json")
+    assert file.shard is not None
+    assert resolve_files([file.path], describe=True).datasets == ()

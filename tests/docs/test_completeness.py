@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -31,6 +31,23 @@ def test_options_of_open_index():
     table = (DOCS / "record-index.md").read_text().partition("| Option of `open_index` |")[2].partition("\n\n")[0]
     assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
     assert [name for name in parameters if f"\n    {name}: " not in (inspect.getdoc(open_index) or "")] == []
+
+
+@pytest.mark.parametrize(
+    ("function", "page"),
+    [
+        (ps.verify, "integrity.md"),
+        (ps.repair, "integrity.md"),
+        (ps.count, "commands.md"),
+        (ps.stats, "commands.md"),
+        (ps.convert, "commands.md"),
+    ],
+)
+def test_options_of_functions(function: Callable[..., object], page: str):
+    parameters = list(inspect.signature(function).parameters)
+    table = (DOCS / page).read_text().partition(f"| Option of `ps.{function.__name__}` |")[2].partition("\n\n")[0]
+    assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
+    assert [name for name in parameters if f"\n    {name}: " not in (inspect.getdoc(function) or "")] == []
 
 
 @pytest.mark.parametrize("cls", [ps.RecordReader, ps.RecordWriter, ps.RecordChunk])
@@ -75,7 +92,8 @@ def test_options_of_commands(name: str):
     command = main.get_command(click.Context(main), name)
     assert command is not None
     page = (DOCS / "commands.md").read_text()
-    options = [name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts]
+    shown = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    options = [name for option in shown for name in option.opts]
     assert [name for name in options if f"`{name}`" not in page] == []
     for parameter in command.params:
         if isinstance(parameter.type, click.Choice):
@@ -83,7 +101,7 @@ def test_options_of_commands(name: str):
 
 
 def test_kinds_of_damage_are_explained_on_the_command_line_and_in_the_docs():
-    from penstock.cli.problems import MEANINGS
+    from penstock.integrity.problems import MEANINGS
 
     page = (DOCS / "records.md").read_text()
     assert [kind for kind in MEANINGS if f"`{kind}`" not in page] == []

@@ -62,7 +62,7 @@ def test_what_a_newer_version_wrote_beside_is_kept():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "other"}, "no index"),
+        ({"format": "other"}, "not a Penstock record index"),
         ({"version": 2}, "version 2"),
         ({"version": "1"}, "version"),
         ({"requires": ["colour"]}, "requires 'colour'"),

@@ -7,12 +7,12 @@ import signal
 import warnings
 from pathlib import Path
 
+import framing
 import numpy as np
 import pytest
-
-import framing
-import penstock as ps
 from processes import start_python
+
+import penstock as ps
 
 OLD = [b"one", b"", b"three" * 50]
 NEW = [b"four", b"five"]

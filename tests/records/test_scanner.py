@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import os
+import zlib
 from contextlib import contextmanager
 
 import framing
@@ -12,6 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock import _core
+from penstock.codec.decoder import Decoder
+from penstock.codec.encoder import Encoder
+from penstock.records.read_options import ReadOptions
+from penstock.records.scanner import RecordEvents
+from penstock.schema import Feature, Schema
+from penstock.storage import locate
 
 relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -160,3 +168,21 @@ def test_a_header_is_found_anywhere():
     assert _core.find_header(noise + framing.frame(b"x") + noise) == len(noise)
     assert _core.find_header(noise) == len(noise)
     assert _core.find_header(framing.frame(b"") + framing.frame(b"x"), 1) == 16
+
+
+@pytest.mark.parametrize("kind", ["", "gzip", "zlib"])
+@pytest.mark.parametrize("sizes", [[], [0], [5] * 100_000, [3000] * 2000, [1, 5 << 20, 7, 2 << 20, 100_000]])
+def test_the_checksum_of_a_file_comes_with_its_records(tmp_path, kind, sizes):
+    """Whether its records are decoded or handed on, on one thread or several, and compressed or not."""
+    compress = {"": bytes, "gzip": lambda data: gzip.compress(data, 1), "zlib": lambda data: zlib.compress(data, 1)}
+    payloads = Encoder(Schema({"x": Feature("bytes")})).encode([{"x": bytes(size)} for size in sizes])
+    stored = compress[kind](framing.frames(payloads))
+    path = tmp_path / "data.tfrecord"
+    path.write_bytes(stored)
+    decoder = Decoder(Schema({}), strict=False)._native
+    for threads in (1, 3):
+        for checked in (True, False):
+            scanner = RecordEvents(*locate(path), ReadOptions(checksum=True, threads=threads))
+            kinds = {type(event) for event in (scanner.checked(decoder) if checked else scanner)}
+            assert kinds <= {_core.ValidRecords if checked and not kind else _core.RecordChunk}
+            assert scanner.crc32c == _core.crc32c(stored), (threads, checked)

@@ -115,7 +115,7 @@ def test_kind_is_the_list_that_holds_the_values(feature: Feature, kind: str) -> 
         ({"dtype": "int64", "shape": (None, None), "encoding": "raw"}, '"tensor"'),
         ({"dtype": "int64", "shape": (None, None), "partitions": "ab"}, r"\(key,\)"),
         ({"dtype": "int64", "shape": (None, None), "partitions": ("a", "b")}, "needs 1 partitions"),
-        ({"dtype": "int64", "shape": (None, None, None), "partitions": ("a", "a")}, "of its own"),
+        ({"dtype": "int64", "shape": (None, None, None), "partitions": ("a", "a")}, "must be distinct"),
         ({"dtype": "int64", "partitions": ("a",)}, "needs 0 partitions"),
         ({"dtype": "int64", "encoding": "tensor", "partitions": ("a",)}, "ragged lists"),
         ({"dtype": "int64", "key": 3}, "str"),

@@ -211,7 +211,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_messages_are_not_taken_for_empty_examples(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ps.MalformedExampleError, match=rf"no Example: .*{name}.*data\.tfrecord, record 0") as caught:
+    with pytest.raises(ps.MalformedExampleError, match=rf"not an Example: .*{name}.*data\.tfrecord, record 0") as caught:
         infer(tmp_path, [OTHERS[name]])
     assert caught.value.record == 0
     with pytest.raises(ps.MalformedExampleError, match=r"record 1"):
@@ -222,15 +222,15 @@ def test_other_messages_are_not_taken_for_empty_examples(tmp_path: Path, name: s
 def test_a_dataset_of_other_messages_has_no_empty_rows(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "data.tfrecord", [OTHERS[name]] * 3)
     for on_error in ("raise", "skip"):
-        with pytest.raises(ps.MalformedExampleError, match="no Example"):
+        with pytest.raises(ps.MalformedExampleError, match="not an Example"):
             ps.Dataset(path, on_error=on_error)
 
 
-def test_other_messages_can_be_passed_over(tmp_path: Path) -> None:
+def test_other_messages_can_be_skipped(tmp_path: Path) -> None:
     path = write(tmp_path / "data.tfrecord", [example(a=1), *OTHERS.values(), example(a=2)])
     found = ps.infer_schema(path, on_error="skip")
     assert (found.schema, found.records) == (Schema({"a": int}), 2)
-    assert [error.record for error in found.passed_over] == list(range(1, len(OTHERS) + 1))
+    assert [error.record for error in found.skipped] == list(range(1, len(OTHERS) + 1))
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_other_messages_can_be_passed_over(tmp_path: Path) -> None:
 )
 def test_an_example_may_hold_nothing(tmp_path: Path, payload: bytes) -> None:
     found = infer(tmp_path, [payload])
-    assert (found.records, found.passed_over) == (1, ())
+    assert (found.records, found.skipped) == (1, ())
     assert infer(tmp_path, [payload, example(b=1)]).schema["b"] == Feature("int64", optional=True)
 
 
@@ -261,16 +261,16 @@ def test_wrong_number_of_records_is_refused(tmp_path: Path) -> None:
         infer(tmp_path, [], records=0)
 
 
-def test_damage_and_other_payloads_can_be_passed_over(tmp_path):
+def test_damage_and_other_payloads_can_be_skipped(tmp_path):
     path = tmp_path / "x.tfrecord"
     with ps.RecordWriter(path) as writer:
-        writer.write_many([example(a=1), b"no Example", example(a=2), example(a=3)])
+        writer.write_many([example(a=1), b"not an Example", example(a=2), example(a=3)])
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
     found = ps.infer_schema(path, on_error="skip")
     assert (found.records, dict(found.schema)) == (2, {"a": ps.Feature("int64")})
-    assert [getattr(error, "record", None) for error in found.passed_over] == [1, 3]
+    assert [getattr(error, "record", None) for error in found.skipped] == [1, 3]
     with pytest.raises(ps.MalformedExampleError):
         ps.infer_schema(path)
 

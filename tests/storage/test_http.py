@@ -110,7 +110,7 @@ def test_rows_are_shuffled_behind_a_server_that_does_not_know_ranges(unranged):
     unranged.files["/some.tfrecord"] = framing.frames(records)
     ds = ps.Dataset(unranged.url("/some.tfrecord"), schema=schema)
     with pytest.warns(UserWarning, match="sends whole files"):
-        assert sorted(row["x"][0] for row in ds.shuffle(1)) == list(range(1000, 1500))
+        assert sorted(row["x"][0] for row in ds.shuffle(seed=1)) == list(range(1000, 1500))
     assert gets(unranged) <= 3
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import penstock as ps
-from penstock.storage import find_files, split_path
+from penstock.storage import find_files, is_remote, locate, split_path
 
 
 def round_trip(path):
@@ -57,7 +57,7 @@ def test_a_dataset_in_a_folder_whose_name_is_hard(tmp_path, folder):
         ps.write(path, {"x": range(5)})
     ps.write(path, {"x": range(20)}, shards=3, replace=True)
     for name in (path, path.parent, str(path) + ".penstock.json"):
-        assert sorted(row["x"] for row in ps.Dataset(name).shuffle(1)) == list(range(20))
+        assert sorted(row["x"] for row in ps.Dataset(name).shuffle(seed=1)) == list(range(20))
     assert len(find_files([path.parent])) == 3
 
 
@@ -128,3 +128,14 @@ def test_no_folder_is_made_that_a_shell_takes_for_a_home(tmp_path, monkeypatch):
     (tmp_path / "~").mkdir()
     ps.write("~/data/train", {"x": range(10)})  # it is there: somebody wants it
     assert len(ps.Dataset("~/data/train")) == 10
+
+
+@pytest.mark.parametrize(
+    ("path", "latency", "native"),
+    [("a/b", "disk", True), ("file:///a", "disk", True), ("-", "stream", False), ("memory://a", "network", False)],
+)
+def test_a_store_says_what_it_can_do(path, latency, native):
+    capabilities = locate(path)[0].capabilities
+    assert capabilities.latency == latency
+    assert capabilities.native_paths == capabilities.rename == capabilities.append == native
+    assert is_remote(path) == (latency == "network")

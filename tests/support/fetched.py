@@ -38,13 +38,13 @@ class Shards:
             np.array(column, dtype) for column, dtype in zip(zip(*places, strict=True), "iQQ", strict=True)
         )
 
-    def places(self, *, starts_alone: bool = False) -> _core.RecordPlaces:
+    def places(self, *, starts_alone: bool = False) -> _core.RecordLocations:
         files: list[Any] = []
         for shard in range(len(self.paths)):
             starts, lengths = self.offsets[self.shards == shard], self.lengths[self.shards == shard]
             end = starts[-1:] + lengths[-1:] + np.uint64(16)
             files.append((np.concatenate([starts, end]), None) if starts_alone else (starts, lengths))
-        return _core.RecordPlaces(tuple(files))
+        return _core.RecordLocations(tuple(files))
 
     def open(self, **options: Any) -> _core.RecordFetcher:
         return _core.RecordFetcher(self.paths, self.places(), **options)
@@ -53,7 +53,7 @@ class Shards:
 def open_at(path: Path, places: list[tuple[int, int]]) -> _core.RecordFetcher:
     """Open a file by an index that may be wrong."""
     starts, lengths = (np.array(column, np.uint64) for column in zip(*places, strict=True))
-    return _core.RecordFetcher([path], _core.RecordPlaces(((starts, lengths),)), threads=1)
+    return _core.RecordFetcher([path], _core.RecordLocations(((starts, lengths),)), threads=1)
 
 
 def orders() -> dict[str, Any]:

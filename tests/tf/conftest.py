@@ -1,4 +1,4 @@
-"""What tests of ``penstock.tf`` leave behind is taken back."""
+"""Resets global state after each test of ``penstock.tf``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import penstock.tf as tf
 
 
 @pytest.fixture(autouse=True)
-def no_seed_is_left_behind() -> Iterator[None]:
-    """The global seed decides on the orders of all shuffles behind it, those of other tests too."""
+def reset_seed() -> Iterator[None]:
+    """Remove the global seed, which affects all shuffles of later tests."""
     yield
     tf.random.set_seed(None)

@@ -1,4 +1,4 @@
-"""``tf.train``: real messages, whose bytes the decoder reads."""
+"""``tf.train``: protobuf messages that the decoder reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def example() -> object:
     )
 
 
-def test_serialized_messages_are_read_back_and_decoded():
+def test_messages_survive_serialization_and_decode():
     data = example().SerializeToString()
     again = tf.train.Example.FromString(data)
     assert again == example()
@@ -36,7 +36,7 @@ def test_text_form():
     assert text == "int64_list {\n  value: 3\n}\n"
 
 
-def test_the_kind_is_one_of_three():
+def test_a_feature_holds_one_kind_of_list():
     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[3]))
     assert feature.WhichOneof("kind") == "int64_list"
     feature.float_list.value.append(1.5)
@@ -53,14 +53,14 @@ def test_sequence_examples():
     assert tf.train.SequenceExample.FromString(data) == message
 
 
-def test_lists_refuse_what_they_do_not_hold():
+def test_lists_reject_values_of_another_type():
     with pytest.raises(TypeError):
         tf.train.Int64List(value=[1.5])
     with pytest.raises(TypeError):
         tf.train.BytesList(value=["text"])
 
 
-def test_the_pool_is_our_own():
+def test_messages_are_not_in_the_default_pool():
     descriptor_pool = pytest.importorskip("google.protobuf.descriptor_pool")
     assert tf.train.Example.DESCRIPTOR.full_name == "tensorflow.Example"
     with pytest.raises(KeyError):

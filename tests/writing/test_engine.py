@@ -111,7 +111,7 @@ def test_a_copy_of_a_dataset_has_its_order(tmp_path: Path, compression: str):
     ds = ps.Dataset(tmp_path / "data")
     for name, (data, rows) in {
         "copy": (ds, range(1000)),
-        "shuffled": (ds.shuffle(3), [int(row["x"]) for row in ds.shuffle(3)]),
+        "shuffled": (ds.shuffle(seed=3), [int(row["x"]) for row in ds.shuffle(seed=3)]),
         "filtered": (ds.filter(lambda row: row["x"] % 3 == 0), range(0, 1000, 3)),
         "batched": (ds.batch(7), range(1000)),
         "mapped": (ds.map(lambda row: {"x": row["x"] + 1}), range(1, 1001)),

@@ -5,7 +5,7 @@
 
 #include <arm_acle.h>
 
-#include "core/bytes.h"
+#include "core/little_endian.h"
 
 #ifdef __clang__
 #define PENSTOCK_CRC_TARGET __attribute__((target("crc")))

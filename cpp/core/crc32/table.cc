@@ -1,6 +1,6 @@
 // The portable kernel, for CPUs without carry-less products or a CRC-32 instruction.
 #include "core/crc32/kernels.h"
-#include "core/sliced_crc.h"
+#include "core/crc_slicing.h"
 
 namespace penstock::detail {
 

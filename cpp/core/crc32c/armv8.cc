@@ -13,8 +13,8 @@
 #include <sys/auxv.h>
 #endif
 
-#include "core/bytes.h"
 #include "core/crc32c/polynomial.h"
+#include "core/little_endian.h"
 
 #ifdef __clang__
 #define PENSTOCK_CRC_TARGET __attribute__((target("crc,aes")))

@@ -5,8 +5,8 @@
 
 #include <immintrin.h>
 
-#include "core/bytes.h"
 #include "core/crc32c/polynomial.h"
+#include "core/little_endian.h"
 
 // The instructions are enabled for these functions alone, never for a whole file: an inline function of the standard
 // library compiled with them could be the copy that the linker keeps for everybody.

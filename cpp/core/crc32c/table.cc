@@ -1,7 +1,7 @@
 // The portable kernel, for CPUs without a CRC32C instruction.
 #include "core/crc32c/kernels.h"
 #include "core/crc32c/polynomial.h"
-#include "core/sliced_crc.h"
+#include "core/crc_slicing.h"
 
 namespace penstock::detail {
 

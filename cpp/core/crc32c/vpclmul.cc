@@ -7,8 +7,8 @@
 
 #include <immintrin.h>
 
-#include "core/bytes.h"
 #include "core/crc32c/polynomial.h"
+#include "core/little_endian.h"
 
 // Enabled for these functions alone, as in sse42.cc.
 #ifdef _MSC_VER
@@ -55,10 +55,10 @@ struct Folding {
   // A step folds 64 bytes and goes three words on in each stream, which takes the same time.
   static constexpr std::size_t kFold = 64, kWords = 3, kStep = kFold + 3 * 8 * kWords;
   static constexpr std::size_t kMaxSteps = kMaxShiftWords / (3 * kWords);
-  static constexpr std::size_t kLeast = 5 * kStep;  // below, streams alone are as fast
+  static constexpr std::size_t kMin = 5 * kStep;  // below, streams alone are as fast
 
   PENSTOCK_CRC_TARGET static void take(std::uint32_t& crc, const std::byte*& data, std::size_t& size) {
-    while (size >= kLeast) {
+    while (size >= kMin) {
       const bool last = size < kStep * kMaxSteps;
       const std::size_t steps = last ? size / kStep : kMaxSteps;
       const std::size_t words = last ? (size - kFold * steps) / 24 : kWords * kMaxSteps;
@@ -116,7 +116,7 @@ bool crc32c_vpclmul_supported() {
 }
 
 std::uint32_t crc32c_vpclmul(std::uint32_t crc, const std::byte* data, std::size_t size) {
-  return size < Folding::kLeast ? crc32c_sse42(crc, data, size) : three_streams<Folding>(crc, data, size);
+  return size < Folding::kMin ? crc32c_sse42(crc, data, size) : three_streams<Folding>(crc, data, size);
 }
 
 }  // namespace penstock::detail

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/example/batch_parts.h"
-
 namespace penstock {
 namespace {
 
@@ -22,10 +20,10 @@ RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
 }
 
 // A batch of more has left the nearer caches before somebody looks at it, and its memory before it is written again.
-constexpr std::uint64_t kMostNearBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMaxNearBytes = std::uint64_t{1} << 20;
 
 // Ragged columns that are likely to be larger are joined at the end: a guess must not take much memory.
-constexpr std::uint64_t kMostExpectedBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxExpectedBytes = std::uint64_t{256} << 20;
 
 // A shape is the schema's and may be of any size: what no memory can hold must not wrap around to something small.
 std::size_t dense_bytes(std::size_t rows, std::uint64_t item_bytes) {
@@ -94,7 +92,7 @@ std::uint64_t BatchDecoder::dense_row_bytes() const {
 
 bool BatchDecoder::scatters() const {
   const bool dense = std::ranges::all_of(plan_.features, is_dense);
-  return dense && !has_views_ && dense_row_bytes() >= kLeastDistant * plan_.features.size();
+  return dense && !has_views_ && dense_row_bytes() >= kMinNontemporalBytes * plan_.features.size();
 }
 
 DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
@@ -124,15 +122,15 @@ BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Output
       columns_[f].values = acquire_buffer(dense_bytes(rows, feature.item_bytes()));
   }
   if (plan.default_bytes) default_number_ = buffers_.add(plan.default_bytes);
-  foresee_places();
+  preallocate_even_columns();
   const std::uint64_t row_bytes = std::accumulate(row_bytes_.begin(), row_bytes_.end(), decoder.dense_row_bytes());
-  is_distant_ = rows != 0 && row_bytes > kMostNearBytes / rows;
+  is_nontemporal_ = rows != 0 && row_bytes > kMaxNearBytes / rows;
 }
 
-void BatchBuilder::foresee_places() {
+void BatchBuilder::preallocate_even_columns() {
   for (std::size_t f = 0; f < columns_.size(); ++f) {
     const std::uint64_t row_bytes = decoder_.even_row_bytes_[f];
-    if (row_bytes == 0 || rows_ == 0 || row_bytes > kMostExpectedBytes / rows_) continue;
+    if (row_bytes == 0 || rows_ == 0 || row_bytes > kMaxExpectedBytes / rows_) continue;
     row_bytes_[f] = static_cast<std::size_t>(row_bytes);
     columns_[f].values = acquire_buffer(rows_ * row_bytes_[f]);
   }
@@ -166,13 +164,13 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
 
   aim(worker->columns, first_row, part->rows);
   {
-    DistantCopies copies;
-    worker->decoder.write_by(is_distant_ ? &copies : nullptr);
+    NontemporalCopies copies;
+    worker->decoder.write_by(is_nontemporal_ ? &copies : nullptr);
     part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
     worker->decoder.write_by(nullptr);
   }
   if (part->fault.fault == ExampleFault::kNone) {
-    if (views) held += settle_views(views_of(worker->columns, first_row, part->rows), chunks, buffers_);
+    if (views) held += assign_view_buffers(views_of(worker->columns, first_row, part->rows), chunks, buffers_);
     for (std::size_t f = 0; f < columns_.size(); ++f) {
       if (is_dense(decoder_.plan_.features[f])) continue;
       ColumnPart& column = worker->columns[f];
@@ -264,7 +262,7 @@ bool BatchBuilder::reserve(Part& part) {
     SharedBuffer& values = columns_[f].values;
     if (!values) {
       const std::uint64_t likely = decoder_.ragged_row_bytes_[f] * rows_;
-      values = acquire_buffer(likely < kMostExpectedBytes ? static_cast<std::size_t>(likely + likely / 8) : 0);
+      values = acquire_buffer(likely < kMaxExpectedBytes ? static_cast<std::size_t>(likely + likely / 8) : 0);
     }
     if (part.columns[f].bytes > values->capacity() - placed_bytes_[f]) return false;
   }

@@ -54,12 +54,12 @@ class BatchDecoder {
   // Memory of a row in the columns whose rows are of one size.
   std::uint64_t dense_row_bytes() const;
 
-  // Whether a RecordScatter can decode, and should: all rows are of one size, and most of their bytes lie together.
+  // Whether a ScatterDecoder can decode, and should: all rows are of one size, and most of their bytes lie together.
   bool scatters() const;
 
  private:
   friend class BatchBuilder;
-  friend class RecordScatter;
+  friend class ScatterDecoder;
   struct Worker;  // a PartDecoder and what it learned about the records and their sizes
 
   std::unique_ptr<Worker> borrow_worker();
@@ -97,10 +97,10 @@ class BatchBuilder {
   std::size_t held_bytes();
 
  private:
-  friend class RecordScatter;
+  friend class ScatterDecoder;
   struct Part;  // the ragged values of a run of rows, or what is wrong with it
 
-  void foresee_places();
+  void preallocate_even_columns();
   void aim(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const;
   std::vector<std::span<std::byte>> views_of(std::span<ColumnPart> columns, std::size_t first_row,
                                              std::size_t rows) const;
@@ -118,7 +118,7 @@ class BatchBuilder {
   const Outputs outputs_;
   std::vector<DecodedColumn> columns_;
   std::vector<std::size_t> row_bytes_;  // of a ragged column, where they are foreseen, or 0
-  bool is_distant_ = false;             // its values are written around the caches
+  bool is_nontemporal_ = false;         // its values are written around the caches
   std::int32_t default_number_ = 0;
   ViewBuffers buffers_;
 
@@ -127,6 +127,27 @@ class BatchBuilder {
   std::size_t placed_rows_ = 0;                         // whose ragged values have a place
   std::vector<std::size_t> placed_bytes_;               // of each ragged column
   std::size_t held_bytes_ = 0;
+};
+
+struct BatchDecoder::Worker {
+  explicit Worker(const DecodePlan& plan) : decoder(plan), columns(plan.features.size()) {}
+  PartDecoder decoder;
+  std::vector<RecordRef> records;
+  std::vector<ColumnPart> columns;
+};
+
+struct BatchBuilder::Part {
+  struct Ragged {
+    SharedBuffer values;  // of its own, unless they are placed
+    std::size_t bytes = 0;
+    bool placed = false;
+    std::size_t place = 0;  // in the column, with `placed`
+    std::vector<std::int64_t> lengths, step_lengths;
+  };
+  std::size_t first_row = 0;
+  std::size_t rows = 0;
+  DecodeFault fault;
+  std::vector<Ragged> columns;  // one per feature; empty for a dense one
 };
 
 }  // namespace penstock

@@ -20,7 +20,7 @@ class GrowingBytes {
   std::size_t size() const { return size_; }
 
   // Room for `more` bytes behind what is there. Does not count as used until commit().
-  std::byte* room(std::size_t more) {
+  std::byte* reserve_more(std::size_t more) {
     if (size_ + more > capacity_) grow(more);
     return data_ + size_;
   }

@@ -53,13 +53,13 @@ PartDecoder::PartDecoder(const DecodePlan& plan)
   for (std::size_t i = 0; i < plan.features.size(); ++i) {
     scalar_.push_back(is_plain_scalar(plan.features[i]));
     if (plan.features[i].has_mask()) masked_.push_back(i);
-    step_heads_.emplace_back(plan.features[i]);
+    step_prefixes_.emplace_back(plan.features[i]);
     std::size_t next = i + 1;
     const auto same = [&](const FeaturePlan& other) {
       return other.key == plan.features[i].key && other.section == plan.features[i].section;
     };
     while (next < plan.features.size() && !same(plan.features[next])) ++next;
-    same_key_.push_back(next < plan.features.size() ? static_cast<int>(next) : KeyIndex::kNotAsked);
+    same_key_.push_back(next < plan.features.size() ? static_cast<int>(next) : KeyIndex::kNotRequested);
   }
 }
 
@@ -95,7 +95,7 @@ DecodeFault PartDecoder::decode(std::span<const RecordRef> records, std::size_t 
   return {};
 }
 
-inline bool PartDecoder::found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
+inline bool PartDecoder::found_entry(int feature, const MapEntry& entry, const RecordRef& record, std::size_t row,
                                      std::span<ColumnPart> columns) {
   const auto f = static_cast<std::size_t>(feature);
   const FeaturePlan& plan = plan_.features[f];
@@ -118,17 +118,17 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
   std::fill(states_.begin(), states_.end(), State::kAbsent);
   ++records_;
   std::size_t position[3] = {};
-  const auto visit = [&](Section section, const Entry& entry) {
+  const auto visit = [&](Section section, const MapEntry& entry) {
     const bool context = section == Section::kContext;
     KeyIndex& index = context ? context_ : sequence_;
     const std::size_t at = position[static_cast<std::size_t>(section)]++;
     const int feature = index.find(entry.key, at);
-    if (feature == KeyIndex::kNotAsked)
+    if (feature == KeyIndex::kNotRequested)
       return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
-    for (int f = feature; f != KeyIndex::kNotAsked; f = same_key_[static_cast<std::size_t>(f)])
+    for (int f = feature; f != KeyIndex::kNotRequested; f = same_key_[static_cast<std::size_t>(f)])
       if (!found_entry(f, entry, record, row, columns)) return false;
     if (entry.is_short && states_[static_cast<std::size_t>(feature)] == State::kDecoded)
-      learn_head(at, entry, feature, record.payload.end());
+      learn_prefix(at, entry, feature, record.payload.end());
     return true;
   };
   const auto claim = [states = states_.data(), dense = dense_.data()](std::size_t f) -> std::byte* {
@@ -139,7 +139,7 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
   };
   const auto skim = [&](Section section, wire::Cursor& cursor) {
     if (section != Section::kContext) return false;
-    const std::size_t count = heads_.read(cursor, position[1], row, claim);
+    const std::size_t count = prefixes_.read(cursor, position[1], row, claim);
     position[1] += count;
     return count != 0;
   };
@@ -148,9 +148,10 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
   return !plan_.strict || !is_other_message(record.payload) || fail(ExampleFault::kOther);
 }
 
-void PartDecoder::learn_head(std::size_t position, const Entry& entry, int feature, const std::byte* end) {
+void PartDecoder::learn_prefix(std::size_t position, const MapEntry& entry, int feature, const std::byte* end) {
   const auto f = static_cast<std::size_t>(feature);
-  if (same_key_[f] == KeyIndex::kNotAsked) heads_.learn(position, entry, end, f, plan_.features[f].kind, records_);
+  if (same_key_[f] == KeyIndex::kNotRequested)
+    prefixes_.learn(position, entry, end, f, plan_.features[f].kind, records_);
 }
 
 bool PartDecoder::decode_row(std::size_t feature, std::size_t row, ColumnPart& column) {
@@ -187,14 +188,15 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
     column.lengths.push_back(0);
     return true;
   }
-  DistantCopies* copies = column.values.is_borrowed() ? copies_of(plan) : nullptr;
+  NontemporalCopies* copies = column.values.is_borrowed() ? copies_of(plan) : nullptr;
   wire::Bytes list = found.value;
   std::int64_t steps = 0;
-  const StepHead& head = step_heads_[feature];
-  if (const std::size_t count = head.count(list); count != 0) {
-    const std::size_t size = plan.item_bytes(), stride = head.stride();
-    std::byte* out = column.values.room(count * size);
-    for (std::size_t i = 0; i < count; ++i) copy_by(copies, out + i * size, list.data + i * stride + head.size(), size);
+  const StepPrefix& prefix = step_prefixes_[feature];
+  if (const std::size_t count = prefix.count(list); count != 0) {
+    const std::size_t size = plan.item_bytes(), stride = prefix.stride();
+    std::byte* out = column.values.reserve_more(count * size);
+    for (std::size_t i = 0; i < count; ++i)
+      copy_by(copies, out + i * size, list.data + i * stride + prefix.size(), size);
     column.values.commit(count * size);
     steps += static_cast<std::int64_t>(count);
     list = {list.data + count * stride, list.size - count * stride};
@@ -209,7 +211,7 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
       column.step_lengths.push_back(static_cast<std::int64_t>((column.values.size() - before) / plan.item_bytes()));
       return unset || check_count(plan, values);
     }
-    std::byte* out = column.values.room(plan.item_bytes());
+    std::byte* out = column.values.reserve_more(plan.item_bytes());
     RowValues values(plan, found.source, out, copies);
     if (!read_values(plan, step, values, unset) || !check_count(plan, values)) return false;
     column.values.commit(plan.item_bytes());

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/example/column_part.h"
-#include "core/example/fault.h"
+#include "core/example/decode_fault.h"
 #include "core/example/key_index.h"
 #include "core/example/plan.h"
 #include "core/example/row_values.h"
-#include "core/example/run_views.h"
-#include "core/example/scalar_heads.h"
-#include "core/example/step_head.h"
+#include "core/example/scalar_prefix.h"
+#include "core/example/step_prefix.h"
+#include "core/example/view_buffers.h"
 
 namespace penstock {
 
@@ -39,7 +39,7 @@ class PartDecoder {
 
   // Rows and steps of many bytes that go straight to the batch are written by `copies` from now on; by nullptr, as
   // ever.
-  void write_by(DistantCopies* copies) { distant_ = copies; }
+  void write_by(NontemporalCopies* copies) { nontemporal_ = copies; }
 
  private:
   enum class State : std::uint8_t { kAbsent, kFound, kDecoded };
@@ -49,37 +49,37 @@ class PartDecoder {
     SharedBuffer joined;  // what the value lies in, where that is not the record
   };
 
-  bool found_entry(int feature, const Entry& entry, const RecordRef& record, std::size_t row,
+  bool found_entry(int feature, const MapEntry& entry, const RecordRef& record, std::size_t row,
                    std::span<ColumnPart> columns);
-  void learn_head(std::size_t position, const Entry& entry, int feature, const std::byte* end);
+  void learn_prefix(std::size_t position, const MapEntry& entry, int feature, const std::byte* end);
   bool find_features(const RecordRef& record, std::size_t row, std::span<ColumnPart> columns);
   bool decode_row(std::size_t feature, std::size_t row, ColumnPart& column);
   bool decode_sequence(std::size_t feature, ColumnPart& column);
   bool fill_missing(const FeaturePlan& plan, std::size_t row, ColumnPart& column);
   bool read_values(const FeaturePlan& plan, wire::Bytes feature, RowValues& values, bool& unset);
   bool check_count(const FeaturePlan& plan, const RowValues& values);
-  DistantCopies* copies_of(const FeaturePlan& plan) const {
-    return plan.item_bytes() >= kLeastDistant ? distant_ : nullptr;
+  NontemporalCopies* copies_of(const FeaturePlan& plan) const {
+    return plan.item_bytes() >= kMinNontemporalBytes ? nontemporal_ : nullptr;
   }
   bool fail(ExampleFault fault, std::uint64_t expected = 0, std::uint64_t found = 0);
 
   const DecodePlan& plan_;
   KeyIndex context_;
   KeyIndex sequence_;
-  ScalarHeads heads_;
-  std::vector<std::uint8_t> scalar_;  // whether a feature is decoded on the walk
-  std::vector<std::size_t> masked_;   // features whose column has a mask
-  std::vector<int> same_key_;         // the next feature with the same key, or kNotAsked
-  std::vector<StepHead> step_heads_;  // of each feature
-  std::vector<std::byte*> dense_;     // of each feature, for row 0, where rows are of one size
-  std::uint64_t records_ = 0;         // begun so far
-  std::vector<State> states_;         // of the features in this record
-  std::vector<Found> found_;          // with kFound: where
-  ResolvedFeature resolved_;          // scratch
-  Joined joined_;                     // scratch
+  ScalarPrefixes prefixes_;
+  std::vector<std::uint8_t> scalar_;       // whether a feature is decoded on the walk
+  std::vector<std::size_t> masked_;        // features whose column has a mask
+  std::vector<int> same_key_;              // the next feature with the same key, or kNotRequested
+  std::vector<StepPrefix> step_prefixes_;  // of each feature
+  std::vector<std::byte*> dense_;          // of each feature, for row 0, where rows are of one size
+  std::uint64_t records_ = 0;              // begun so far
+  std::vector<State> states_;              // of the features in this record
+  std::vector<Found> found_;               // with kFound: where
+  ResolvedFeature resolved_;               // scratch
+  Joined joined_;                          // scratch
   DecodeFault fault_;
   std::int32_t default_buffer_ = 0;
-  DistantCopies* distant_ = nullptr;
+  NontemporalCopies* nontemporal_ = nullptr;
 };
 
 }  // namespace penstock

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/bytes.h"
 #include "core/example/decode.h"
 #include "core/example/varint.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 namespace {
@@ -111,7 +111,7 @@ class RowEncoder {
     size_ = 0;
     if (!column_.valid.empty() && row >= column_.valid.size()) return false;
     if (!present_) return true;
-    if (!head_.empty()) return measure_scalar(row);
+    if (!prefix_.empty()) return measure_scalar(row);
     if (!column_.sequence()) {
       Step step;
       if (!items_of(row, step.items) || !measure_step(step)) return false;
@@ -146,7 +146,7 @@ class RowEncoder {
  private:
   std::byte* write_field(std::byte* out) const {
     if (!present_) return out;
-    if (!head_.empty()) return write_scalar(out);
+    if (!prefix_.empty()) return write_scalar(out);
     out = put_field(out, 0x0A, entry_size_);
     out = put_field(out, 0x0A, column_.key.size());
     if (!column_.key.empty()) std::memcpy(out, column_.key.data(), column_.key.size());
@@ -282,23 +282,23 @@ class RowEncoder {
   void prepare_scalar() {
     const bool number = column_.kind != Kind::kBytes && column_.count == 1;
     if (!number || column_.sequence() || !column_.offsets.empty() || column_.key.size() > kLongestScalarKey) return;
-    head_ = std::string("\x0a\0\x0a", 3) + static_cast<char>(column_.key.size()) + column_.key +
-            std::string("\x12\0", 2) + static_cast<char>(static_cast<unsigned>(column_.kind) << 3 | 2) +
-            std::string("\0\x0a\0", 3);
+    prefix_ = std::string("\x0a\0\x0a", 3) + static_cast<char>(column_.key.size()) + column_.key +
+              std::string("\x12\0", 2) + static_cast<char>(static_cast<unsigned>(column_.kind) << 3 | 2) +
+              std::string("\0\x0a\0", 3);
   }
 
   bool measure_scalar(std::size_t row) {
     if (row >= column_.values.size() / column_.value_bytes) return false;
     scalar_ = at(row);
     value_size_ = column_.kind == Kind::kFloat ? 4 : varints_size(column_.element, scalar_, 1);
-    size_ = head_.size() + value_size_;
+    size_ = prefix_.size() + value_size_;
     return true;
   }
 
   std::byte* write_scalar(std::byte* out) const {
     const auto n = static_cast<unsigned>(value_size_);
-    const std::size_t size = head_.size();
-    std::memcpy(out, head_.data(), size);
+    const std::size_t size = prefix_.size();
+    std::memcpy(out, prefix_.data(), size);
     out[1] = static_cast<std::byte>(size - 2 + n);
     out[size - 5] = static_cast<std::byte>(n + 4);
     out[size - 3] = static_cast<std::byte>(n + 2);
@@ -307,7 +307,7 @@ class RowEncoder {
   }
 
   const EncodeColumn& column_;
-  std::string head_;  // not empty: the column is written as scalars
+  std::string prefix_;  // not empty: the column is written as scalars
   const std::byte* scalar_ = nullptr;
   bool present_ = true;
   std::vector<Step> steps_;

@@ -14,14 +14,14 @@ namespace penstock {
 
 class KeyIndex {
  public:
-  static constexpr int kNotAsked = -1;
+  static constexpr int kNotRequested = -1;
 
   KeyIndex(const DecodePlan& plan, Section section) {
     for (std::size_t i = plan.features.size(); i-- > 0;)
       if (plan.features[i].section == section) features_.insert_or_assign(plan.features[i].key, static_cast<int>(i));
   }
 
-  // The first feature of the entry at `position` of this section, or kNotAsked.
+  // The first feature of the entry at `position` of this section, or kNotRequested.
   int find(wire::Bytes key, std::size_t position) {
     if (position < expected_.size()) {
       const Expected& expected = expected_[position];
@@ -34,7 +34,7 @@ class KeyIndex {
 
  private:
   // A hostile record may have millions of keys; remembering a few hundred is enough for any schema.
-  static constexpr std::size_t kMostExpected = 4096;
+  static constexpr std::size_t kMaxExpected = 4096;
 
   // Up to eight bytes of a key as a number: most keys are told apart by one comparison.
   static std::uint64_t first_bytes(wire::Bytes key) {
@@ -48,10 +48,10 @@ class KeyIndex {
   [[gnu::noinline]] int look_up(wire::Bytes key, std::size_t position) {
     const std::string_view text(reinterpret_cast<const char*>(key.data), key.size);
     const auto found = features_.find(text);
-    const int feature = found == features_.end() ? kNotAsked : found->second;
+    const int feature = found == features_.end() ? kNotRequested : found->second;
     if (position < expected_.size())
       expected_[position] = {std::string(text), first_bytes(key), feature};
-    else if (position == expected_.size() && position < kMostExpected)
+    else if (position == expected_.size() && position < kMaxExpected)
       expected_.push_back({std::string(text), first_bytes(key), feature});
     return feature;
   }

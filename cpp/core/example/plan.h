@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/example/entries.h"
 #include "core/example/feature.h"
+#include "core/example/map_entries.h"
 
 namespace penstock {
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <limits>
 
-#include "core/example/narrow_float.h"
-#include "core/example/varint_run.h"
+#include "core/example/float16.h"
+#include "core/example/packed_varints.h"
 
 namespace penstock {
 namespace {
@@ -61,11 +61,11 @@ std::byte* RowValues::reserve(std::size_t count) {
   const std::uint64_t before = count_;
   count_ += count;
   if (growing_ != nullptr) {
-    std::byte* out = growing_->room(count * plan_.value_bytes);
+    std::byte* out = growing_->reserve_more(count * plan_.value_bytes);
     growing_->commit(count * plan_.value_bytes);
     return out;
   }
-  return count_ <= room_ ? out_ + before * plan_.value_bytes : nullptr;
+  return count_ <= capacity_ ? out_ + before * plan_.value_bytes : nullptr;
 }
 
 bool RowValues::bytes(wire::Bytes value) {
@@ -74,12 +74,12 @@ bool RowValues::bytes(wire::Bytes value) {
     if (++count_ > 1) return true;  // counted; the caller says that one value was expected
     if (growing_ != nullptr) {
       if (value.size % item != 0) return fail(ExampleFault::kRawSize, value.size);
-      if (value.size != 0) std::memcpy(growing_->room(value.size), value.data, value.size);
+      if (value.size != 0) std::memcpy(growing_->reserve_more(value.size), value.data, value.size);
       growing_->commit(value.size);
       return true;
     }
     if (value.size != item) return fail(ExampleFault::kRawSize, value.size);
-    if (item != 0) copy_by(distant_, out_, value.data, value.size);
+    if (item != 0) copy_by(nontemporal_, out_, value.data, value.size);
     return true;
   }
   if (std::byte* out = reserve(1)) write_view(out, value, source_);
@@ -90,7 +90,7 @@ bool RowValues::floats(const std::byte* data, std::size_t count) {
   std::byte* out = reserve(count);
   if (out == nullptr) return true;
   if (plan_.element == Element::kFloat32) {
-    copy_by(distant_, out, data, 4 * count);
+    copy_by(nontemporal_, out, data, 4 * count);
     return true;
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -113,10 +113,10 @@ bool RowValues::varint(std::int64_t value) { return store_ints(&value, 1); }
 bool RowValues::varints(wire::Bytes run) {
   if (plan_.element == Element::kInt64 && growing_ != nullptr) {
     // A run of n bytes holds at most n values.
-    auto* out = reinterpret_cast<std::int64_t*>(growing_->room(8 * (run.size + kVarintSlack)));
+    auto* out = reinterpret_cast<std::int64_t*>(growing_->reserve_more(8 * (run.size + kVarintSlack)));
     const std::byte* p = run.data;
     const std::size_t n = decode_varints(p, run.end(), out, run.size);
-    if (n == kBadRun) return fail(ExampleFault::kMalformed, 0);
+    if (n == kMalformedRun) return fail(ExampleFault::kMalformed, 0);
     growing_->commit(8 * n);
     count_ += n;
     return true;
@@ -127,7 +127,7 @@ bool RowValues::varints(wire::Bytes run) {
   const std::byte* p = run.data;
   while (p != run.end()) {
     const std::size_t n = decode_varints(p, run.end(), piece.data(), kPiece);
-    if (n == kBadRun) return fail(ExampleFault::kMalformed, 0);
+    if (n == kMalformedRun) return fail(ExampleFault::kMalformed, 0);
     if (!store_ints(piece.data(), n)) return false;
   }
   return true;

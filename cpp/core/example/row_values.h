@@ -3,10 +3,10 @@
 // Every value is counted against the room that there is before it is stored: an overrun is an answer, not a crash.
 #pragma once
 
-#include "core/distant_copy.h"
 #include "core/example/column_part.h"
-#include "core/example/fault.h"
+#include "core/example/decode_fault.h"
 #include "core/example/plan.h"
+#include "core/nontemporal_copy.h"
 
 namespace penstock {
 
@@ -24,8 +24,8 @@ void place_view(std::byte* view, std::int32_t buffer);
 class RowValues {
  public:
   // For a dense row: `out` has room for plan.count values.
-  RowValues(const FeaturePlan& plan, ViewSource source, std::byte* out, DistantCopies* distant)
-      : plan_(plan), source_(source), out_(out), room_(plan.count), distant_(distant) {}
+  RowValues(const FeaturePlan& plan, ViewSource source, std::byte* out, NontemporalCopies* nontemporal)
+      : plan_(plan), source_(source), out_(out), capacity_(plan.count), nontemporal_(nontemporal) {}
   // For a ragged row: values are appended to `growing`.
   RowValues(const FeaturePlan& plan, ViewSource source, GrowingBytes& growing)
       : plan_(plan), source_(source), growing_(&growing) {}
@@ -51,8 +51,8 @@ class RowValues {
   const FeaturePlan& plan_;
   ViewSource source_;
   std::byte* out_ = nullptr;
-  std::uint64_t room_ = 0;
-  DistantCopies* distant_ = nullptr;  // where rows are not looked at soon
+  std::uint64_t capacity_ = 0;
+  NontemporalCopies* nontemporal_ = nullptr;  // where rows are not looked at soon
   GrowingBytes* growing_ = nullptr;
   std::uint64_t count_ = 0;  // values so far, those without room included
   ExampleFault fault_ = ExampleFault::kNone;

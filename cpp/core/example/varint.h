@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/bytes.h"
 #include "core/example/wire.h"
+#include "core/little_endian.h"
 
 namespace penstock {
 

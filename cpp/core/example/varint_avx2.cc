@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/bytes.h"
-#include "core/example/varint_run.h"
+#include "core/example/packed_varints.h"
 #include "core/example/wire.h"
+#include "core/little_endian.h"
 
 // The instructions are enabled for these functions alone: binaries stay portable.
 #define PENSTOCK_AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
@@ -52,7 +52,7 @@ constexpr Shuffles make_shuffles() {
 
 alignas(64) constexpr Shuffles kShuffles = make_shuffles();
 
-// The values that end at the bits of `ends`, one by one, from `begin` on. Answers where they end, or kBadRun.
+// The values that end at the bits of `ends`, one by one, from `begin` on. Answers where they end, or kMalformedRun.
 PENSTOCK_AVX2_TARGET
 std::size_t decode_singly(const std::byte* p, const std::byte* limit, std::uint64_t ends, std::size_t begin,
                           std::int64_t* out) {
@@ -64,7 +64,7 @@ std::size_t decode_singly(const std::byte* p, const std::byte* limit, std::uint6
     if (end - begin <= 8 && limit - from >= 8) [[likely]]
       value = _pext_u64(load_le64(from), _bzhi_u64(kGroups, static_cast<unsigned>(8 * (end - begin))));
     else if (!wire::read_varint(from, p + end, value))
-      return kBadRun;
+      return kMalformedRun;
     *out++ = static_cast<std::int64_t>(value);
     begin = end;
   }
@@ -109,7 +109,7 @@ std::size_t varint_avx2(const std::byte* p, const std::byte* limit, std::uint64_
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(first + done), decode_four(bytes, shifted));
     } else {
       const std::uint64_t four = ends & (fourth ^ (fourth - 1)) & ~_bzhi_u64(~std::uint64_t{0}, begin);
-      if (decode_singly(p, limit, four, begin, first + done) == kBadRun) return kBadRun;
+      if (decode_singly(p, limit, four, begin, first + done) == kMalformedRun) return kMalformedRun;
     }
     begin = static_cast<unsigned>(_tzcnt_u64(fourth)) + 1;
   }

@@ -19,7 +19,7 @@ inline constexpr std::size_t kVarintSlack = 3;
 
 // Decodes the values of the up to 64 bytes at `p`: bit i of `ends` is set where byte i ends one, and some bit is. No
 // byte at or behind `limit` is looked at. Answers how many bytes the values take and moves `out` behind them, or
-// answers kBadRun.
+// answers kMalformedRun.
 using DecodeEnds = std::size_t (*)(const std::byte* p, const std::byte* limit, std::uint64_t ends, std::int64_t*& out);
 
 struct VarintKernel {

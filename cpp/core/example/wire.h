@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "core/bytes.h"
+#include "core/little_endian.h"
 
 namespace penstock::wire {
 

@@ -30,7 +30,7 @@ Progress CodesReader::read(Bits& bits, Input& input, BlockCodes& codes) {
 
 Progress CodesReader::read_counts(Bits& bits, Input& input) {
   bits.refill(input);
-  if (bits.count < 14) return Progress::kLacksInput;
+  if (bits.count < 14) return Progress::kNeedsInput;
   literals_ = 257 + bits.take(5);
   distances_ = 1 + bits.take(5);
   sent_ = 4 + bits.take(4);
@@ -43,7 +43,7 @@ Progress CodesReader::read_lengths_of_lengths(Bits& bits, Input& input) {
   static constexpr std::uint8_t kOrder[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
   for (; next_ < sent_; ++next_) {
     bits.refill(input);
-    if (bits.count < 3) return Progress::kLacksInput;
+    if (bits.count < 3) return Progress::kNeedsInput;
     lengths_of_lengths_[kOrder[next_]] = static_cast<std::uint8_t>(bits.take(3));
   }
   if (!make_lengths_table(lengths_of_lengths_, table_)) return Progress::kDamaged;
@@ -59,7 +59,7 @@ Progress CodesReader::read_lengths(Bits& bits, Input& input) {
     const std::uint32_t e = table_.entries[bits.peek(LengthsTable::kRootBits)];
     const std::uint32_t value = entry::value(e);
     const Repeat repeat = value < kRepeatLast ? Repeat{0, 1} : kRepeats[value - kRepeatLast];
-    if (entry::bits(e) + repeat.extra_bits > bits.count) return Progress::kLacksInput;
+    if (entry::bits(e) + repeat.extra_bits > bits.count) return Progress::kNeedsInput;
     bits.drop(entry::bits(e));
     const std::size_t times = repeat.least + bits.take(repeat.extra_bits);
     if (times > count - next_ || (value == kRepeatLast && next_ == 0)) return Progress::kDamaged;

@@ -1,13 +1,13 @@
 // Reads the codes that a block with codes of its own begins with.
 #pragma once
 
-#include "core/inflate/bits.h"
+#include "core/inflate/bit_reader.h"
 #include "core/inflate/code_table.h"
 
 namespace penstock::inflate {
 
 // What came of a part of a stream. Where input lacks, all there was of it is held as bits.
-enum class Progress { kDone, kLacksInput, kDamaged };
+enum class Progress { kDone, kNeedsInput, kDamaged };
 
 // Of one block, over as many inputs as it takes.
 class CodesReader {

@@ -69,7 +69,7 @@ class Filler {
     count_[0] = 0;
     while (longest_ > 0 && count_[longest_] == 0) --longest_;
     std::uint32_t code = 0;
-    for (unsigned bits = 1; bits <= kMostCodeBits; ++bits) {
+    for (unsigned bits = 1; bits <= kMaxCodeBits; ++bits) {
       next_[bits] = code;
       left_ = 2 * left_ - static_cast<int>(count_[bits]);
       if (left_ < 0) return;
@@ -112,8 +112,8 @@ class Filler {
  private:
   std::span<const std::uint8_t> lengths_;
   std::span<const Meaning> meanings_;
-  std::array<std::uint32_t, kMostCodeBits + 1> count_{}, next_{};
-  unsigned longest_ = kMostCodeBits;
+  std::array<std::uint32_t, kMaxCodeBits + 1> count_{}, next_{};
+  unsigned longest_ = kMaxCodeBits;
   int left_ = 1;  // codes of the length looked at that are not in use
 };
 

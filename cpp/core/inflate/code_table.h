@@ -18,7 +18,7 @@
 
 namespace penstock::inflate {
 
-inline constexpr unsigned kMostCodeBits = 15;
+inline constexpr unsigned kMaxCodeBits = 15;
 inline constexpr std::size_t kLengthCodes = 288,
                              kDistanceCodes = 32;  // symbols 286, 287 and 30, 31 never stand for anything
 
@@ -38,7 +38,7 @@ constexpr std::uint32_t value(std::uint32_t e) { return e >> 16; }
 template <unsigned kRoot, std::size_t kSymbols>
 struct CodeTable {
   static constexpr unsigned kRootBits = kRoot;
-  static constexpr std::size_t kSize = (std::size_t{1} << kRoot) + (kSymbols / 2 << (kMostCodeBits - kRoot));
+  static constexpr std::size_t kSize = (std::size_t{1} << kRoot) + (kSymbols / 2 << (kMaxCodeBits - kRoot));
   std::array<std::uint32_t, kSize> entries;
 };
 

@@ -9,8 +9,8 @@ template <typename Table>
 Found find(const Table& table, const Bits& bits) {
   const std::uint32_t e = table.entries[bits.peek(Table::kRootBits)];
   if ((e & entry::kSubtable) == 0) return {e};
-  const std::uint64_t behind = bits.held >> Table::kRootBits;
-  return {table.entries[entry::value(e) + (behind & ((1u << entry::code_bits(e)) - 1))], Table::kRootBits};
+  const std::uint64_t after = bits.held >> Table::kRootBits;
+  return {table.entries[entry::value(e) + (after & ((1u << entry::code_bits(e)) - 1))], Table::kRootBits};
 }
 
 std::uint32_t take_with_extra(const Found& found, Bits& bits) {
@@ -20,19 +20,19 @@ std::uint32_t take_with_extra(const Found& found, Bits& bits) {
 }  // namespace
 
 Stop Inflater::advance() {
-  while (to_lane()) {
-    if (alone_ == 0 && Scout::fits(input_, output_))
-      run_with_scout();
+  while (advance_to_loop()) {
+    if (alone_ == 0 && SpeculativeDecoder::fits(input_, output_))
+      run_speculatively();
     else
       run_alone();
   }
   if (state_ == State::kDamaged) return Stop::kDamaged;
-  if (state_ != State::kDone) return lack_;
+  if (state_ != State::kDone) return stop_reason_;
   bits_.give_back(input_);
   return Stop::kDone;
 }
 
-bool Inflater::to_lane() {
+bool Inflater::advance_to_loop() {
   for (bool goes_on = true; goes_on;) {
     switch (state_) {
       case State::kHeader:
@@ -48,7 +48,7 @@ bool Inflater::to_lane() {
         goes_on = copy_stored();
         break;
       case State::kSymbols:
-        if (Lane::fits(input_, output_)) return true;
+        if (DecodeLoop::fits(input_, output_)) return true;
         goes_on = decode_symbol();
         break;
       case State::kDone:
@@ -59,35 +59,35 @@ bool Inflater::to_lane() {
   return false;
 }
 
-void Inflater::leave(const Lane& lane, Step step) {
-  lane.leave(bits_, input_, output_);
+void Inflater::leave(const DecodeLoop& loop, Step step) {
+  loop.leave(bits_, input_, output_);
   if (step == Step::kBlockEnds) end_block();
   if (step == Step::kDamaged) state_ = State::kDamaged;
 }
 
 void Inflater::run_alone() {
-  Lane lane = enter();
-  if (alone_ != 0) lane.stop_before(input_.next + std::min<std::ptrdiff_t>(alone_, input_.end - input_.next));
+  DecodeLoop loop = enter();
+  if (alone_ != 0) loop.stop_before(input_.next + std::min<std::ptrdiff_t>(alone_, input_.end - input_.next));
   alone_ = 0;
-  const Step step = run_lane(lane);
-  leave(lane, step);
+  const Step step = run_loop(loop);
+  leave(loop, step);
 }
 
-void Inflater::run_with_scout() {
-  Scout scout(bits_, input_, *codes_, *scouted_);
-  Lane lane = enter();
-  const Step step = scout.run(lane);
-  leave(lane, step);
-  failures_ = meet(scout) ? 0 : failures_ + 1;
+void Inflater::run_speculatively() {
+  SpeculativeDecoder speculative(bits_, input_, *codes_, *speculative_memory_);
+  DecodeLoop loop = enter();
+  const Step step = speculative.run(loop);
+  leave(loop, step);
+  failures_ = meet(speculative) ? 0 : failures_ + 1;
   // One is no wonder where a block ends. More of them in a row: the blocks are short, or the codes do not fall in step.
-  if (failures_ > 1) alone_ = Scout::kLead << std::min(failures_, 6u);
+  if (failures_ > 1) alone_ = SpeculativeDecoder::kLead << std::min(failures_, 6u);
 }
 
-bool Inflater::meet(const Scout& scout) {
-  while (state_ == State::kSymbols && unread_bits(bits_, input_) > scout.meeting())
+bool Inflater::meet(const SpeculativeDecoder& speculative) {
+  while (state_ == State::kSymbols && unread_bits(bits_, input_) > speculative.meeting())
     if (!decode_symbol()) return false;
-  if (state_ != State::kSymbols || unread_bits(bits_, input_) != scout.meeting()) return false;
-  const std::optional<Step> step = scout.take_over(bits_, input_, output_);
+  if (state_ != State::kSymbols || unread_bits(bits_, input_) != speculative.meeting()) return false;
+  const std::optional<Step> step = speculative.take_over(bits_, input_, output_);
   if (!step) return false;
   if (*step == Step::kBlockEnds) end_block();
   if (*step == Step::kDamaged) state_ = State::kDamaged;
@@ -96,7 +96,7 @@ bool Inflater::meet(const Scout& scout) {
 
 bool Inflater::read_header() {
   bits_.refill(input_);
-  if (bits_.count < 3) return lacks(Stop::kLacksInput);
+  if (bits_.count < 3) return stop_for(Stop::kNeedsInput);
   last_block_ = bits_.take(1) != 0;
   switch (bits_.take(2)) {
     case 0:
@@ -119,7 +119,7 @@ bool Inflater::read_header() {
 
 bool Inflater::read_codes() {
   const Progress progress = codes_reader_.read(bits_, input_, *own_codes_);
-  if (progress == Progress::kLacksInput) return lacks(Stop::kLacksInput);
+  if (progress == Progress::kNeedsInput) return stop_for(Stop::kNeedsInput);
   codes_ = own_codes_.get();
   state_ = progress == Progress::kDone ? State::kSymbols : State::kDamaged;
   return true;
@@ -127,7 +127,7 @@ bool Inflater::read_codes() {
 
 bool Inflater::read_stored_size() {
   bits_.refill(input_);
-  if (bits_.count < 32) return lacks(Stop::kLacksInput);
+  if (bits_.count < 32) return stop_for(Stop::kNeedsInput);
   stored_left_ = bits_.take(16);
   state_ = (stored_left_ ^ 0xFFFF) == bits_.take(16) ? State::kStored : State::kDamaged;
   bits_.give_back(input_);
@@ -135,12 +135,12 @@ bool Inflater::read_stored_size() {
 }
 
 bool Inflater::copy_stored() {
-  const std::size_t size = std::min({stored_left_, unread(), room()});
+  const std::size_t size = std::min({stored_left_, unread(), output_left()});
   if (size != 0) std::memcpy(output_.next, input_.next, size);
   input_.next += size;
   output_.next += size;
   stored_left_ -= size;
-  if (stored_left_ != 0) return lacks(room() == 0 ? Stop::kLacksRoom : Stop::kLacksInput);
+  if (stored_left_ != 0) return stop_for(output_left() == 0 ? Stop::kNeedsOutput : Stop::kNeedsInput);
   end_block();
   return true;
 }
@@ -149,9 +149,9 @@ bool Inflater::copy_stored() {
 bool Inflater::decode_symbol() {
   bits_.refill(input_);
   const Found symbol = find(codes_->literals, bits_);
-  if (symbol.bits() > bits_.count) return lacks(Stop::kLacksInput);
+  if (symbol.bits() > bits_.count) return stop_for(Stop::kNeedsInput);
   if (entry::is_literal(symbol.entry)) {
-    if (room() == 0) return lacks(Stop::kLacksRoom);
+    if (output_left() == 0) return stop_for(Stop::kNeedsOutput);
     bits_.drop(symbol.bits());
     *output_.next++ = static_cast<std::byte>(entry::value(symbol.entry));
     return true;
@@ -169,22 +169,22 @@ bool Inflater::decode_match(const Found& symbol) {
   Bits bits = bits_;  // which stay as they are where the rest of the match is still to come
   const std::size_t length = take_with_extra(symbol, bits);
   const Found place = find(codes_->distances, bits);
-  if (place.bits() > bits.count) return lacks(Stop::kLacksInput);
+  if (place.bits() > bits.count) return stop_for(Stop::kNeedsInput);
   const std::size_t distance = (place.entry & entry::kSpecial) != 0 ? 0 : take_with_extra(place, bits);
   if (distance == 0 || distance > static_cast<std::size_t>(output_.next - output_.begin)) {
     state_ = State::kDamaged;
     return true;
   }
-  if (length > room()) return lacks(Stop::kLacksRoom);
+  if (length > output_left()) return stop_for(Stop::kNeedsOutput);
   for (std::size_t i = 0; i < length; ++i, ++output_.next) *output_.next = *(output_.next - distance);
   bits_ = bits;
   return true;
 }
 
-void Inflater::run_in_turns(Inflater& one, Inflater& other) {
-  while (one.to_lane() && other.to_lane()) {
-    Lane first = one.enter(), second = other.enter();
-    const Steps steps = run_lanes(first, second);
+void Inflater::run_interleaved(Inflater& one, Inflater& other) {
+  while (one.advance_to_loop() && other.advance_to_loop()) {
+    DecodeLoop first = one.enter(), second = other.enter();
+    const Steps steps = run_loops(first, second);
     one.leave(first, steps.one);
     other.leave(second, steps.other);
   }

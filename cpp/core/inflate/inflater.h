@@ -6,16 +6,16 @@
 #include <memory>
 #include <span>
 
-#include "core/inflate/bits.h"
+#include "core/inflate/bit_reader.h"
 #include "core/inflate/block_header.h"
 #include "core/inflate/code_table.h"
-#include "core/inflate/lane.h"
-#include "core/inflate/scout.h"
+#include "core/inflate/decode_loop.h"
+#include "core/inflate/speculative_decoder.h"
 
 namespace penstock::inflate {
 
 // Why an inflater stopped.
-enum class Stop { kDone, kDamaged, kLacksInput, kLacksRoom };
+enum class Stop { kDone, kDamaged, kNeedsInput, kNeedsOutput };
 
 // The entry of the next code, and the bits that it accounts for, those of the root included. There may be fewer.
 struct Found {
@@ -30,7 +30,7 @@ class Inflater {
  public:
   Inflater()
       : own_codes_(std::make_unique_for_overwrite<BlockCodes>()),
-        scouted_(std::make_unique_for_overwrite<Scout::Memory>()) {}
+        speculative_memory_(std::make_unique_for_overwrite<SpeculativeDecoder::Memory>()) {}
 
   // All of the data, and memory of the size that it is said to have.
   Inflater(std::span<const std::byte> input, std::span<std::byte> output) : Inflater() {
@@ -42,7 +42,7 @@ class Inflater {
   bool run() { return advance() == Stop::kDone && unread() == 0 && output_.next == output_.end; }
 
   // Both at once, in turns: in less time than one after the other. run() then answers at once.
-  static void run_in_turns(Inflater& one, Inflater& other);
+  static void run_interleaved(Inflater& one, Inflater& other);
 
   // In parts: goes on as far as input and output allow. Where it lacks input, it has read all there was.
   Stop advance();
@@ -57,14 +57,14 @@ class Inflater {
   enum class State { kHeader, kCodes, kStoredSize, kStored, kSymbols, kDone, kDamaged };
 
   // Goes on to where a lane can. False where it stops before.
-  bool to_lane();
-  Lane enter() const { return Lane(bits_, input_, output_, CopiedMatches(output_.begin), *codes_); }
-  void leave(const Lane& lane, Step step);
+  bool advance_to_loop();
+  DecodeLoop enter() const { return DecodeLoop(bits_, input_, output_, CopiedMatches(output_.begin), *codes_); }
+  void leave(const DecodeLoop& loop, Step step);
 
   // Each goes on with a lane.
   void run_alone();
-  void run_with_scout();
-  bool meet(const Scout& scout);
+  void run_speculatively();
+  bool meet(const SpeculativeDecoder& speculative);
 
   // Each is a step. False where nothing can be done before there is more input, or more room.
   bool read_header();
@@ -74,15 +74,15 @@ class Inflater {
   bool decode_symbol();
   bool decode_match(const Found& symbol);
 
-  std::size_t room() const { return static_cast<std::size_t>(output_.end - output_.next); }
-  bool lacks(Stop what) {
-    lack_ = what;
+  std::size_t output_left() const { return static_cast<std::size_t>(output_.end - output_.next); }
+  bool stop_for(Stop what) {
+    stop_reason_ = what;
     return false;
   }
   void end_block() { state_ = last_block_ ? State::kDone : State::kHeader; }
 
   State state_ = State::kHeader;
-  Stop lack_ = Stop::kLacksInput;  // at the last stop that was for lack of something
+  Stop stop_reason_ = Stop::kNeedsInput;  // at the last stop that was for lack of something
   bool last_block_ = false;
   std::size_t stored_left_ = 0;
   Bits bits_;
@@ -91,7 +91,7 @@ class Inflater {
   CodesReader codes_reader_;
   std::unique_ptr<BlockCodes> own_codes_;  // those that the block brought along
   const BlockCodes* codes_ = nullptr;      // the block's
-  std::unique_ptr<Scout::Memory> scouted_;
+  std::unique_ptr<SpeculativeDecoder::Memory> speculative_memory_;
   unsigned failures_ = 0;     // of scouts, in a row
   std::ptrdiff_t alone_ = 0;  // bytes of input to go on without one
 };

@@ -15,6 +15,6 @@ struct Piece {
   std::span<const std::byte> bytes() const { return {buffer->data() + begin, end - begin}; }
 };
 
-inline constexpr std::size_t kHeadRoom = std::size_t{1} << 18;
+inline constexpr std::size_t kHeadroom = std::size_t{1} << 18;
 
 }  // namespace penstock::inflate

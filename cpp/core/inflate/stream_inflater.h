@@ -17,8 +17,8 @@ class StreamInflater {
 
   // What comes next, up to the next stop.
   Piece next() {
-    Piece piece{acquire_buffer(kHeadRoom + kPieceBytes), kHeadRoom, kHeadRoom};
-    std::byte* const begin = piece.buffer->data() + kHeadRoom;
+    Piece piece{acquire_buffer(kHeadroom + kPieceBytes), kHeadroom, kHeadroom};
+    std::byte* const begin = piece.buffer->data() + kHeadroom;
     std::memcpy(begin - known_, window_.data(), known_);
     inflater_.write_to({begin - known_, begin, begin + kPieceBytes});
     stop_ = inflater_.advance();
@@ -32,7 +32,7 @@ class StreamInflater {
 
   // Why the last piece is no longer.
   Stop stop() const { return stop_; }
-  bool needs_input() const { return stop_ == Stop::kLacksInput && unread() == 0; }
+  bool needs_input() const { return stop_ == Stop::kNeedsInput && unread() == 0; }
 
   // Bytes of the last input that are not read; behind the data, where it is done.
   std::size_t unread() const { return inflater_.unread(); }
@@ -40,10 +40,10 @@ class StreamInflater {
  private:
   // A piece stays in the caches from the inflater to the last checksum.
   static constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
-  static_assert(kHeadRoom >= kWindowBytes);
+  static_assert(kHeadroom >= kWindowBytes);
 
   Inflater inflater_;
-  Stop stop_ = Stop::kLacksInput;
+  Stop stop_ = Stop::kNeedsInput;
   std::array<std::byte, kWindowBytes> window_;  // the end of what came out
   std::size_t known_ = 0;                       // bytes in it
 };

@@ -1,8 +1,8 @@
-"""The command ``penstock``: describe, show, sum up, count, verify, convert, copy and index the records of files.
+"""The command ``penstock``: describe, show, summarize, count, verify, repair, convert and index files of records.
 
-One file per command; what they share is here beside them: :mod:`options` (what is asked), :mod:`described` (the schema
-that counts), :mod:`work` (files in parallel), :mod:`problems` (what went wrong, and what to do) and :mod:`output`
-(tables for people, lines for pipes).
+One module per command, which parses and prints: the work is done by functions of :mod:`penstock.inspect`,
+:mod:`penstock.integrity` and :mod:`penstock.conversion`. They share :mod:`options`, :mod:`schema_choice` (the options
+that choose a schema), :mod:`advice` (what to do about a problem), :mod:`display` (values as text) and :mod:`output`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import importlib
 import io
 import os
 import sys
+import threading
 
 import click
 
@@ -21,7 +22,7 @@ from penstock import __version__
 
 __all__ = ["main"]
 
-# Each in a file of its name, which is imported when the command is asked for.
+# Each in a module of its name, which is imported when the command is used.
 _COMMANDS = ("cat", "convert", "count", "head", "index", "repair", "schema", "stats", "verify")
 
 
@@ -39,14 +40,18 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            # click would say so, too, with the status of a damaged file.
+            # click would exit with the status of a damaged file.
             click.echo("Aborted!", err=True)
+            if threading.active_count() > 1:
+                # Threads may be deep in a slow read, which nothing interrupts, and Python would wait for them. They
+                # only read: nothing is lost by leaving.
+                os._exit(130)
             ctx.exit(130)
         except OSError as error:
-            # Commands report what is wrong with files: this is about the output. Whoever left it is click's business.
+            # Commands report errors about files: this one is about the output. click handles a reader that has left.
             if error.errno in (None, errno.EPIPE):
                 raise
-            _forget_output()
+            _discard_output()
             raise click.ClickException(f"the output cannot be written: {error.strerror}") from None
 
     def resolve_command(
@@ -58,8 +63,8 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _forget_output() -> None:
-    """Have Python not try to write once more, when it ends, what could not be written."""
+def _discard_output() -> None:
+    """Keep Python from writing the rest of the output when it exits."""
     with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
@@ -67,7 +72,7 @@ def _forget_output() -> None:
 _EXAMPLES = """\b
 Examples:
   penstock schema data/                     what is in these files?
-  penstock head train.tfrecord              the first examples, pictures too
+  penstock head train.tfrecord              the first examples, with images
   penstock count 'data/train-*.tfrecord'    how many records?
   penstock verify s3://bucket/train/        are they whole?
   penstock repair bad.tfrecord -o new.tfrecord
@@ -80,15 +85,15 @@ Examples:
 )
 @click.version_option(__version__, prog_name="penstock")
 def main() -> None:
-    """Look into TFRecord files, check, mend and convert them, without TensorFlow.
+    """Inspect, verify, repair and convert TFRecord files, without TensorFlow.
 
     PATH is a file, a glob pattern, a directory (the TFRecords below it), a dataset by its name (data/train) or its
-    manifest, a URL (s3://, gs://, https:// ...) or - for standard input. Compression is told by content.
+    manifest, a URL (s3://, gs://, https:// ...) or - for standard input. Compression is detected.
 
     \b
-    Exit status: 0 all is well, 1 a file is damaged, missing or unreadable,
+    Exit status: 0 success, 1 a file is damaged, missing or unreadable,
     2 the command was not understood, 130 it was interrupted.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Histograms and values have letters that a pipe of Windows has not.
+        # Histograms and values have characters that a pipe on Windows cannot encode.
         sys.stdout.reconfigure(errors="backslashreplace")

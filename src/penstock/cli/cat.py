@@ -1,11 +1,11 @@
-"""``penstock cat``: the records of files, as text for people or bytes for programs."""
+"""``penstock cat``: the records of files, as text for people or as bytes for programs."""
 
 from __future__ import annotations
 
 import base64
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TypeAlias
 
@@ -13,9 +13,10 @@ import click
 
 from penstock._core import RecordChunk
 from penstock.cli.options import Reading, Window, json_option, reading_options
-from penstock.cli.output import complain, open_console, printable
-from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.cli.work import expand
+from penstock.cli.output import complain, exit_with, open_console, printable, reporting, usage_errors
+from penstock.discovery.resolve import resolve_files
+from penstock.integrity.problems import Problem, problem_of
+from penstock.records.reader import RecordReader
 from penstock.records.writer import RecordWriter
 
 _EXAMPLES = """\b
@@ -31,12 +32,12 @@ _BINARY = ("tfrecord", "raw")
 
 
 Sink: TypeAlias = Callable[[str, RecordChunk], None]
-"""Takes records with the path that they come from."""
+"""Takes the path of a file, and records from it."""
 
 
 @click.command(epilog=_EXAMPLES)
 @reading_options
-@click.option("--skip", type=click.IntRange(min=0), default=0, help="Records to pass over, of all files together.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Records to skip, of all files together.")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=None, help="Records to show, of all files together.")
 @click.option(
     "--format",
@@ -47,7 +48,7 @@ Sink: TypeAlias = Callable[[str, RecordChunk], None]
     help="lines: number, byte offset, length and a preview. hex, base64: one record a line. tfrecord: records with "
     "their frames, uncompressed. raw: payloads, with nothing between.",
 )
-@click.option("--skip-damaged", is_flag=True, help="Pass over what is damaged, and report it.")
+@click.option("--skip-damaged", is_flag=True, help="Skip damage, and report it.")
 @json_option
 def cat(
     paths: tuple[str, ...],
@@ -69,35 +70,26 @@ def cat(
     problems: list[Problem] = []
     with ExitStack() as stack:
         sink = _open_sink("json" if as_json else form, stack)
-        files = expand(paths)
+        with usage_errors():
+            files = resolve_files(paths).files
         if len(files) > 1 and form == "lines" and not as_json:
             sink = _with_titles(sink)
         window = Window(skip, limit)
         for file in files:
             if window.limit == 0:
                 break
-            if isinstance(file, Problem):
-                problems.append(file)
-                complain(file)
-                continue
-            for chunk in window.cut(_chunks(file, reading, skip_damaged, problems)):
-                sink(file, chunk)
-    click.get_current_context().exit(1 if problems else 0)
-
-
-def _chunks(file: str, reading: Reading, skip_damaged: bool, problems: list[Problem]) -> Iterator[RecordChunk]:
-    """The chunks of a file up to the damage that ends it, which is reported and not raised."""
-    reader = reading.open(file, on_error="skip" if skip_damaged else "raise")
-    found: list[Problem] = []
-    try:
-        yield from reader.chunks()
-    except Exception as error:
-        if not is_expected(file, error):
-            raise
-        found = [problem_of(file, error)]
-    for problem in [*(problem_of(file, error) for error in reader.damage), *found]:
-        problems.append(problem)
-        complain(problem)
+            with reporting([file.path], problems):
+                if file.error is not None:
+                    raise file.error
+                reader = RecordReader(file.path, **reading.arguments, on_error="skip" if skip_damaged else "raise")
+                try:
+                    for chunk in window.cut(reader.chunks()):
+                        sink(file.path, chunk)
+                finally:
+                    for error in reader.damage:
+                        problems.append(problem_of(file.path, error))
+                        complain(problems[-1])
+    exit_with(problems)
 
 
 def _open_sink(form: str, stack: ExitStack) -> Sink:

@@ -1,9 +1,7 @@
-"""Decoded values as short text for people, or as JSON for programs."""
+"""Show decoded values as short text, and images as half blocks."""
 
 from __future__ import annotations
 
-import base64
-import math
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +16,14 @@ from penstock.codec.images import decode_image, encode_image
 from penstock.schema.feature import IMAGES
 from penstock.schema.recognize import recognize
 
-# So many numbers of an array are shown, or fewer where there is no room.
+# Numbers of an array that are shown at most.
 _SHOWN = 12
 
 
 def value_text(value: Any, room: int) -> str:
-    """A value in at most ``room`` characters: scalars and strings, else shape and first values."""
+    """Return a value in at most ``room`` characters: scalars and strings, else shape and first values."""
     text = _text(value, room)
     return text if len(text) <= room else text[: room - 1] + "…"
-
-
-def json_value(value: Any) -> Any:
-    """A value as JSON has it: bytes as base64; of floats, NaN and the infinities as strings."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list):
-        return [json_value(item) for item in value]
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
 
 
 def _text(value: Any, room: int) -> str:

@@ -11,15 +11,18 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.display import draw, is_picture, json_value, save, value_text
+from penstock.cli.advice import LOOK_AT_BYTES
+from penstock.cli.display import draw, is_picture, save, value_text
 from penstock.cli.options import Reading, Window, feature_option, json_option, reading_options
-from penstock.cli.output import open_console, printable, reporting
-from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.cli.schema_choice import SchemaChoice, group_alike, open_readers, schema_options
+from penstock.cli.output import exit_with, open_console, printable, reporting
+from penstock.cli.schema_choice import SchemaChoice, advice_on_schema, open_or_complain, schema_options
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
 from penstock.columns.column import Column
+from penstock.conversion.tables import json_value
 from penstock.errors import MalformedExampleError, MissingExtraError
+from penstock.inspect.schema import group_alike
+from penstock.integrity.problems import Problem
 from penstock.records.reader import RecordReader
 from penstock.schema import Schema
 from penstock.schema.schema import keep_images_encoded
@@ -41,7 +44,7 @@ _LINE_IN_PIPE = 100
 @click.option(
     "--limit", "-n", type=click.IntRange(min=0), default=5, show_default=True, help="Examples, of all files together."
 )
-@click.option("--skip", type=click.IntRange(min=0), default=0, help="Records to pass over, of all files together.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Records to skip, of all files together.")
 @feature_option
 @click.option(
     "--save-images",
@@ -50,7 +53,7 @@ _LINE_IN_PIPE = 100
     help="Write images to files in DIR, instead of drawing them.",
 )
 @click.option(
-    "--image-width", type=click.IntRange(0, 400), default=32, show_default=True, help="Widest drawing; 0: draw none."
+    "--image-width", type=click.IntRange(0, 400), default=32, show_default=True, help="Widest drawing; 0 draws none."
 )
 @json_option
 def head(
@@ -66,13 +69,13 @@ def head(
 ) -> None:
     """Show the values of the first examples.
 
-    Long values are shortened. Images are drawn in a terminal that has colours. With --json one object a line: path,
+    Long values are shortened. Images are drawn in a terminal that has colors. With --json one object a line: path,
     record, and the whole example; bytes and encoded images are base64.
     """
     if as_json and save_images is not None:
         raise click.UsageError("--json and --save-images exclude each other: the images are in the JSON.")
     problems: list[Problem] = []
-    readers = open_readers(paths, reading, problems)
+    readers = open_or_complain(paths, reading, problems)
     window = Window(skip, limit)
     for group in group_alike(readers) if choice.file is None else [readers]:
         with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
@@ -84,17 +87,17 @@ def head(
                 threads=1,
             )
             printer = _JsonPrinter() if as_json else _Printer(described.schema, image_width, save_images)
-            for example in _examples(group, decoder, window, problems, described.advice):
+            for example in _examples(group, decoder, window, problems, advice_on_schema(described)):
                 printer.show(*example)
         if window.limit == 0:
             break
-    click.get_current_context().exit(1 if problems else 0)
+    exit_with(problems)
 
 
 def _examples(
     readers: Sequence[RecordReader], decoder: Decoder, window: Window, problems: list[Problem], advice: str
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """The examples of the window, each with its place; a file ends at the first one that does not decode."""
+    """Yield the examples of the window, each with its place; a file ends at the first that does not decode."""
     for reader in readers:
         with reporting([reader.path], problems, malformed_advice=advice):
             for chunk in window.cut(reader.chunks()):
@@ -120,7 +123,7 @@ def _row(batch: Batch, path: str, record: int) -> dict[str, Any]:
 
 
 class _JsonPrinter:
-    """Prints an object a line."""
+    """Prints one object a line."""
 
     def show(self, path: str, record: int, values: dict[str, Any]) -> None:
         example = {name: json_value(value) for name, value in values.items()}
@@ -128,7 +131,7 @@ class _JsonPrinter:
 
 
 class _Printer:
-    """Prints a title, a line for each feature, and the pictures."""
+    """Prints a title, a line for each feature, and the images."""
 
     def __init__(self, schema: Schema, image_width: int, save_images: Path | None) -> None:
         self._schema = schema

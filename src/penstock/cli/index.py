@@ -1,4 +1,4 @@
-"""``penstock index``: find where the records of files are, and keep it."""
+"""``penstock index``: find where the records of files are, and store it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options
-from penstock.cli.output import complain, plain_table, print_table, printable, size_text, write_json
-from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.cli.work import Ticker, expand, jobs_for, on_each
+from penstock.cli.advice import advice_for
+from penstock.cli.options import Reading, jobs_option, json_option, reading_options, renamed_option
+from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
+from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
 from penstock.index import ShardIndex, Where, open_index
 from penstock.index.cache import path_beside, path_in_cache
 from penstock.index.foreign_formats import SUFFIXES, to_text
+from penstock.integrity.problems import Problem, problem_of
+from penstock.integrity.report import size_text
+from penstock.parallel import FileProgress, jobs_for, on_each_file
 from penstock.storage import split_path, write_whole
 
 _EXAMPLES = """\b
 Examples:
   penstock index 'data/*.tfrecord'                  in the cache folder
-  penstock index s3://bucket/train/ --beside        with the data, for all
+  penstock index s3://bucket/train/ --sidecar       next to the data
   penstock index a.tfrecord --format dali -o a.idx  for NVIDIA DALI
   penstock index data/ --format tfindex             for the package tfrecord
 """
@@ -29,35 +32,39 @@ Examples:
 
 @dataclass(frozen=True)
 class Indexed:
-    """What became of one file."""
+    """The index of one file."""
 
     path: str
     index: ShardIndex | None = None
-    kept: str = ""
+    stored: str = ""
+    """Where the index is; empty if nowhere."""
     problem: Problem | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         found = self.index
         return {
             "path": self.path,
             "records": found and found.records,
             "compression": found and found.compression,
             "seekable": found and found.seekable,
-            "index": self.kept or None,
-            "problem": self.problem and self.problem.as_json(),
+            "index": self.stored or None,
+            "problem": self.problem and self.problem.document(advice_for),
         }
 
 
 @click.command(epilog=_EXAMPLES)
 @reading_options
-@click.option("--beside", is_flag=True, help="Keep indexes beside the files, hidden, and not in the cache folder.")
+@click.option(
+    "--sidecar", is_flag=True, help="Store indexes as hidden files next to the data, not in the cache folder."
+)
+@renamed_option("--beside", "--sidecar", is_flag=True)
 @click.option(
     "--format",
     "kind",
     type=click.Choice(["penstock", *SUFFIXES]),
     default="penstock",
     show_default=True,
-    help="Whose index to write; dali and tfindex are the same text, for plain files alone.",
+    help="The format of the index; dali and tfindex are the same text, for uncompressed files.",
 )
 @click.option(
     "--output", "-o", metavar="PATH", help="Where the index of dali or tfindex goes: a file, or a folder for several."
@@ -67,7 +74,7 @@ class Indexed:
 def index(
     paths: tuple[str, ...],
     reading: Reading,
-    beside: bool,
+    sidecar: bool,
     kind: str,
     output: str | None,
     jobs: int | None,
@@ -75,78 +82,72 @@ def index(
 ) -> None:
     """Find where the records of files are, for random access.
 
-    That is done once, and serves a true shuffle, too.
-
-    An index is told by content: a copy or a moved file finds it again, a changed file does not.
+    An index is built once, and serves ds[i] and a true shuffle. It belongs to the content of a file: a copy or a moved
+    file finds it again, a changed file does not.
     """
     if kind == "penstock" and output:
-        raise click.UsageError("--output is for --format dali or tfindex; others are found in the cache or --beside.")
-    if kind != "penstock" and beside:
-        raise click.UsageError("--beside is for Penstock's own indexes; say where with --output.")
-    files = expand(paths)
+        raise click.UsageError(
+            "--output is for --format dali and tfindex; other indexes go to the cache folder, or use --sidecar."
+        )
+    if kind != "penstock" and sidecar:
+        raise click.UsageError("--sidecar is for Penstock's own indexes; name the file with --output.")
+    with usage_errors():
+        files = resolve_files(paths).files
     into_folder = output is not None and (os.path.isdir(output) or output.endswith("/"))
     if output and not into_folder and len(files) != 1:
-        raise click.UsageError("the indexes of several files go to a folder: --output needs one that is there.")
+        raise click.UsageError("The indexes of several files go to a folder: --output must name one that exists.")
 
-    def work(file: str | Problem, ticker: Ticker) -> Indexed:
-        where: Where = "beside" if beside else "cache" if kind == "penstock" else "none"
-        target = None if kind == "penstock" else _target(file, kind, output, into_folder)
-        indexed = _index(file, reading, where, target, ticker)
-        ticker.advance(0, indexed.index.records if indexed.index else 0)
+    def work(file: ResolvedFile, progress: FileProgress) -> Indexed:
+        where: Where = "beside" if sidecar else "cache" if kind == "penstock" else "none"
+        target = None if kind == "penstock" else _target(file.path, kind, output, into_folder)
+        indexed = _index(file, reading, where, target, progress)
+        progress.advance(0, indexed.index.records if indexed.index else 0)
         return indexed
 
-    done = on_each(files, work, jobs=jobs_for(len(files), jobs), title="indexing")
+    done = on_each_file(files, work, jobs=jobs_for(len(files), jobs), title="indexing")
     problems = [entry.problem for entry in done if entry.problem]
     if as_json:
-        write_json({"files": [entry.as_json() for entry in done], "problems": len(problems)})
+        write_json({"files": [entry.document() for entry in done], "problems": len(problems)})
     else:
         _print(done)
         for problem in problems:
             complain(problem)
-    click.get_current_context().exit(1 if problems else 0)
+    exit_with(problems)
 
 
-def _target(file: str | Problem, kind: str, output: str | None, into_folder: bool) -> str:
-    path = file.path if isinstance(file, Problem) else file
+def _target(path: str, kind: str, output: str | None, into_folder: bool) -> str:
     if output is None:
         return path + SUFFIXES[kind]
     _, name = split_path(path)
     return os.path.join(output, name + SUFFIXES[kind]) if into_folder else output
 
 
-def _index(file: str | Problem, reading: Reading, where: Where, target: str | None, ticker: Ticker) -> Indexed:
-    if isinstance(file, Problem):
-        ticker.advance(1)
-        return Indexed(file.path, problem=file)
+def _index(file: ResolvedFile, reading: Reading, where: Where, target: str | None, progress: FileProgress) -> Indexed:
     shown = 0.0
 
-    def progress(done: int, total: int) -> None:
+    def advance(done: int, total: int) -> None:
         nonlocal shown
         share = min(1.0, done / total) if total else 1.0
-        ticker.advance(share - shown)
+        progress.advance(share - shown)
         shown = share
 
     try:
-        found = open_index(
-            file,
-            compression=reading.compression,
-            where=where,
-            max_record_bytes=reading.max_record_bytes,
-            progress=progress,
-        )
+        if file.error is not None:
+            raise file.error
+        found = open_index(file.path, **reading.arguments, where=where, progress=advance)
         if target is not None:
             write_whole(target, to_text(found))
     except Exception as error:
-        if not is_expected(file, error):
+        if not is_file_error(file.path, error):
             raise
-        return Indexed(file, problem=problem_of(file, error))
+        return Indexed(file.path, problem=problem_of(file.path, error))
     finally:
-        ticker.advance(1 - shown)
-    return Indexed(file, found, target or _kept(file, found, where))
+        progress.advance(1 - shown)
+    return Indexed(file.path, found, target or _stored(file.path, found, where))
 
 
-def _kept(file: str, found: ShardIndex, where: Where) -> str:
-    """Return where the index is; nowhere, where the cache folder cannot be written to."""
+def _stored(file: str, found: ShardIndex, where: Where) -> str:
+    """Return where the index is; empty if the cache folder cannot be written to."""
     beside, cached = path_beside(file), path_in_cache(found.identity)
     if where == "beside" or os.path.exists(beside):
         return beside
@@ -159,10 +160,10 @@ def _print(done: list[Indexed]) -> None:
         if entry.index is not None:
             access = "random" if entry.index.seekable else "in order"
             size = size_text(entry.index.identity.size)
-            kept = "not kept: the cache folder cannot be written to"
-            if entry.kept:
-                cached = entry.kept == path_in_cache(entry.index.identity)
-                kept = "in the cache folder" if cached else printable(entry.kept)
-            table.add_row(f"{entry.index.records:,}", size, access, Text(printable(entry.path)), Text(kept))
+            place = "not stored: the cache folder cannot be written to"
+            if entry.stored:
+                cached = entry.stored == path_in_cache(entry.index.identity)
+                place = "in the cache folder" if cached else printable(entry.stored)
+            table.add_row(f"{entry.index.records:,}", size, access, Text(printable(entry.path)), Text(place))
     if table.row_count:
         print_table(table, extra=("index",))

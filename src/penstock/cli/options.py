@@ -1,4 +1,4 @@
-"""Arguments and options that all commands have."""
+"""Arguments and options that commands share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 import click
 
 from penstock._core import RecordChunk
-from penstock.compression import Compression, check
-from penstock.records.reader import OnError, RecordReader
 
 COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}
 
@@ -24,29 +22,13 @@ class Reading:
     max_record_bytes: int
 
     @property
-    def kind(self) -> Compression | None:
-        """The compression that the user says there is; None: tell by content."""
-        return None if self.compression == "auto" else check(self.compression)
-
-    def open(
-        self,
-        path: str,
-        *,
-        on_error: OnError = "raise",
-        threads: int | None = None,
-        kind: type[RecordReader] = RecordReader,
-    ) -> RecordReader:
-        return kind(
-            path,
-            compression=self.compression,
-            max_record_bytes=self.max_record_bytes,
-            on_error=on_error,
-            threads=threads,
-        )
+    def arguments(self) -> dict[str, Any]:
+        """The same as keyword arguments of the functions behind the commands."""
+        return {"compression": self.compression, "max_record_bytes": self.max_record_bytes}
 
 
 def reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add PATH... and how to read; the command is called with ``paths`` and ``reading``."""
+    """Add PATH... and the options for reading; the command is called with ``paths`` and ``reading``."""
 
     @functools.wraps(command)  # with the options that were added before
     def run(compression: str, max_record_bytes: int, **rest: Any) -> None:
@@ -66,7 +48,7 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
             type=click.Choice(list(COMPRESSIONS), case_sensitive=False),
             default="auto",
             show_default=True,
-            help="How the files are compressed; auto tells by content.",
+            help="How the files are compressed; auto detects it.",
         ),
         click.argument("paths", metavar="PATH...", nargs=-1, required=True),
     ):
@@ -83,22 +65,32 @@ feature_option = click.option(
 )
 
 
+def renamed_option(old: str, new: str, *, is_flag: bool = False) -> Callable[[Any], Any]:
+    """Add an option that was renamed: it fails, and names the new one."""
+
+    def fail(context: click.Context, parameter: click.Parameter, value: object) -> None:
+        if value:
+            raise click.UsageError(f"{old} is now {new}.", context)
+
+    return click.option(old, is_flag=is_flag, hidden=True, expose_value=False, callback=fail, is_eager=True)
+
+
 class Window:
-    """Passes over records, then lets some through, over any number of files."""
+    """Skips records, then takes some, over any number of files."""
 
     def __init__(self, skip: int, limit: int | None) -> None:
         self.skip = skip
         self.limit = limit
 
     def cut(self, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
-        """Let through what of these chunks is in the window."""
+        """Yield the records of these chunks that are in the window."""
         for chunk in chunks:
-            passed = min(self.skip, len(chunk))
-            self.skip -= passed
-            stop = len(chunk) if self.limit is None else min(len(chunk), passed + self.limit)
-            if stop > passed:
-                yield chunk[passed:stop]
+            start = min(self.skip, len(chunk))
+            self.skip -= start
+            stop = len(chunk) if self.limit is None else min(len(chunk), start + self.limit)
+            if stop > start:
+                yield chunk[start:stop]
             if self.limit is not None:
-                self.limit -= stop - passed
+                self.limit -= stop - start
                 if self.limit == 0:
                     return

@@ -1,9 +1,10 @@
-"""Text for people and for pipes: consoles, tables, numbers and names that are safe to print."""
+"""Print for people and for pipes: consoles, tables, problems, and names that are safe to print."""
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -13,72 +14,94 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.problems import Problem, is_expected, problem_of
-from penstock.errors import MalformedExampleError, PenstockError
+from penstock.cli.advice import advice_for
+from penstock.discovery.resolve import is_file_error
+from penstock.errors import PenstockError
+from penstock.integrity.problems import Problem, problem_among
+from penstock.integrity.report import Report
 
-# Columns of the console that no line fills.
+# A console width that no line reaches.
 _UNBOUNDED = 100_000
 
-# Terminals below this width have no room for what is extra.
+# Narrower terminals do not show the extra columns of a table.
 _NARROW = 80
 
 
+# A full disk, or a quota that is used up.
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 def open_console(*, stderr: bool = False) -> Console:
-    """A console that prints text as it is: file names may look like markup."""
+    """Return a console that prints text as it is: file names may look like markup."""
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def write_json(value: Any) -> None:
+    """Write one JSON document."""
     click.echo(json.dumps(value, indent=2))
 
 
-def complain(problem: Problem) -> None:
+def write_report(report: Report, advise: Callable[[Problem], str] = advice_for) -> None:
+    """Write a report as JSON, with advice on each problem."""
+    write_json(report.document(advise))
+
+
+def exit_with(problems: Collection[object]) -> None:
+    """End the command: with status 1 if there are problems."""
+    click.get_current_context().exit(1 if problems else 0)
+
+
+def complain(problem: Problem, advice: str | None = None) -> None:
     """Report a problem on standard error, in one line."""
-    line = Text(printable(f"penstock: {problem}" + (f"; {problem.advice}" if problem.advice else "")))
+    advice = advice_for(problem) if advice is None else advice
+    line = Text(printable(f"penstock: {problem}" + (f"; {advice}" if advice else "")))
     line.stylize("red", 0, len("penstock:"))
     open_console(stderr=True).print(line)
 
 
 @contextmanager
 def reporting(paths: Sequence[str], problems: list[Problem], *, malformed_advice: str = "") -> Iterator[None]:
-    """Report what goes wrong while these files are read, and note it in ``problems``, instead of raising it."""
+    """Report errors about these files on standard error, and add them to ``problems``, instead of raising them."""
     try:
         yield
     except Exception as error:
-        if not any(is_expected(path, error) for path in paths):
+        if _is_about_output(error) or not any(is_file_error(path, error) for path in paths):
             raise
-        own_path, filename = getattr(error, "path", None), getattr(error, "filename", None)
-        if filename in paths or isinstance(error, FileNotFoundError):
-            own_path = own_path or filename
-        problem = problem_of(own_path or ("" if isinstance(error, PenstockError) else paths[0]), error)
-        if isinstance(error, MalformedExampleError):
-            problem = replace(problem, advice=malformed_advice)
+        problem = problem_among(paths, error)
         problems.append(problem)
-        complain(problem)
+        complain(problem, advice_for(problem, malformed_advice))
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Report wrong arguments, and an output that exists, as mistakes in the command."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise click.UsageError(printable(f"{error.filename} exists: --replace replaces it.")) from None
+    except (TypeError, ValueError) as error:
+        if isinstance(error, PenstockError):
+            raise
+        text = str(error)
+        raise click.UsageError(printable(f"{text[:1].upper()}{text[1:]}.")) from None
+
+
+def _is_about_output(error: Exception) -> bool:
+    """Whether an error is about standard output: its reader has left, or it is a full disk, which has no name."""
+    if isinstance(error, BrokenPipeError):
+        return True
+    return isinstance(error, OSError) and error.errno in _NO_SPACE and error.filename is None
 
 
 def printable(text: str) -> str:
-    """Escape what could harm a terminal or cannot be encoded: control characters, undecodable file names."""
+    """Escape control characters, which could harm a terminal, and undecodable file names."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def size_text(count: float) -> str:
-    """A number of bytes as people say it."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def plain_table(*columns: str, right: Collection[str] = ()) -> Table:
-    """A table without lines; columns named in ``right`` hold numbers, which are not broken."""
+    """Return a table without lines; columns in ``right`` hold numbers, which are not wrapped."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for column in columns:
         number = column in right
@@ -87,14 +110,14 @@ def plain_table(*columns: str, right: Collection[str] = ()) -> Table:
 
 
 def print_table(table: Table, *, extra: Sequence[str] = ()) -> None:
-    """Fit a table to the terminal, a narrow one without columns that are extra; in a pipe, a row is a line."""
+    """Print a table, on a narrow terminal without the ``extra`` columns; in a pipe, a row is a line."""
     console = open_console()
     if console.is_terminal:
         for name in extra:
             if console.width >= _NARROW or _fits(table, console):
                 break
-            kept = [column for column in table.columns if column.header != name]
-            table.columns = [replace(column, _index=index) for index, column in enumerate(kept)]  # where rich lays it
+            shown = [column for column in table.columns if column.header != name]
+            table.columns = [replace(column, _index=index) for index, column in enumerate(shown)]  # as rich expects
         console.print(table, soft_wrap=False)
         return
     wide = Console(width=_UNBOUNDED, highlight=False, markup=False, emoji=False, color_system=None)
@@ -103,8 +126,8 @@ def print_table(table: Table, *, extra: Sequence[str] = ()) -> None:
     click.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
-def print_problems(problems: list[Problem], *, table_in_pipe: bool = False) -> None:
-    """Print what is wrong and where: a row each, or a line each where a row would be broken into many."""
+def print_problems(problems: Sequence[Problem], *, table_in_pipe: bool = False) -> None:
+    """Print each problem as a row of a table, or as a line if the row would be wrapped."""
     console = open_console()
     table = _problem_table(problems)
     if table_in_pipe and not console.is_terminal:
@@ -121,7 +144,7 @@ def _fits(table: Table, console: Console) -> bool:
     return console.measure(table, options=unbounded).maximum <= console.width
 
 
-def _problem_table(problems: list[Problem]) -> Table:
+def _problem_table(problems: Sequence[Problem]) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("file", overflow="fold")
     table.add_column("record", justify="right", no_wrap=True, style="cyan")

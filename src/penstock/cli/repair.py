@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from typing import Any
 
 import click
 from rich.text import Text
 
-from penstock.cli.manifests import manifest_of
+from penstock.cli.advice import advice_for, note_on_numbers
 from penstock.cli.options import Reading, jobs_option, json_option, reading_options
-from penstock.cli.output import complain, open_console, plural, print_problems, printable, write_json
-from penstock.cli.problems import is_expected, note_on_numbers, problem_of
-from penstock.cli.work import expand, names_folder
+from penstock.cli.output import (
+    exit_with,
+    open_console,
+    print_problems,
+    printable,
+    reporting,
+    usage_errors,
+    write_json,
+)
 from penstock.compression import by_extension
-from penstock.errors import PenstockError
+from penstock.discovery.resolve import manifest_of, resolve_files
+from penstock.integrity.problems import Problem
 from penstock.integrity.repair import RepairReport, repair_dataset
 from penstock.integrity.repair import repair as repair_file
+from penstock.integrity.report import plural
 from penstock.manifest import SUFFIX
 from penstock.progress import ProgressBar, on_terminal
-from penstock.storage import locate
+from penstock.storage import is_folder, locate
 
 _EXAMPLES = """\b
 Examples:
@@ -36,7 +44,7 @@ Examples:
 @click.option("--output", "-o", metavar="OUT", help="The new file; for a directory or a dataset, the new directory.")
 @click.option("--dry-run", is_flag=True, help="Write nothing; show what would be saved and what is lost.")
 @click.option("--nested", "nested", flag_value="nested", default=True, help="Payloads may hold TFRecords: the default.")
-@click.option("--judge", "nested", flag_value="judge", help="Other records tell whether payloads hold TFRecords.")
+@click.option("--judge", "nested", flag_value="judge", help="Judge by other records whether payloads hold TFRecords.")
 @click.option("--flat", "nested", flag_value="flat", help="No payload holds TFRecords: no record is in doubt.")
 @click.option("--replace", is_flag=True, help="Replace files that exist.")
 @jobs_option
@@ -53,17 +61,17 @@ def repair(
 ) -> None:
     """Write every record outside the damage to a new file.
 
-    PATH is one file, one directory, or one dataset; it is never changed. Records of which nobody can know whether they
-    are the file's own are written apart, to NAME.doubtful.tfrecord.
+    PATH is one file, one directory, or one dataset; it is never changed. Records that may belong to the payload of a
+    damaged record are in doubt, and go to NAME.doubtful.tfrecord.
     """
     if len(paths) != 1:
-        raise click.UsageError(
-            "Name one PATH: a file, a directory, or a dataset; where the records go is said with -o OUT."
-        )
+        raise click.UsageError("Name one PATH, a file, a directory or a dataset, and the output with -o OUT.")
     if dry_run == (output is not None):
-        raise click.UsageError("Say where to with --output, or look first with --dry-run.")
-    path = manifest_of(paths[0]) or paths[0]
-    try:
+        raise click.UsageError("Name the output with --output, or look first with --dry-run.")
+    problems: list[Problem] = []
+    reports: list[RepairReport] = []
+    with reporting(paths, problems), usage_errors():
+        path = manifest_of(paths[0], folders=False) or paths[0]
         with ProgressBar("repairing", _plain_bytes(path) if on_terminal() else None, "bytes") as bar:
             options: dict[str, Any] = {
                 "nested": {"nested": True, "judge": None, "flat": False}[nested],
@@ -71,71 +79,58 @@ def repair(
                 "replace": replace,
                 "progress": bar.advance,
             }
-            if path.endswith(SUFFIX) or names_folder(path):
+            if path.endswith(SUFFIX) or _is_directory(path):
                 reports = repair_dataset(path, output, jobs=jobs, **options)
             else:
                 reports = [repair_file(path, output, compression=reading.compression, **options)]
-    except Exception as error:
-        if isinstance(error, FileExistsError):
-            raise click.UsageError(printable(f"{error.filename} exists: --replace replaces it.")) from None
-        if isinstance(error, ValueError) and not isinstance(error, PenstockError):
-            raise click.UsageError(printable(str(error))) from None
-        if not is_expected(path, error):
-            raise
-        complain(problem_of(path, error))
-        click.get_current_context().exit(1)
-    # Where the records go to standard output, the report does not.
+    if problems:
+        exit_with(problems)
+    # If the records go to standard output, the report goes to standard error.
     with redirect_stdout(sys.stderr) if output == "-" else nullcontext():
         if as_json:
-            write_json(_as_json(reports))
+            _write_json(reports)
         else:
             _print(reports)
-    damaged = [report for report in reports if not report.is_whole]
-    # Damage is what one comes for; that nothing at all could be saved is not.
-    failed = damaged if dry_run else [report for report in damaged if not report.records]
-    click.get_current_context().exit(1 if failed else 0)
+    damaged = [report for report in reports if not report.ok]
+    # Damage is expected; that nothing at all could be saved is a failure.
+    exit_with(damaged if dry_run else [report for report in damaged if not report.records])
+
+
+def _is_directory(path: str) -> bool:
+    with suppress(OSError):
+        return is_folder(*locate(path))
+    return False
 
 
 def _plain_bytes(path: str) -> int | None:
-    """Return the size of what is to be repaired; None where only the end will tell, as with compressed files."""
+    """Return the size of the files to repair; None if some are compressed, whose end is not known."""
     try:
-        files = [file for file in expand([path]) if isinstance(file, str)]
+        files = resolve_files(path).paths
         if any(by_extension(file) for file in files):
             return None
         return sum(locate(file)[0].stat(locate(file)[1]).size or 0 for file in files)
     except OSError:
-        return None  # the repair itself tells what is wrong
+        return None  # the repair itself reports what is wrong
 
 
-def _as_json(reports: list[RepairReport]) -> dict[str, Any]:
-    files = [
-        {
-            "path": report.source,
-            "target": report.target,
-            "records": report.records,
-            "expected": report.expected,
-            "doubtful": report.doubtful,
-            "doubtful_target": report.doubtful_target,
-            "problems": [problem_of(report.source, error).as_json() for error in report.damage],
-        }
-        for report in reports
-    ]
+def _write_json(reports: list[RepairReport]) -> None:
+    files = [report.document(advice_for) for report in reports]
     total = {name: sum(getattr(report, name) for report in reports) for name in ("records", "doubtful")}
-    return {"files": files, **total, "problems": sum(len(report.damage) for report in reports)}
+    write_json({"files": files, **total, "problems": sum(len(report.damage) for report in reports)})
 
 
 def _print(reports: list[RepairReport]) -> None:
-    problems = [problem_of(report.source, error) for report in reports for error in report.damage]
+    problems = [problem for report in reports for problem in report.problems]
     if problems:
         print_problems(problems, table_in_pipe=True)
     console = open_console()
     for note in note_on_numbers(problems):
         console.print(Text(note))
-    # Of a folder, where most files are whole, those that are not are told.
-    told = [report for report in reports if len(reports) == 1 or not report.is_whole]
-    if len(told) < len(reports) and reports[0].target is not None:
-        console.print(Text(f"{plural(len(reports) - len(told), 'whole file')} copied"))
-    for report in told:
+    # Of several files, only the damaged ones are listed.
+    listed = [report for report in reports if len(reports) == 1 or not report.ok]
+    if len(listed) < len(reports) and reports[0].target is not None:
+        console.print(Text(f"{plural(len(reports) - len(listed), 'whole file')} copied"))
+    for report in listed:
         if report.target is not None:
             console.print(Text(printable(f"{report.target}: {plural(report.records, 'record')} saved")))
         if report.doubtful_target is not None:
@@ -146,12 +141,12 @@ def _print(reports: list[RepairReport]) -> None:
     doubt = f", {plural(doubtful, 'record')} in doubt" if doubtful else ""
     console.print(Text(f"{plural(records, 'good record')}{total}{doubt}, {_loss(reports)}"))
     if doubtful:
-        console.print(Text("if no record holds TFRecords itself, those in doubt are the file's own: --flat keeps them"))
+        console.print(Text("if no record holds TFRecords itself, those in doubt belong to the file: use --flat"))
 
 
 def _loss(reports: list[RepairReport]) -> str:
-    missing = sum(report.causes.get("missing", 0) for report in reports)
-    lost = sum(stop - start for report in reports for start, stop in report.lost_ranges if stop is not None)
-    if all(report.is_whole for report in reports):
+    if all(report.ok for report in reports):
         return "nothing is damaged"
+    missing = sum(report.causes.get("missing", 0) for report in reports)
+    lost = sum(report.lost_bytes for report in reports)
     return f"{plural(lost, 'byte')} lost" + (f", {plural(missing, 'file')} missing" if missing else "")

@@ -1,4 +1,4 @@
-"""``penstock schema``: what the records of files hold."""
+"""``penstock schema``: the features of files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 import click
 from rich.text import Text
 
+from penstock.cli.advice import LOOK_AT_BYTES
 from penstock.cli.options import Reading, reading_options
-from penstock.cli.output import open_console, plain_table, print_table, printable, reporting
-from penstock.cli.problems import LOOK_AT_BYTES, Problem
-from penstock.cli.schema_choice import Described, SchemaChoice, group_alike, open_readers, schema_options, title_of
+from penstock.cli.output import exit_with, open_console, plain_table, print_table, printable, reporting
+from penstock.cli.schema_choice import SchemaChoice, open_or_complain, schema_options, title_of
+from penstock.inspect.schema import DescribedSchema, group_alike, infer_described
+from penstock.integrity.problems import Problem
 from penstock.records.reader import RecordReader
 from penstock.schema import Feature, Schema
 from penstock.schema.inference import Evidence, Inferred
@@ -22,7 +24,7 @@ from penstock.schema.observations import Section
 _EXAMPLES = """\b
 Examples:
   penstock schema train.tfrecord
-  penstock schema 'data/train-*.tfrecord' --records all
+  penstock schema 'data/train-*.tfrecord' --infer-records all
   penstock schema train.tfrecord --format json > train.schema.json
   penstock schema train.tfrecord --format tf
 """
@@ -51,18 +53,24 @@ _FORMATS: dict[str, Callable[[Schema], str]] = {
 def schema(paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, form: str) -> None:
     """Show what files hold: features, types, shapes, presence.
 
-    The schema is the one beside the files, or else is inferred from their records. Files that are alike are united:
-    what some records lack is optional. Files that have little in common have a table each.
+    The schema is read from the manifest or schema file in the folder of the files, or else inferred from the records.
+    Features that some records lack are optional. Files that have little in common have a table each.
     """
     problems: list[Problem] = []
-    readers = open_readers(paths, reading, problems, on_error="skip")
+    readers = open_or_complain(paths, reading, problems, on_error="skip")
     groups = group_alike(readers) if form == "table" and choice.file is None else [readers]
     gap = ""
     for group in filter(None, groups):
         with reporting([reader.path for reader in group], problems, malformed_advice=LOOK_AT_BYTES):
-            _show(group, choice, form, "" if len(groups) == 1 else gap + title_of(group), problems)
+            _show(
+                group,
+                choice,
+                form,
+                "" if len(groups) == 1 else gap + title_of([reader.path for reader in group]),
+                problems,
+            )
             gap = "\n"
-    click.get_current_context().exit(1 if problems else 0)
+    exit_with(problems)
 
 
 def _show(
@@ -72,13 +80,13 @@ def _show(
     if form != "table":
         click.echo(_FORMATS[form](described.schema).rstrip("\n"))
         return
-    # A schema that was not inferred says nothing of presence, and has no sample.
-    seen = described.inferred or choice.look(readers).inferred
+    # A schema that was not inferred has neither presence nor a sample.
+    seen = described.inferred or infer_described(readers, choice.records).inferred
     assert seen is not None
     if title:
         open_console().print(Text(title, "bold"))
     _print(described, seen)
-    for path, errors in groupby(seen.passed_over, lambda error: getattr(error, "path", None)):
+    for path, errors in groupby(seen.skipped, lambda error: getattr(error, "path", None)):
         with reporting([path or ""], problems, malformed_advice=LOOK_AT_BYTES):
             raise next(errors)
 
@@ -87,7 +95,7 @@ def _arrow_field(field: Any) -> str:
     return f"{printable(field.name)}: {field.type}{'' if field.nullable else ' not null'}"
 
 
-def _print(described: Described, seen: Inferred) -> None:
+def _print(described: DescribedSchema, seen: Inferred) -> None:
     evidence = {(found.section, found.key): found for found in seen.evidence.values()}
     table = plain_table("name", "dtype", "shape", "encoding", "presence", "sure", "sample")
     notes = []
@@ -123,7 +131,7 @@ def _shape(feature: Feature, is_sequence: bool) -> str:
 def _sample(found: Evidence, feature: Feature) -> str:
     if feature.dtype != "bool" or feature.encoding != "list":
         return found.sample
-    # A list of an Example has no booleans: they are stored as integers.
+    # An Example stores booleans as integers.
     return re.sub(r"-?\d+", lambda number: str(int(number[0]) != 0), found.sample)
 
 
@@ -134,5 +142,5 @@ def _presence(found: Evidence | None, records: int) -> str:
 
 
 def _beyond(found: Evidence) -> str:
-    """Say why something that records hold is not in the schema."""
+    """Return why a feature of the records is not in the schema."""
     return "unset in all records" if found.kind is None else f"{found.kind}, not in the schema"

@@ -17,7 +17,7 @@ from penstock.compression.detect import HEAD_BYTES, detect
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault, malformed
 from penstock.records.damage import error_of, lookalike
 from penstock.storage import StrPath, locate
-from penstock.storage.local import LocalFiles, naming
+from penstock.storage.local import naming
 
 Decoded: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
 """What the native decoder answers: rows, columns, the buffers of their views, or what is wrong."""
@@ -41,7 +41,7 @@ class FileBatches:
         self._native: _core.FileBatches | None = native
         self._paths = paths
         self._build, self._reopen = build, reopen
-        self._place = native.place
+        self._place = native.position
         self._failure: MalformedExampleError | None = None
         """What is left to raise, once the rows in front of it were given out."""
 
@@ -72,7 +72,7 @@ class FileBatches:
         except RowFault as fault:
             error, count = malformed(fault, self._locate), fault.row
         else:
-            self._place = self._native.place
+            self._place = self._native.position
             return batch
         if not count:
             raise error
@@ -94,7 +94,7 @@ class FileBatches:
 
     def _locate(self, row: int) -> tuple[str, int]:
         assert self._native is not None
-        file, record = self._native.place_of(row)
+        file, record = self._native.position_of(row)
         return self._paths[file], record
 
 
@@ -103,7 +103,7 @@ def local_paths(paths: Sequence[StrPath]) -> list[str]:
     checked = []
     for given in paths:
         store, path = locate(given)
-        if not isinstance(store, LocalFiles) or not store.stat(path).seekable:
+        if not store.capabilities.native_paths or not store.stat(path).seekable:
             found = "is none"
         elif kind := detect(store.read(path, 0, HEAD_BYTES)):
             found = f"is {kind} data"
@@ -135,4 +135,4 @@ def file_chunks(
 
 def damage_error(fault: Fault, path: str) -> CorruptDataError:
     """Say what is wrong with a file, and at its very start, what it seems to be instead."""
-    return error_of(fault, path, None if fault.offset else lookalike(LocalFiles().read(path, 0, HEAD_BYTES)))
+    return error_of(fault, path, None if fault.offset else lookalike(locate(path)[0].read(path, 0, HEAD_BYTES)))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock.codec.decode_blobs import decode_blobs, is_blob, trace
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, row_value
-from penstock.columns.bytes_column import bytes_of_sound_views
-from penstock.columns.ragged import ragged_of_sound_parts
+from penstock.columns.bytes_column import unchecked_bytes
+from penstock.columns.ragged import unchecked_ragged
 from penstock.errors import RowFault, SchemaError
 from penstock.schema import Feature, Schema
 from penstock.schema.schema import TracedFeature
@@ -167,9 +167,9 @@ def _builder(feature: Feature) -> Build:
             if len(native) > 1:
                 built = nest(items, offsets, native[1:])
             elif step_offsets is not None:
-                built = ragged_of_sound_parts(ragged_of_sound_parts(items, step_offsets), offsets)
+                built = unchecked_ragged(unchecked_ragged(items, step_offsets), offsets)
             else:
-                built = ragged_of_sound_parts(items, offsets)
+                built = unchecked_ragged(items, offsets)
         if isinstance(feature, TracedFeature):
             built = trace(feature, built, _stored_bytes(feature, column, buffers), valid)
         return Nullable(built, valid) if feature.optional and valid is not None else built
@@ -203,9 +203,7 @@ def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | N
     if feature.dtype in ("bytes", "str"):
         text = feature.dtype == "str"
         shape = tuple(size or 0 for size in feature.inner_shape)
-        return lambda views, buffers, valid: bytes_of_sound_views(
-            views.reshape(-1, 4), buffers, text, shape, len(views)
-        )
+        return lambda views, buffers, valid: unchecked_bytes(views.reshape(-1, 4), buffers, text, shape, len(views))
     if feature.dtype == "bfloat16":
         bfloat16 = feature.numpy_dtype
         return lambda values, buffers, valid: values.view(bfloat16)

@@ -1,7 +1,8 @@
-"""Turns records into batches of columns."""
+"""Decode records into batches of columns."""
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -13,31 +14,38 @@ from penstock import _core
 from penstock._core import DecodeFault, RecordChunk
 from penstock.codec.decode_files import Decoded, FileBatches, FilePosition, file_chunks, local_paths
 from penstock.codec.decode_plan import PlannedFeature, RowDecoder, compile_plan
-from penstock.columns import Batch, batch_of_equal_columns
+from penstock.columns import Batch, unchecked_batch
 from penstock.errors import MAY_BE_ABSENT, Locate, RowFault, malformed
 from penstock.parallel import available_cpus
 from penstock.schema import Schema, check_schema
 from penstock.storage import StrPath
 
 Records: TypeAlias = RecordChunk | Sequence[RecordChunk] | Sequence[bytes]
-# Above this, columns get their memory when the rows that are really there are counted.
+Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+"""Allocates a dense column from its name, shape and dtype."""
+# In larger batches, columns are allocated once the rows that are really there have been counted.
 _LARGEST_BATCH_BYTES = 256 << 20
 
 
 class Decoder:
-    """Decode records into columns by a schema. Built once, used for many batches; safe to share between threads.
-
-    >>> decoder = ps.Decoder(ps.Schema({"label": ps.Feature("int64")}))
-    >>> decoder.decode([example])["label"]
-    array([7])
+    """Decode records into columns by a schema. Build it once and reuse it; it is safe to share between threads.
 
     Args:
-        schema: What the records hold.
-        columns: The features to decode; the others are skipped, at the cost of skipping. None: all.
-        validate: ``"requested"`` checks the features that are decoded; ``"all"`` the whole record.
-        strict: Refuse a record that has fields, and no feature among them: TensorFlow takes another message for an
-            Example without features.
-        threads: Native threads for a call; by default up to 4.
+        schema: The features of the records.
+        columns: The features to decode; the others are skipped. None decodes all.
+        validate: ``"requested"`` checks the features that are decoded, ``"all"`` the whole record.
+        strict: Raise for a record that has fields but no features. TensorFlow reads such a record, which is another
+            protobuf message, as an Example without features.
+        threads: The number of native threads of a call; by default up to 4.
+
+    Raises:
+        SchemaError: ``columns`` names a feature that the schema does not have.
+
+    Example:
+        >>> schema = ps.Schema({"label": int})
+        >>> records = ps.Encoder(schema).encode({"label": [7, 8]})
+        >>> ps.Decoder(schema).decode(records)["label"]
+        array([7, 8])
     """
 
     def __init__(
@@ -53,70 +61,102 @@ class Decoder:
             raise ValueError(f"threads must be at least 1, found {threads}")
         if validate not in ("requested", "all"):
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
-        threads = threads or min(4, available_cpus())
-        self._decoding = Decoding(check_schema(schema), columns, validate == "all", strict, threads)
+        self._full_schema = check_schema(schema)
+        self._validate, self._strict = validate, strict
+        self._threads = threads or min(4, available_cpus())
+        self._plan = compile_plan(schema, columns)
+        # For readers of this package, which decode what they have just read; :meth:`_batch` takes the results.
+        self._native = _core.NativeDecoder(
+            list(self._plan.native),
+            default_bytes=self._plan.default_bytes,
+            sequence_example=schema.is_sequence,
+            validate_all=validate == "all",
+            strict=strict,
+            threads=self._threads,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"columns": self._names, "validate": self._validate, "strict": self._strict, "threads": self._threads}
+        return functools.partial(Decoder, **options), (self._full_schema,)  # type: ignore[arg-type]
 
     @property
     def schema(self) -> Schema:
-        """The schema of the features that are decoded."""
-        return self._decoding.schema
+        """The schema of the features that are decoded.
+
+        Example:
+            >>> list(ps.Decoder(ps.Schema({"label": int, "name": str}), columns=["name"]).schema)
+            ['name']
+        """
+        return self._full_schema.select(self._names)
 
     def decode(
         self, records: Records, *, out: Mapping[str, NDArray[Any]] | None = None, allocate: Allocate | None = None
     ) -> Batch:
         """Decode many records in one native call, on several threads.
 
-        ``out`` gives memory for dense columns of numbers: arrays of the right dtype and shape ``[n, *shape]``,
-        C-contiguous and writable. They are filled, and are the columns of the batch. ``allocate(name, shape, dtype)``
-        makes such an array for every dense column that ``out`` does not give: in pinned or shared memory, say.
+        Args:
+            records: Records as bytes, a chunk of records, or several chunks.
+            out: Arrays to decode dense numeric columns into: C-contiguous, writable, of the feature's dtype, and of
+                shape ``[n, *shape]``. They become the columns of the batch.
+            allocate: A function ``allocate(name, shape, dtype)`` that returns such an array, in pinned or shared
+                memory for example. It is called for each dense numeric column that is not in ``out``.
+
+        Raises:
+            MalformedExampleError: A record does not fit the schema. The error has its path, record number and feature.
+
+        Example:
+            >>> schema = ps.Schema({"label": int})
+            >>> records = ps.Encoder(schema).encode({"label": [7, 8]})
+            >>> labels = np.empty(2, np.int64)
+            >>> batch = ps.Decoder(schema).decode(records, out={"label": labels})
+            >>> labels
+            array([7, 8])
         """
-        chunks, decoding = _as_chunks(records), self._decoding
-        outputs = decoding.outputs(sum(map(len, chunks)), out, allocate)
-        return decoding.batch_of(decoding.native.decode(chunks, outputs), _locator(chunks))
+        chunks = _as_chunks(records)
+        outputs = self._outputs(sum(map(len, chunks)), out, allocate)
+        return self._batch(self._native.decode(chunks, outputs), _locator(chunks))
 
     def decode_batches(
         self, chunks: Iterable[RecordChunk], size: int, *, allocate: Allocate | None = None
     ) -> Iterator[Batch]:
-        """Decode a stream of chunks in batches of ``size`` rows, ahead of the consumer; the last may be smaller.
+        """Decode a stream of chunks into batches of ``size`` rows, ahead of the consumer. The last may be smaller.
 
-        Where the stream raises, or a record does not decode, the rows before come first, and then the error.
+        If ``chunks`` raises or a record does not decode, the rows before the error come first.
+
+        Args:
+            chunks: Chunks of records, such as ``ps.RecordReader(path).chunks()``.
+            size: The number of rows of a batch.
+            allocate: Allocates dense numeric columns, as in :meth:`decode`.
+
+        Example:
+            >>> schema = ps.Schema({"label": int})
+            >>> with ps.RecordWriter("labels.tfrecord") as writer:
+            ...     for record in ps.Encoder(schema).encode({"label": [7, 8, 9]}):
+            ...         writer.write(record)
+            >>> chunks = ps.RecordReader("labels.tfrecord").chunks()
+            >>> [batch["label"].tolist() for batch in ps.Decoder(schema).decode_batches(chunks, 2)]
+            [[7, 8], [9]]
         """
         _check_size(size)
-        decoding, failure, undecoded = self._decoding, list[Exception](), list[Exception]()
-        # One batch for each thread, and no more: what is decoded further ahead has left the caches when it is used.
-        most_ahead = max(1, decoding.threads - 1)
-        queue = _core.DecodeQueue(decoding.native, decoding.threads)
+        source_errors, decode_errors = list[Exception](), list[Exception]()
+        # One batch per thread: batches decoded further ahead have left the CPU caches when they are used.
+        most_ahead = max(1, self._threads - 1)
+        queue = _core.DecodeQueue(self._native, self._threads)
         try:
-            ahead: deque[list[RecordChunk]] = deque()
-            parts = rebatch(_until_failure(chunks, failure), size)
-            while not undecoded:
-                while len(ahead) <= most_ahead and (part := next(parts, None)) is not None:
-                    queue.submit(part, decoding.outputs(sum(map(len, part)), None, allocate))
-                    ahead.append(part)
-                part = None  # or its memory could not be used again while the consumer works
-                if not ahead:
+            submitted: deque[list[RecordChunk]] = deque()
+            parts = rebatch(_until_error(chunks, source_errors), size)
+            while not decode_errors:
+                while len(submitted) <= most_ahead and (part := next(parts, None)) is not None:
+                    queue.submit(part, self._outputs(sum(map(len, part)), None, allocate))
+                    submitted.append(part)
+                part = None  # drop the reference, so that its memory can be reused while the consumer works
+                if not submitted:
                     break
-                yield self._sound(queue.next(), ahead.popleft(), allocate, undecoded)
+                yield self._valid_rows(queue.next(), submitted.popleft(), allocate, decode_errors)
         finally:
             queue.close()
-        if undecoded or failure:
-            raise [*failure, *undecoded][-1]
-
-    def _sound(
-        self, decoded: Decoded, part: list[RecordChunk], allocate: Allocate | None, failure: list[Exception]
-    ) -> Batch:
-        """Return a batch, or where a row of it does not decode, those in front of it, and add the error to failure."""
-        decoding = self._decoding
-        try:
-            return decoding.sound_batch_of(decoded)
-        except RowFault as fault:
-            error, count = malformed(fault, _locator(part)), fault.row
-        if not count:
-            raise error
-        failure.append(error)
-        front = next(rebatch(part, count))
-        again = decoding.native.decode(front, decoding.outputs(count, None, allocate))
-        return self._sound(again, front, allocate, failure)
+        if decode_errors or source_errors:
+            raise [*source_errors, *decode_errors][-1]
 
     def decode_files(
         self,
@@ -127,118 +167,58 @@ class Decoder:
         max_record_bytes: int = 1 << 30,
         allocate: Allocate | None = None,
     ) -> Iterator[Batch]:
-        """Decode local uncompressed files, one after another, in batches of ``size`` rows, ahead of the consumer.
+        """Decode local uncompressed files, one after another, into batches of ``size`` rows, ahead of the consumer.
 
-        Each native thread decodes what it has just read and checked: the fastest way from files to columns. Batches go
-        on from one file into the next; the last may be smaller. Damage and records that do not decode raise, after the
-        rows before them.
+        This is the fastest way from files to columns: each native thread decodes what it has just read and checked.
+        A batch may hold rows of several files; the last may be smaller. Damaged records and records that do not decode
+        raise, after the rows before them.
+
+        Args:
+            paths: Local files without compression.
+            size: The number of rows of a batch.
+            verify: Whether to check the checksums of the records.
+            max_record_bytes: The largest record to accept.
+            allocate: Allocates dense numeric columns, as in :meth:`decode`.
+
+        Raises:
+            ValueError: A file is compressed, or is not a local file: use :meth:`decode_batches`.
+
+        Example:
+            >>> schema = ps.Schema({"label": int})
+            >>> with ps.RecordWriter("labels.tfrecord") as writer:
+            ...     for record in ps.Encoder(schema).encode({"label": [7, 8, 9]}):
+            ...         writer.write(record)
+            >>> decoder = ps.Decoder(schema)
+            >>> [batch["label"].tolist() for batch in decoder.decode_files(["labels.tfrecord"], 2)]
+            [[7, 8], [9]]
         """
         _check_size(size)
         files = local_paths(paths)
-        if allocate is None and size * self._decoding.native.dense_row_bytes <= _LARGEST_BATCH_BYTES:
-            return self._decoding.open_files(files, size, verify=verify, max_record_bytes=max_record_bytes)
-        chunks = file_chunks(files, verify=verify, max_record_bytes=max_record_bytes, threads=self._decoding.threads)
+        if allocate is None and size * self._native.dense_row_bytes <= _LARGEST_BATCH_BYTES:
+            return self._open_files(files, size, verify=verify, max_record_bytes=max_record_bytes)
+        chunks = file_chunks(files, verify=verify, max_record_bytes=max_record_bytes, threads=self._threads)
         return self.decode_batches(chunks, size, allocate=allocate)
-
-
-def decoding_of(decoder: Decoder) -> Decoding:
-    """Return what a decoder works with, for readers of this package that decode what they read."""
-    return decoder._decoding
-
-
-def _check_size(size: int) -> None:
-    if size < 1:
-        raise ValueError(f"a batch has at least one row, not {size}")
-
-
-def _until_failure(chunks: Iterable[RecordChunk], failure: list[Exception]) -> Iterator[RecordChunk]:
-    """End where ``chunks`` raises, and leave the error in ``failure``."""
-    try:
-        yield from chunks
-    except Exception as error:
-        failure.append(error)
-
-
-def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChunk]]:
-    """Regroup chunks into lists of chunks that hold ``size`` records together; the last may hold fewer."""
-    part: list[RecordChunk] = []
-    room = size
-    for chunk in chunks:
-        start = 0
-        while start < len(chunk):
-            piece = chunk[start : start + room]
-            part.append(piece)
-            start += len(piece)
-            room -= len(piece)
-            if room == 0:
-                yield part
-                part, room = [], size
-    if part:
-        yield part
-
-
-def _as_chunks(records: Records) -> list[RecordChunk]:
-    if isinstance(records, RecordChunk):
-        return [records]
-    if isinstance(records, bytes | bytearray | memoryview):
-        raise TypeError("records are a list, also where there is one: [record]")
-    items = list(records)
-    if items and isinstance(items[0], RecordChunk):
-        return items  # type: ignore[return-value]
-    return [_core.chunk_from_records(items)]
-
-
-def _locator(chunks: list[RecordChunk]) -> Locate:
-    def locate(row: int) -> tuple[str | None, int]:
-        left = row
-        for chunk in chunks:
-            if left < len(chunk):
-                return chunk.source or None, chunk.first_record + left
-            left -= len(chunk)
-        return None, row
-
-    return locate
-
-
-Allocate: TypeAlias = Callable[[str, tuple[int, ...], np.dtype[Any]], NDArray[Any]]
-"""Makes the memory of a dense column: called with its name, shape and dtype."""
-
-
-class Decoding:
-    """The features of a schema that are decoded, compiled. Immutable, and safe to share between threads; pickles.
-
-    Attributes:
-        native: The native decoder, for readers that decode what they read; :meth:`batch_of` takes their answers.
-        threads: How many threads decode side by side.
-    """
-
-    def __init__(
-        self, schema: Schema, columns: Iterable[str] | None, validate_all: bool, strict: bool, threads: int
-    ) -> None:
-        self._schema, self._validate_all, self._strict, self.threads = schema, validate_all, strict, threads
-        self._plan = compile_plan(schema, columns)
-        self.native = _core.NativeDecoder(
-            list(self._plan.native),
-            default_bytes=self._plan.default_bytes,
-            sequence_example=schema.is_sequence,
-            validate_all=validate_all,
-            strict=strict,
-            threads=threads,
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Decoding, (self._schema, self._names, self._validate_all, self._strict, self.threads)
 
     @property
     def _names(self) -> list[str]:
         return [planned.name for planned in self._plan.features]
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the features that are decoded."""
-        return self._schema.select(self._names)
+    def _valid_rows(
+        self, decoded: Decoded, part: list[RecordChunk], allocate: Allocate | None, errors: list[Exception]
+    ) -> Batch:
+        """Return a batch. If a row does not decode, return the rows before it and append the error to ``errors``."""
+        try:
+            return self._batch_or_fault(decoded)
+        except RowFault as fault:
+            error, count = malformed(fault, _locator(part)), fault.row
+        if not count:
+            raise error
+        errors.append(error)
+        front = next(rebatch(part, count))
+        again = self._native.decode(front, self._outputs(count, None, allocate))
+        return self._valid_rows(again, front, allocate, errors)
 
-    def open_files(
+    def _open_files(
         self,
         paths: Sequence[str],
         size: int,
@@ -249,39 +229,39 @@ class Decoding:
         rows: int | None = None,
         block_bytes: int = 1 << 19,
     ) -> FileBatches:
-        """Do what ``Decoder.decode_files`` does, from ``start`` on and for ``rows`` rows, and tell where it stands."""
+        """Decode files as :meth:`decode_files` does, from ``start`` on and for at most ``rows`` rows."""
         native = _core.FileBatches(
             paths,
-            self.native,
+            self._native,
             size,
             verify=verify,
             max_record_bytes=max_record_bytes,
-            threads=self.threads,
+            threads=self._threads,
             block_bytes=block_bytes,
             start=start,
             rows=rows,
         )
 
-        def reopen(place: FilePosition, count: int) -> FileBatches:
-            return self.open_files(
-                paths, count, verify=verify, max_record_bytes=max_record_bytes, start=place, rows=count
+        def reopen(position: FilePosition, count: int) -> FileBatches:
+            return self._open_files(
+                paths, count, verify=verify, max_record_bytes=max_record_bytes, start=position, rows=count
             )
 
-        return FileBatches(native, paths, self.sound_batch_of, reopen)
+        return FileBatches(native, paths, self._batch_or_fault, reopen)
 
-    def by_row(self) -> RowDecoder:
-        """Return what decodes the same features of one record at a time."""
-        return RowDecoder(self._plan, self.native)
+    def _row_decoder(self) -> RowDecoder:
+        """Return a decoder of the same features, for one record at a time."""
+        return RowDecoder(self._plan, self._native)
 
-    def batch_of(self, decoded: Decoded, locate: Locate) -> Batch:
-        """Make a batch of what the native decoder answered; ``locate`` tells where a row comes from."""
+    def _batch(self, decoded: Decoded, locate: Locate) -> Batch:
+        """Build a batch from native columns; ``locate`` returns the file and record of a row, for errors."""
         try:
-            return self.sound_batch_of(decoded)
+            return self._batch_or_fault(decoded)
         except RowFault as fault:
             raise malformed(fault, locate) from None
 
-    def sound_batch_of(self, decoded: Decoded) -> Batch:
-        """Make a batch of what the native decoder answered; a row that does not decode is a RowFault."""
+    def _batch_or_fault(self, decoded: Decoded) -> Batch:
+        """Build a batch from native columns; raise a RowFault for a row that does not decode."""
         rows, columns, buffers, fault = decoded
         if fault is not None:
             name = None if fault.feature is None else self._plan.owners[fault.feature]
@@ -295,30 +275,31 @@ class Decoding:
                 built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
             except RowFault as found:
                 raise RowFault(found.row, found.message, planned.name) from None
-        return batch_of_equal_columns(built, rows)
+        return unchecked_batch(built, rows)
 
-    def outputs(
+    def _outputs(
         self, rows: int, out: Mapping[str, NDArray[Any]] | None, allocate: Allocate | None
     ) -> list[NDArray[Any] | None]:
-        """Return the memory of each native column, None for what is not provided; nothing where none is provided."""
+        """Return the array to decode each native column into, or None; an empty list if the caller provides none."""
         if not out and allocate is None:
             return []
-        given = out or {}
-        unknown = given.keys() - set(self._names)
+        provided = out or {}
+        unknown = provided.keys() - set(self._names)
         if unknown:
             raise ValueError(f"out has {unknown.pop()!r}, which is not decoded")
         outputs: list[NDArray[Any] | None] = [None] * len(self._plan.native)
         for planned in self._plan.features:
-            array = given.get(planned.name)
-            if array is None and allocate is not None and _takes_memory(planned):
+            array = provided.get(planned.name)
+            if array is None and allocate is not None and _takes_output(planned):
                 array = allocate(planned.name, (rows, *_dense_shape(planned)), planned.feature.numpy_dtype)
             if array is not None:
-                outputs[planned.native[0]] = _checked_memory(planned, array, rows)
+                _check_output(planned, array, rows)
+                outputs[planned.native[0]] = array
         return outputs
 
     def _describe(self, fault: DecodeFault, name: str | None) -> str:
-        kind = "a SequenceExample" if self._schema.is_sequence else "an Example"
-        feature = self._schema[name] if name is not None else None
+        kind = "a SequenceExample" if self._full_schema.is_sequence else "an Example"
+        feature = self._full_schema[name] if name is not None else None
         match fault.kind:
             case "missing":
                 return f"expected {feature!r}, found nothing; {MAY_BE_ABSENT}"
@@ -342,8 +323,62 @@ class Decoding:
                 return f"expected {kind}, found malformed bytes"
 
 
-def _takes_memory(planned: PlannedFeature) -> bool:
-    """Whether the caller may provide a column's memory: dense numbers, which the native decoder stores as they are."""
+def rebatch(chunks: Iterable[RecordChunk], size: int) -> Iterator[list[RecordChunk]]:
+    """Regroup chunks into lists of chunks that hold ``size`` records together; the last may hold fewer."""
+    part: list[RecordChunk] = []
+    room = size
+    for chunk in chunks:
+        start = 0
+        while start < len(chunk):
+            piece = chunk[start : start + room]
+            part.append(piece)
+            start += len(piece)
+            room -= len(piece)
+            if room == 0:
+                yield part
+                part, room = [], size
+    if part:
+        yield part
+
+
+def _check_size(size: int) -> None:
+    if size < 1:
+        raise ValueError(f"size must be at least 1, found {size}")
+
+
+def _until_error(chunks: Iterable[RecordChunk], errors: list[Exception]) -> Iterator[RecordChunk]:
+    """Yield chunks until one raises, and append the error to ``errors``."""
+    try:
+        yield from chunks
+    except Exception as error:
+        errors.append(error)
+
+
+def _as_chunks(records: Records) -> list[RecordChunk]:
+    if isinstance(records, RecordChunk):
+        return [records]
+    if isinstance(records, bytes | bytearray | memoryview):
+        raise TypeError("expected a list of records, found one: write [record]")
+    items = list(records)
+    if items and isinstance(items[0], RecordChunk):
+        return items  # type: ignore[return-value]
+    return [_core.chunk_from_records(items)]
+
+
+def _locator(chunks: list[RecordChunk]) -> Locate:
+    def locate(row: int) -> tuple[str | None, int]:
+        left = row
+        for chunk in chunks:
+            if left < len(chunk):
+                return chunk.source or None, chunk.first_record + left
+            left -= len(chunk)
+        return None, row
+
+    return locate
+
+
+def _takes_output(planned: PlannedFeature) -> bool:
+    """Whether the caller may provide the array: only for dense numbers, which are decoded straight into it."""
     return planned.build is None
 
 
@@ -351,14 +386,13 @@ def _dense_shape(planned: PlannedFeature) -> tuple[int, ...]:
     return tuple(size or 0 for size in planned.feature.shape)
 
 
-def _checked_memory(planned: PlannedFeature, array: NDArray[Any], rows: int) -> NDArray[Any]:
-    if not _takes_memory(planned):
+def _check_output(planned: PlannedFeature, array: NDArray[Any], rows: int) -> None:
+    if not _takes_output(planned):
         raise ValueError(f"out takes dense columns of numbers; {planned.name!r} is {planned.feature!r}")
     expected, dtype = (rows, *_dense_shape(planned)), planned.feature.numpy_dtype
     if array.dtype != dtype or array.shape != expected:
         raise ValueError(
-            f"the memory for {planned.name!r} must be {dtype}{list(expected)}, found {array.dtype}{list(array.shape)}"
+            f"the array for {planned.name!r} must be {dtype}{list(expected)}, found {array.dtype}{list(array.shape)}"
         )
     if not (array.flags.c_contiguous and array.flags.writeable):
-        raise ValueError(f"the memory for {planned.name!r} must be C-contiguous and writable")
-    return array
+        raise ValueError(f"the array for {planned.name!r} must be C-contiguous and writable")

@@ -1,16 +1,16 @@
-"""Columns: one feature's values for many examples, in memory that other libraries can use as it lies.
+"""Columns: the values of one feature for many examples, in memory that other libraries can share.
 
-A dense column is a plain ``np.ndarray`` of shape ``[rows, *shape]``. Rows of unequal length are a ``Ragged``, byte
-strings and text a ``BytesColumn``, and rows that may be absent a ``Nullable``. A ``Batch`` is columns of equal length
-by name.
+A dense column is a ``np.ndarray`` of shape ``[rows, *shape]``. Rows of different lengths are a ``Ragged``, byte strings
+and text a ``BytesColumn``, and rows that may be absent a ``Nullable``. A ``Batch`` holds columns of equal length by
+name.
 """
 
 from __future__ import annotations
 
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
-from penstock.columns.batch import Batch, batch_of_equal_columns, row_value
+from penstock.columns.batch import Batch, row_value, unchecked_batch
 from penstock.columns.bytes_column import BytesColumn
-from penstock.columns.collate import as_nested_lists, collate, is_unequal
+from penstock.columns.collate import as_nested_lists, collate, is_object_column
 from penstock.columns.column import AnyColumn, Column
 from penstock.columns.concat import concat
 from penstock.columns.nullable import Nullable
@@ -24,11 +24,11 @@ __all__ = [
     "Nullable",
     "Ragged",
     "as_nested_lists",
-    "batch_of_equal_columns",
     "batches_from_arrow",
     "collate",
     "concat",
     "from_arrow",
-    "is_unequal",
+    "is_object_column",
     "row_value",
+    "unchecked_batch",
 ]

@@ -1,7 +1,7 @@
-"""What a column looks like in Arrow: a tree of nodes, which the native exporter turns into capsules without a copy.
+"""Describe columns as trees of Arrow arrays, which the native exporter turns into capsules without copying.
 
-Memory is shared as it lies, but for what Arrow stores in another way: bool is packed to bits, bfloat16 (which Arrow
-lacks) becomes float32, and arrays that are not contiguous, aligned and in native byte order are copied.
+Memory is shared except where Arrow's layout differs: bool is packed to bits, bfloat16 (which Arrow lacks) becomes
+float32, and arrays that are not contiguous, aligned and in native byte order are copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FORMATS = {
 
 
 class ArrowNode(NamedTuple):
-    """One array of the Arrow C data interface; ``buffers`` begins with the validity bitmap, or None."""
+    """One array of the Arrow C data interface. The first of ``buffers`` is the validity bitmap, or None."""
 
     format: str
     length: int
@@ -40,14 +40,14 @@ class ArrowNode(NamedTuple):
 
 
 def dense_node(array: NDArray[Any]) -> ArrowNode:
-    """Describe an array ``[rows, *shape]``: values, inside fixed-size lists where there is a shape."""
+    """Describe an array ``[rows, *shape]``: its values, in fixed-size lists if rows have a shape."""
     if array.ndim == 0:
-        raise TypeError("a column has at least one dimension: its rows")
+        raise TypeError("a column needs at least one dimension: its rows")
     return fixed_size_lists(_values_node(array.reshape(-1)), len(array), array.shape[1:])
 
 
 def fixed_size_lists(values: ArrowNode, rows: int, shape: tuple[int, ...]) -> ArrowNode:
-    """Wrap values, row after row, in a fixed-size list for each dimension of ``shape``."""
+    """Wrap the values of all rows in one level of fixed-size lists per dimension of ``shape``."""
     node = values
     for axis in reversed(range(len(shape))):
         node = ArrowNode(f"+w:{shape[axis]}", rows * math.prod(shape[:axis]), (None,), (node,))
@@ -55,7 +55,7 @@ def fixed_size_lists(values: ArrowNode, rows: int, shape: tuple[int, ...]) -> Ar
 
 
 def pack_bits(flags: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Pack booleans as Arrow does: eight to a byte, the lowest bit first."""
+    """Pack booleans as Arrow does: eight in a byte, lowest bit first."""
     return np.packbits(flags, bitorder="little")
 
 
@@ -66,5 +66,5 @@ def _values_node(flat: NDArray[Any]) -> ArrowNode:
     if name == "bfloat16":
         flat, name = flat.astype(np.float32), "float32"
     if name not in _FORMATS:
-        raise TypeError(f"no Arrow type for a column of dtype {flat.dtype}")
+        raise TypeError(f"Arrow has no type for a column of dtype {flat.dtype}")
     return ArrowNode(_FORMATS[name], len(flat), (None, np.require(flat, np.dtype(name), ["C", "A"])))

@@ -1,4 +1,4 @@
-"""Columns from whatever speaks Arrow: tables, data frames, readers. Memory is shared where the layouts agree."""
+"""Convert Arrow data (tables, data frames, readers) to columns. Memory is shared where the layouts agree."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from penstock.errors import import_extra
 
 
 def from_arrow(data: Any) -> Batch:
-    """Convert a table, in any number of chunks, to one batch.
+    """Convert a table to one batch, whatever the number of its chunks. Columns with nulls become ``Nullable``.
 
-    ``data`` is any object with ``__arrow_c_stream__`` or ``__arrow_c_array__``. Columns with nulls become ``Nullable``.
+    Args:
+        data: Any object with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
     """
     pa = _pyarrow()
     table = pa.table(data)
@@ -27,7 +28,7 @@ def from_arrow(data: Any) -> Batch:
 
 
 def batches_from_arrow(data: Any) -> Iterator[Batch]:
-    """Convert a table or a stream chunk by chunk, so that it need not fit into memory."""
+    """Convert a table or a stream chunk by chunk, so that it does not have to fit into memory."""
     pa = _pyarrow()
     if hasattr(data, "__arrow_c_stream__"):
         reader = pa.RecordBatchReader.from_stream(data)
@@ -46,7 +47,7 @@ def _one_chunk(column: Any) -> Any:
 
 def _batch(names: list[str], arrays: Any, rows: int) -> Batch:
     if len(set(names)) != len(names):
-        raise ValueError(f"columns of a batch have names of their own: {names}")
+        raise ValueError(f"the columns of a batch need distinct names, found {names}")
     columns = {}
     for name, array in zip(names, arrays, strict=True):
         try:
@@ -62,7 +63,7 @@ def _column(array: Any) -> AnyColumn:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
-        if pa.types.is_string_view(array.type.value_type):  # categories of Polars, which pyarrow does not decode
+        if pa.types.is_string_view(array.type.value_type):  # Polars categories, which pyarrow does not decode
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
         array = array.dictionary_decode()
     values = _values(array)
@@ -78,7 +79,7 @@ def _values(array: Any) -> AnyColumn:
     if kinds.is_boolean(kind):
         return _bits(array.buffers()[1], array.offset, len(array))
     if kinds.is_integer(kind) or kinds.is_floating(kind):
-        return _part(_typed(array.buffers()[1], kind.to_pandas_dtype()), array)
+        return _window(_typed(array.buffers()[1], kind.to_pandas_dtype()), array)
     if kinds.is_string(kind) or kinds.is_binary(kind):
         return _from_offsets(array, np.int32, kinds.is_string(kind))
     if kinds.is_large_string(kind) or kinds.is_large_binary(kind):
@@ -89,17 +90,17 @@ def _values(array: Any) -> AnyColumn:
         ends = np.arange(array.offset, array.offset + len(array) + 1) * kind.byte_width
         return BytesColumn.from_offsets(ends, _typed(array.buffers()[1], np.uint8))
     if kinds.is_list(kind) or kinds.is_large_list(kind):
-        offsets = _part(_typed(array.buffers()[1], np.int32 if kinds.is_list(kind) else np.int64), array, 1)
+        offsets = _window(_typed(array.buffers()[1], np.int32 if kinds.is_list(kind) else np.int64), array, 1)
         return Ragged(_column(array.values), offsets if len(offsets) else [0])
     if kinds.is_fixed_size_list(kind):
         return _from_fixed_size_list(array)
-    raise TypeError(f"no column for the Arrow type {kind}: cast it to numbers, strings or lists of them")
+    raise TypeError(f"the Arrow type {kind} is not supported: cast it to numbers, strings or lists of them")
 
 
 def _from_fixed_size_list(array: Any) -> AnyColumn:
     size = array.type.list_size
     values = _column(array.values.slice(array.offset * size, len(array) * size))
-    if isinstance(values, Nullable) and _absent_with_their_rows(values.valid.reshape(len(array), size), array):
+    if isinstance(values, Nullable) and _only_null_in_null_rows(values.valid.reshape(len(array), size), array):
         values = values.values
     if isinstance(values, np.ndarray):
         return values.reshape(len(array), size, *values.shape[1:])
@@ -108,8 +109,8 @@ def _from_fixed_size_list(array: Any) -> AnyColumn:
     return Ragged(values, np.arange(len(array) + 1) * size)
 
 
-def _absent_with_their_rows(valid: NDArray[np.bool_], array: Any) -> bool:
-    """Whether values are absent in absent rows alone: Polars says it of both."""
+def _only_null_in_null_rows(valid: NDArray[np.bool_], array: Any) -> bool:
+    """Whether the only null values are those of null rows, which Polars marks at both levels."""
     if not array.null_count:
         return False
     return bool(valid[_bits(array.buffers()[0], array.offset, len(array))].all())
@@ -117,18 +118,18 @@ def _absent_with_their_rows(valid: NDArray[np.bool_], array: Any) -> bool:
 
 def _from_offsets(array: Any, dtype: type[np.integer[Any]], text: bool) -> BytesColumn:
     _, offsets, data = array.buffers()
-    return BytesColumn.from_offsets(_part(_typed(offsets, dtype), array, 1), _typed(data, np.uint8), text=text)
+    return BytesColumn.from_offsets(_window(_typed(offsets, dtype), array, 1), _typed(data, np.uint8), text=text)
 
 
 def _from_views(array: Any, text: bool) -> BytesColumn:
     _, views, *data = array.buffers()
     return BytesColumn(
-        _part(_typed(views, np.int32).reshape(-1, 4), array), [_typed(buffer, np.uint8) for buffer in data], text=text
+        _window(_typed(views, np.int32).reshape(-1, 4), array), [_typed(buffer, np.uint8) for buffer in data], text=text
     )
 
 
-def _part(values: NDArray[Any], array: Any, more: int = 0) -> NDArray[Any]:
-    return values[array.offset : array.offset + len(array) + more]
+def _window(values: NDArray[Any], array: Any, extra: int = 0) -> NDArray[Any]:
+    return values[array.offset : array.offset + len(array) + extra]
 
 
 def _typed(buffer: Any, dtype: Any) -> NDArray[Any]:

@@ -2,56 +2,131 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, overload
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from penstock import _core
 from penstock.columns.arrow_export import ArrowNode
 from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, positions, to_list
 
+_LONGEST_LINE = 100
+
 
 class Batch:
-    """Columns of equal length, by name, with the methods of a mapping; immutable: ``batch | {name: column}`` is new.
+    """Columns of equal length, by name. Immutable: ``batch | {name: column}`` returns a new batch.
 
-    It is no ``Mapping`` by type. Data frame libraries take a mapping apart and copy what is in it; asked for its Arrow
-    data they share the memory. ``dict(batch)`` and ``f(**batch)`` work all the same.
+    ``len(batch)`` is the number of rows. Columns are reached by name, as in a mapping: ``batch["label"]``, ``keys()``,
+    ``items()``, ``"label" in batch``, ``dict(batch)`` and ``f(**batch)``. Iterating over a batch raises TypeError:
+    iterate over ``batch.column_names`` or ``batch.rows()``.
 
-    >>> batch = Batch({"label": np.array([3, 1]), "score": np.array([0.5, 1.0])})
-    >>> batch.to_list()
-    [{'label': 3, 'score': 0.5}, {'label': 1, 'score': 1.0}]
+    A batch is not a ``collections.abc.Mapping``, because data frame libraries copy a mapping column by column, but
+    share the memory of an object that exports Arrow data.
+
+    Args:
+        columns: A mapping of names to arrays, lists or columns, or another batch.
+        num_rows: The number of rows; only needed for a batch without columns.
+
+    Raises:
+        ValueError: Columns have different lengths.
+
+    Example:
+        >>> batch = ps.Batch({"label": np.array([3, 1]), "score": np.array([0.5, 1.0])})
+        >>> batch
+        Batch(2 rows; label: int64[2], score: float64[2])
+        >>> batch["label"]
+        array([3, 1])
+        >>> len(batch), batch.column_names
+        (2, ['label', 'score'])
     """
 
     __slots__ = ("_columns", "_num_rows")
 
-    def __init__(self, columns: Mapping[str, Any] | Batch, *, num_rows: int | None = None) -> None:
+    def __init__(self, columns: Mapping[str, AnyColumn | ArrayLike] | Batch, *, num_rows: int | None = None) -> None:
         self._columns: dict[str, AnyColumn] = {name: as_column(column) for name, column in columns.items()}
         if num_rows is None:
             num_rows = len(next(iter(self._columns.values()), ()))
         for name, column in self._columns.items():
             if len(column) != num_rows:
                 raise ValueError(
-                    f"columns of a batch are of equal length: {num_rows} rows, but {name!r} has {len(column)}"
+                    f"the columns of a batch must have equal lengths: expected {num_rows} rows, "
+                    f"but {name!r} has {len(column)}"
                 )
         self._num_rows = num_rows
 
     @property
     def num_rows(self) -> int:
-        """The length of every column."""
+        """The number of rows, also ``len(batch)``.
+
+        Example:
+            >>> ps.Batch({"label": [3, 1]}).num_rows
+            2
+        """
         return self._num_rows
 
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in order.
+
+        Example:
+            >>> ps.Batch({"label": [3, 1], "score": [0.5, 1.0]}).column_names
+            ['label', 'score']
+        """
+        return list(self._columns)
+
     def row(self, index: int) -> dict[str, Any]:
-        """Return one row as NumPy values, bytes or str; as a list where it has several strings or ragged levels."""
+        """Return one row as a dict of NumPy values, bytes or str.
+
+        A value that holds several strings or ragged levels is a list.
+
+        Args:
+            index: The number of the row; a negative one counts from the end.
+
+        Raises:
+            IndexError: The batch has no such row.
+
+        Example:
+            >>> batch = ps.Batch({"name": ps.BytesColumn.from_values(["a", "b"], text=True)})
+            >>> batch.row(-1)
+            {'name': 'b'}
+        """
         if not -self._num_rows <= index < self._num_rows:
-            raise IndexError(f"row {index} of a batch of {self._num_rows} rows")
+            raise IndexError(f"row {index} is out of range for a batch of {self._num_rows} rows")
         return {name: row_value(column, index) for name, column in self._columns.items()}
 
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Iterate over the rows as dicts, with the values that :meth:`row` returns.
+
+        Example:
+            >>> batch = ps.Batch({"name": ps.BytesColumn.from_values(["a", "b"], text=True)})
+            >>> for row in batch.rows():
+            ...     print(row)
+            {'name': 'a'}
+            {'name': 'b'}
+        """
+        if not self._columns:
+            return ({} for _ in range(self._num_rows))
+        columns = map(_row_values, self._columns.values())
+        return (dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True))
+
     def take(self, rows: Rows) -> Batch:
-        """Return the rows of a slice, which share memory, or copies of those that an array names or marks."""
+        """Return some of the rows as a batch.
+
+        Args:
+            rows: A slice, whose rows share memory with this batch; or row numbers or a boolean mask, whose rows are
+                copied.
+
+        Example:
+            >>> batch = ps.Batch({"label": [3, 1, 2]})
+            >>> batch.take([2, 0])["label"]
+            array([2, 3])
+            >>> batch.take(slice(1, None)).to_list()
+            [{'label': 1}, {'label': 2}]
+        """
         if isinstance(rows, int | np.integer):
-            raise TypeError(f"take() answers a batch: write take([{rows}]), or row({rows}) for its values")
+            raise TypeError(f"take() expects several rows: use take([{rows}]), or row({rows}) for the values of one")
         if isinstance(rows, slice):
             num_rows = len(range(self._num_rows)[rows])
         else:
@@ -61,62 +136,100 @@ class Batch:
         return Batch(columns, num_rows=num_rows)
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Convert to Python objects, a dict for each row."""
+        """Convert to Python objects: a list with a dict for each row.
+
+        Example:
+            >>> ps.Batch({"label": [3, 1], "box": [[0, 1], [2, 3]]}).to_list()
+            [{'label': 3, 'box': [0, 1]}, {'label': 1, 'box': [2, 3]}]
+        """
         columns = [to_list(column) for column in self._columns.values()]
         if not columns:
             return [{} for _ in range(self._num_rows)]
         return [dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def copy(self) -> Batch:
-        """Copy all columns to memory of their own."""
+        """Return a batch with its own copy of every column.
+
+        Example:
+            >>> batch = ps.Batch({"label": np.array([3, 1])})
+            >>> np.shares_memory(batch.copy()["label"], batch["label"])
+            False
+        """
         return Batch({name: column.copy() for name, column in self._columns.items()}, num_rows=self._num_rows)
 
     @overload
-    def __getitem__(self, name: str) -> AnyColumn: ...
+    def __getitem__(self, key: str) -> AnyColumn: ...
 
     @overload
-    def __getitem__(self, name: NDArray[Any]) -> Batch: ...
+    def __getitem__(self, key: NDArray[Any]) -> Batch: ...
 
-    def __getitem__(self, name: str | NDArray[Any]) -> AnyColumn | Batch:
-        """Return a column by its name, or the rows that an array marks (of bool, one for each row) or names."""
+    def __getitem__(self, key: str | NDArray[Any]) -> AnyColumn | Batch:
+        """Return a column by its name, or the rows that a boolean mask or an array of row numbers selects."""
         try:
-            return self._columns[name]  # type: ignore[index]
+            return self._columns[key]  # type: ignore[index]
         except (KeyError, TypeError):
-            if isinstance(name, np.ndarray) and name.ndim:
-                return self.take(name)
-            if not isinstance(name, str):
+            if isinstance(key, np.ndarray) and key.ndim:
+                return self.take(key)
+            if not isinstance(key, str):
                 raise TypeError(
-                    "columns go by name, rows by an array, batch[mask]; see also batch.row(index) and batch.take(rows)"
+                    "batch[...] expects the name of a column, or an array that selects rows: "
+                    "use batch.row(index) or batch.take(rows) for rows by number"
                 ) from None
-            raise KeyError(f"no column {name!r}: there are {', '.join(self._columns)}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
+            raise KeyError(f"no column {key!r}: the batch has {', '.join(self._columns) or 'no columns'}") from None
 
     def __len__(self) -> int:
-        return len(self._columns)
+        return self._num_rows
+
+    if not TYPE_CHECKING:  # so that type checkers report a loop over a batch
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(
+                "a batch is not iterable: use batch.column_names or batch.items() for its columns, "
+                "and batch.rows() or batch.to_list() for its rows"
+            )
 
     def __contains__(self, name: object) -> bool:
         return name in self._columns
 
     def keys(self) -> KeysView[str]:
-        """Return the names."""
+        """Return a view of the column names.
+
+        Example:
+            >>> ps.Batch({"label": [3, 1]}).keys()
+            dict_keys(['label'])
+        """
         return self._columns.keys()
 
     def values(self) -> ValuesView[AnyColumn]:
-        """Return the columns."""
+        """Return a view of the columns.
+
+        Example:
+            >>> list(ps.Batch({"label": [3, 1]}).values())
+            [array([3, 1])]
+        """
         return self._columns.values()
 
     def items(self) -> ItemsView[str, AnyColumn]:
-        """Return names and columns."""
+        """Return a view of the names and columns.
+
+        Example:
+            >>> for name, column in ps.Batch({"label": [3, 1]}).items():
+            ...     print(name, column.dtype)
+            label int64
+        """
         return self._columns.items()
 
-    def __or__(self, other: Mapping[str, Any] | Batch) -> Batch:
-        return Batch({**self, **other}, num_rows=self._num_rows)
+    def __or__(self, other: Mapping[str, AnyColumn | ArrayLike] | Batch) -> Batch:
+        return Batch({**self._columns, **other}, num_rows=self._num_rows)
 
     def __repr__(self) -> str:
-        columns = ", ".join(f"{name}: {describe(column)}" for name, column in self._columns.items())
-        return f"Batch({self._num_rows} rows; {columns})"
+        rows = f"{self._num_rows} rows" if self._num_rows != 1 else "1 row"
+        parts = [f"{name}: {describe(column)}" for name, column in self._columns.items()]
+        line = f"Batch({rows}; {', '.join(parts)})" if parts else f"Batch({rows})"
+        return line if len(line) <= _LONGEST_LINE else f"Batch({rows};\n  " + ",\n  ".join(parts) + ")"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.column_names
 
     def _arrow_node(self) -> ArrowNode:
         """Describe the batch for Arrow: a struct of its columns."""
@@ -134,8 +247,8 @@ class Batch:
         return _core.arrow_stream(self._arrow_node())
 
 
-def batch_of_equal_columns(columns: dict[str, AnyColumn], num_rows: int) -> Batch:
-    """Build from columns that are known to be columns of ``num_rows`` rows: checking many small ones costs time."""
+def unchecked_batch(columns: dict[str, AnyColumn], num_rows: int) -> Batch:
+    """Build a batch of columns known to have ``num_rows`` rows: checking many small columns takes time."""
     batch = Batch.__new__(Batch)
     batch._columns, batch._num_rows = columns, num_rows
     return batch
@@ -149,7 +262,13 @@ def _named_node(name: str, column: AnyColumn) -> ArrowNode:
 
 
 def row_value(column: AnyColumn, index: int) -> Any:
-    """Return one row of a column as a NumPy value, bytes or str; as a list where it has several strings or levels."""
+    """Return one row of a column as a NumPy value, bytes or str, or as a list if it has several strings or levels."""
     value = column[index]
-    # What an array holds is no column: asked of each value of each row, the question would cost more than the answer.
+    # The values of an array are never columns: skip the check, which would cost more than the lookup.
     return value if isinstance(column, np.ndarray) or not isinstance(value, Column) else value.to_list()
+
+
+def _row_values(column: AnyColumn) -> Iterable[Any]:
+    if isinstance(column, np.ndarray):
+        return column
+    return (value.to_list() if isinstance(value, Column) else value for value in column)

@@ -1,7 +1,7 @@
-"""Rows of a user's making to columns.
+"""Collate rows into columns.
 
-Nobody names the types here, so the values decide, and keep their own: NumPy scalars and arrays their dtype, Python
-numbers what NumPy makes of them.
+There is no schema here, so the values decide the types: NumPy scalars and arrays keep their dtype, Python numbers get
+the dtype that NumPy chooses.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Collated: TypeAlias = "Batch | tuple[Collated, ...] | AnyColumn"
 
 
 def collate(rows: Sequence[Any]) -> Collated:
-    """Turn rows into columns: dicts into a Batch, tuples into a tuple of columns, all else into one column.
+    """Collate rows: dicts into a Batch, tuples into a tuple of columns, anything else into one column.
 
-    Values of equal shape are stacked; where the first dimension differs they become Ragged, and where some are None,
-    Nullable. Dicts in dicts are joined names: ``{"a": {"b": 1}}`` is the column ``a/b``.
+    Values of equal shape are stacked. Values that differ in the first dimension become Ragged, values of which some are
+    None become Nullable. The names of nested dicts are joined: ``{"a": {"b": 1}}`` is the column ``a/b``.
 
     >>> collate([{"n": 1, "name": "one"}, {"n": 2, "name": "two"}]).to_list()
     [{'n': 1, 'name': 'one'}, {'n': 2, 'name': 'two'}]
@@ -43,7 +43,7 @@ def collate(rows: Sequence[Any]) -> Collated:
         return Batch(dict(named), num_rows=len(rows))
     if isinstance(first, tuple):
         if not all(isinstance(row, tuple) and len(row) == len(first) for row in rows):
-            raise ValueError(f"rows are tuples of different lengths, or no tuples: the first is of {len(first)}")
+            raise ValueError(f"rows must be tuples of one length: the first has {len(first)} items, others differ")
         return tuple(collate(values) for values in zip(*rows, strict=True))
     return _column(rows)
 
@@ -67,24 +67,23 @@ def _named_columns(rows: Sequence[Any], prefix: str) -> Iterable[tuple[str, AnyC
 
 def _column(values: Sequence[Any]) -> AnyColumn:
     if any(value is None for value in values):
-        return _with_absent(values)
+        return _with_nulls(values)
     first = values[0]
     if isinstance(first, (str, bytes)):
         return _strings(values, type(first))
     if isinstance(first, (np.ndarray, Stored)) and Stored in set(map(type, values)):
         arrays = [value.array if isinstance(value, Stored) else value for value in values]
         return StoredColumn(_column(arrays), [value if isinstance(value, Stored) else None for value in values])
-    if isinstance(first, (list, tuple, Column)) or _holds_objects(first):
-        return _of_lists(values)
+    if isinstance(first, (list, tuple, Column)) or _holds_strings(first):
+        return _from_lists(values)
     if isinstance(first, np.generic) and all(type(value) is type(first) for value in values):
         return np.array(values, first.dtype)
     if isinstance(first, (bool, int, float)) and not isinstance(first, np.generic):
         return _numbers(values)
-    return _of_arrays([np.asarray(value) for value in values])
+    return _from_arrays([np.asarray(value) for value in values])
 
 
-def _holds_objects(value: Any) -> bool:
-    # Arrays of strings, which are no columns of numbers.
+def _holds_strings(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "OSU"
 
 
@@ -95,7 +94,7 @@ def _numbers(values: Sequence[Any]) -> NDArray[Any]:
         raise ValueError("values are numbers in some rows and sequences in others") from error
     if array.ndim != 1 or array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and _are_integers(values)):
         kinds = sorted({type(value).__name__ for value in values})
-        raise ValueError(f"values of type {', '.join(kinds)} do not make one array of numbers")
+        raise ValueError(f"values of type {', '.join(kinds)} cannot be combined to an array of numbers")
     return array
 
 
@@ -103,10 +102,10 @@ def _are_integers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, (int, np.integer)) for value in values)
 
 
-def _of_arrays(arrays: list[NDArray[Any]]) -> AnyColumn:
+def _from_arrays(arrays: list[NDArray[Any]]) -> AnyColumn:
     first = arrays[0]
     if first.dtype.kind in "OSU":
-        raise TypeError(f"no column for values of type {first.dtype}: make them numbers, arrays, str, bytes or lists")
+        raise TypeError(f"values of type {first.dtype} are not supported: use numbers, arrays, str, bytes or lists")
     if any(array.dtype != first.dtype for array in arrays):
         raise ValueError(f"dtypes differ: {', '.join(sorted({str(array.dtype) for array in arrays}))}")
     if all(array.shape == first.shape for array in arrays):
@@ -117,7 +116,7 @@ def _of_arrays(arrays: list[NDArray[Any]]) -> AnyColumn:
     return Ragged.from_lengths(np.concatenate(arrays), [len(array) for array in arrays])
 
 
-def _of_lists(rows: Sequence[Any]) -> AnyColumn:
+def _from_lists(rows: Sequence[Any]) -> AnyColumn:
     if not all(isinstance(row, (list, tuple, Column, np.ndarray)) for row in rows):
         raise ValueError("values are sequences in some rows only")
     lists = [row.to_list() if isinstance(row, Column) else list(row) for row in rows]
@@ -143,30 +142,30 @@ def _strings(values: Sequence[Any], kind: type[str] | type[bytes]) -> BytesColum
         raise ValueError(f"values are {'str' if text else 'bytes'} in some rows only") from None
 
 
-def _with_absent(values: Sequence[Any]) -> Nullable:
+def _with_nulls(values: Sequence[Any]) -> Nullable:
     valid = np.array([value is not None for value in values])
     if not valid.any():
         return Nullable(np.zeros(len(values), np.float32), valid)
-    # What stands in absent rows means nothing: a neighbour is of the right kind.
+    # The values of absent rows have no meaning: repeat a neighbor, which has the right type.
     present = np.maximum(np.cumsum(valid) - 1, 0)
     return Nullable(_column([value for value in values if value is not None])[present], valid)
 
 
-def is_unequal(column: AnyColumn) -> bool:
-    """Whether the rows of a column are arrays of their own."""
+def is_object_column(column: AnyColumn) -> bool:
+    """Whether a column is an object array, whose rows are arrays of different shapes."""
     values = column.values if isinstance(column, Nullable) else column
     return isinstance(values, np.ndarray) and values.dtype == object
 
 
 def as_nested_lists(column: AnyColumn, empty: NDArray[Any] | None = None) -> AnyColumn:
-    """Return arrays of unequal shapes as a column with a ragged level for each dimension.
+    """Convert arrays of different shapes to a column with a ragged level for each dimension.
 
     >>> as_nested_lists(np.array([np.ones((1, 2), int), np.zeros((2, 1), int)], object)).to_list()
     [[[1, 1]], [[0], [0]]]
 
     Args:
-        column: Of dtype object; rows that are absent may hold anything.
-        empty: An array without values, of the dtype and number of dimensions of all rows; None: as the rows are.
+        column: An object array, or a Nullable of one.
+        empty: An empty array with the dtype and number of dimensions of the rows; None takes them from the rows.
     """
     if isinstance(column, Nullable):
         rows = column.fill(None)
@@ -174,7 +173,7 @@ def as_nested_lists(column: AnyColumn, empty: NDArray[Any] | None = None) -> Any
     arrays = [row for row in column if isinstance(row, np.ndarray)]
     empty = empty if empty is not None or not arrays else np.empty((0,) * arrays[0].ndim, arrays[0].dtype)
     if empty is None or any((array.ndim, array.dtype) != (empty.ndim, empty.dtype) for array in arrays):
-        raise TypeError("rows are no arrays, or arrays of several dtypes or numbers of dimensions")
+        raise TypeError("rows must be arrays of one dtype and one number of dimensions")
     filled = [row if isinstance(row, np.ndarray) else empty for row in column]
     nested = _values(np.concatenate([array.reshape(-1) for array in filled]))
     for axis in reversed(range(empty.ndim)):

@@ -1,4 +1,4 @@
-"""The verbs that every column shares, and what a column that is not a plain array must define."""
+"""The interface of columns that are not plain arrays, and functions that work on any column."""
 
 from __future__ import annotations
 
@@ -20,59 +20,60 @@ Comparison: TypeAlias = Callable[[Any, Any], Any]
 
 
 class Column(ABC):
-    """A column that is not a dense array. Immutable: ``copy`` detaches it from memory that it shares.
+    """A column that is not a dense array. Immutable; it may share memory with other columns until it is copied.
 
-    ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=`` compare each value with a scalar, or with the same row of a column
-    or array of equal length, and return a bool array. Like arrays, columns are not hashable. What cannot be compared
-    value by value raises TypeError.
+    ``column[i]`` is a row; ``column[1:5]`` is a column that shares memory; ``column[[4, 2]]`` and ``column[mask]`` are
+    copies. ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=`` compare each value with a scalar, or with the same row of a
+    column or array of equal length, and return a boolean array. Values that cannot be compared raise TypeError. Like
+    arrays, columns are not hashable.
     """
 
-    __array_priority__ = 100  # so that NumPy's arrays leave comparisons with columns to us
+    __array_priority__ = 100  # NumPy arrays leave comparisons with columns to this class
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def _row(self, index: int) -> Any:
-        """Return one row; the index is in range."""
+        """Return one row. The index is in range."""
 
     @abstractmethod
     def _slice(self, start: int, stop: int) -> Self:
-        """Return rows that share this column's memory; the range is inside the column."""
+        """Return rows that share this column's memory. The range is inside the column."""
 
     @abstractmethod
     def _take(self, positions: NDArray[np.int64]) -> Self:
-        """Gather rows; the positions are in range."""
+        """Gather rows. The positions are in range."""
 
     @abstractmethod
     def to_list(self) -> list[Any]:
-        """Convert to Python objects, a list item for each row."""
+        """Convert to Python objects: a list with an item for each row."""
 
     @abstractmethod
     def copy(self) -> Self:
-        """Copy the rows, and nothing else, to memory of their own."""
+        """Return a copy that shares no memory and holds only its own rows."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes of memory that the column keeps alive."""
+        """The number of bytes of memory that the column keeps alive."""
 
     @abstractmethod
     def _arrow_node(self) -> ArrowNode:
-        """Describe the column for Arrow."""
+        """Describe the column for the Arrow exporter."""
 
     @abstractmethod
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
-        """Return the column with one value in the marked rows."""
+        """Return the column with ``value`` in the rows where ``rows`` is True."""
 
     @abstractmethod
     def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
-        """Convert to an array, with ragged levels padded to the lengths."""
+        """Convert to an array, with ragged levels padded to ``lengths``."""
 
     @property
     @abstractmethod
     def _padding(self) -> Any:
-        """The value to pad with where none is named."""
+        """The default value to pad with."""
 
     @abstractmethod
     def _compared(self, other: object, compare: Comparison) -> NDArray[np.bool_]:
@@ -80,7 +81,7 @@ class Column(ABC):
 
     @abstractmethod
     def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
-        """Return which values are equal to one of ``values``."""
+        """Return a boolean array: which values are equal to one of ``values``."""
 
     def __eq__(self, other: object) -> NDArray[np.bool_]:  # type: ignore[override]
         return self._compared(other, operator.eq)
@@ -118,16 +119,16 @@ class Column(ABC):
             return self._take(positions(rows, len(self)))
         index = operator.index(rows)  # type: ignore[arg-type]
         if not -len(self) <= index < len(self):
-            raise IndexError(f"row {index} of a column of {len(self)} rows")
+            raise IndexError(f"row {index} is out of range for a column of {len(self)} rows")
         return self._row(index % len(self))
 
     def __iter__(self) -> Iterator[Any]:
         return (self._row(index) for index in range(len(self)))
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
-        # NumPy would read any sequence as an array, and what comes out would depend on the values.
+        # NumPy would convert a column like any sequence, to a dtype and shape that depend on the values.
         ways = [f"{way}()" for way in ("to_numpy", "to_padded", "fill", "to_list") if hasattr(self, way)]
-        raise TypeError(f"{type(self).__name__} is no array: convert it with {' or '.join(ways)}")
+        raise TypeError(f"a {type(self).__name__} does not convert to an array implicitly: use {' or '.join(ways)}")
 
     def __arrow_c_schema__(self) -> object:
         return _core.arrow_schema(self._arrow_node())
@@ -141,22 +142,22 @@ AnyColumn: TypeAlias = NDArray[Any] | Column
 
 
 def as_column(values: Any) -> AnyColumn:
-    """Return a column as it is, and anything else as an array with rows."""
+    """Return a column unchanged, and anything else as an array."""
     if isinstance(values, Column):
         return values
     array = np.asarray(values)
     if array.ndim == 0:
-        raise TypeError("a column has at least one dimension: its rows")
+        raise TypeError("a column needs at least one dimension: its rows")
     return array
 
 
 def arrow_node(column: AnyColumn) -> ArrowNode:
-    """Describe any column for Arrow."""
+    """Describe any column for the Arrow exporter."""
     return column._arrow_node() if isinstance(column, Column) else dense_node(column)
 
 
 def to_list(column: AnyColumn) -> list[Any]:
-    """Convert any column to Python objects, a list item for each row."""
+    """Convert any column to Python objects: a list with an item for each row."""
     if isinstance(column, Column):
         return column.to_list()
     values: list[Any] = column.tolist()
@@ -164,7 +165,7 @@ def to_list(column: AnyColumn) -> list[Any]:
 
 
 def fill(column: AnyColumn, rows: NDArray[np.bool_], value: Any) -> AnyColumn:
-    """Return any column with one value in the marked rows."""
+    """Return any column with ``value`` in the rows where ``rows`` is True."""
     if isinstance(column, Column):
         return column._filled(rows, value)
     filled = column.copy()
@@ -173,28 +174,28 @@ def fill(column: AnyColumn, rows: NDArray[np.bool_], value: Any) -> AnyColumn:
 
 
 def pad(column: AnyColumn, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
-    """Convert any column to an array, with ragged levels padded to the lengths."""
+    """Convert any column to an array, with ragged levels padded to ``lengths``."""
     return column._padded(value, lengths) if isinstance(column, Column) else column
 
 
 def padding_of(column: AnyColumn) -> Any:
-    """Return the value to pad with where none is named: zero, or an empty string."""
+    """Return the default value to pad with: zero, or an empty string."""
     return column._padding if isinstance(column, Column) else 0
 
 
 def describe(column: AnyColumn) -> str:
-    """Describe any column in a few words."""
+    """Return a short description of any column."""
     return repr(column) if isinstance(column, Column) else f"{column.dtype}{list(column.shape)}"
 
 
-def check_length(length: int, other: int) -> None:
-    """Check that two columns have a row for each other."""
+def check_same_length(length: int, other: int) -> None:
+    """Check that two columns can be compared row by row."""
     if length != other:
         raise ValueError(f"a column of {length} rows cannot be compared with one of {other}: lengths must be equal")
 
 
-def rows_of(values: object, dtype: Any = None) -> AnyColumn | None:
-    """Return a column for a column, an array or a list, and None for a scalar, which has no rows."""
+def column_or_none(values: object, dtype: Any = None) -> AnyColumn | None:
+    """Return a column, an array or a list as a column, and None for a scalar."""
     if isinstance(values, Column):
         return values
     if not isinstance(values, (list, tuple)) and not hasattr(values, "__array__"):
@@ -203,21 +204,23 @@ def rows_of(values: object, dtype: Any = None) -> AnyColumn | None:
     return array if array.ndim else None
 
 
-def several(values: Iterable[Any]) -> Iterable[Any]:
-    """Return what ``isin`` looks for; one string is a mistake, whose characters nobody means."""
+def isin_values(values: Iterable[Any]) -> list[Any]:
+    """Return the values to look for as a list; raise for a single string, which would be split into characters."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise TypeError(f"isin() takes several values: write isin([{values!r}])")
-    return values
+        raise TypeError(f"isin() expects several values: write isin([{values!r}])")
+    return list(values)
 
 
 def positions(rows: NDArray[Any] | Sequence[int], length: int) -> NDArray[np.int64]:
-    """Return the numbers of the rows that an array names or marks, by NumPy's rules."""
+    """Return the row numbers that an array of row numbers or a boolean mask selects, by NumPy's rules."""
     picks = np.asarray(rows)
     if not picks.size and picks.dtype != np.bool_:
-        picks = picks.astype(np.int64)  # nothing is picked: NumPy makes an empty list one of floats
+        picks = picks.astype(np.int64)  # NumPy converts an empty list to floats
     if picks.ndim != 1:
-        raise IndexError("rows are picked by a slice or by one dimension of numbers or booleans")
+        raise IndexError(
+            f"rows are selected by a slice, row numbers or a mask: expected 1 dimension, found {picks.ndim}"
+        )
     if picks.dtype == np.bool_ and len(picks) != length:
-        raise IndexError(f"a mask of {len(picks)} rows does not fit {length} rows: it marks each of them")
+        raise IndexError(f"a mask needs one value for each of the {length} rows, found {len(picks)}")
     picked: NDArray[np.int64] = np.arange(length)[picks]
     return picked

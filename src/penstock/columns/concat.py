@@ -1,4 +1,4 @@
-"""Batches, one behind another, as one batch."""
+"""Concatenate batches and columns."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from penstock.columns.stored_values import StoredColumn, plain
 
 
 def concat(batches: Sequence[Batch]) -> Batch:
-    """Join batches of the same columns: names, dtypes and the shapes of rows must agree."""
+    """Concatenate batches that have the same columns: names, dtypes and the shapes of rows must agree."""
     if len(batches) == 1:
         return batches[0]
     names = batches[0].keys()
     for batch in batches:
         if batch.keys() != names:
-            raise ValueError(f"batches of different columns: {sorted(names)} and {sorted(batch.keys())}")
+            raise ValueError(f"batches have different columns: {sorted(names)} and {sorted(batch.keys())}")
     columns = {}
     for name in names:
         try:
@@ -35,7 +35,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
 
 
 def concat_columns(columns: Sequence[AnyColumn]) -> AnyColumn:
-    """Join columns of one kind; where one of them is Nullable, or has stored bytes beside its values, all are."""
+    """Concatenate columns of one kind. If one is Nullable, or carries stored bytes, so does the result."""
     if any(isinstance(column, Nullable) for column in columns):
         values = [column.values if isinstance(column, Nullable) else column for column in columns]
         valid = [column.valid if isinstance(column, Nullable) else np.ones(len(column), bool) for column in columns]
@@ -46,7 +46,7 @@ def concat_columns(columns: Sequence[AnyColumn]) -> AnyColumn:
     first = columns[0]
     for column in columns:
         if _kind(column) != _kind(first):
-            raise ValueError(f"{describe(first)} and {describe(column)} do not make one column")
+            raise ValueError(f"cannot concatenate {describe(first)} and {describe(column)}")
     if isinstance(first, Ragged):
         return _concat_ragged(cast("Sequence[Ragged]", columns))
     if isinstance(first, BytesColumn):
@@ -59,7 +59,7 @@ def _kind(column: AnyColumn) -> tuple[Any, ...]:
         return BytesColumn, column.text, column.shape
     if isinstance(column, np.ndarray):
         return np.ndarray, column.dtype, column.shape[1:]
-    return (type(column),)  # what is below a ragged level is compared when that is joined in turn
+    return (type(column),)  # the values of ragged columns are compared when they are concatenated
 
 
 def _concat_ragged(columns: Sequence[Ragged]) -> Ragged:
@@ -68,24 +68,24 @@ def _concat_ragged(columns: Sequence[Ragged]) -> Ragged:
 
 
 def _concat_bytes(columns: Sequence[BytesColumn]) -> BytesColumn:
-    buffers: dict[int, NDArray[np.uint8]] = {}  # by identity: parts of one column share theirs
+    buffers: dict[int, NDArray[np.uint8]] = {}  # by identity: slices of one column share buffers
     parts = []
     for column in columns:
         for buffer in column.buffers:
             buffers.setdefault(id(buffer), buffer)
         places = {key: place for place, key in enumerate(buffers)}
-        moved = np.array([places[id(buffer)] for buffer in column.buffers], np.int32)
-        parts.append(_with_buffers_moved(column.views, moved))
+        numbers = np.array([places[id(buffer)] for buffer in column.buffers], np.int32)
+        parts.append(_with_buffer_numbers(column.views, numbers))
     first = columns[0]
     rows = sum(map(len, columns))
     return BytesColumn(np.concatenate(parts), [*buffers.values()], text=first.text, shape=first.shape, rows=rows)
 
 
-def _with_buffers_moved(views: NDArray[np.int32], places: NDArray[np.int32]) -> NDArray[np.int32]:
+def _with_buffer_numbers(views: NDArray[np.int32], new_numbers: NDArray[np.int32]) -> NDArray[np.int32]:
     long = views[:, 0] > INLINE_BYTES
     numbers = views[long, 2]
-    if (numbers < 0).any() or (numbers >= len(places)).any():
-        raise ValueError("a view points into a buffer that is not there")
+    if (numbers < 0).any() or (numbers >= len(new_numbers)).any():
+        raise ValueError("a view points into a buffer that does not exist")
     moved = views.copy()
-    moved[long, 2] = places[numbers]
+    moved[long, 2] = new_numbers[numbers]
     return moved

@@ -1,4 +1,4 @@
-"""Rows that may be absent: any column, and which of its rows are there."""
+"""Rows that may be absent: any column, and a mask of its valid rows."""
 
 from __future__ import annotations
 
@@ -15,52 +15,81 @@ from penstock.columns.column import (
     Comparison,
     arrow_node,
     as_column,
-    check_length,
+    check_same_length,
+    column_or_none,
     describe,
     fill,
+    isin_values,
     pad,
     padding_of,
-    rows_of,
-    several,
     to_list,
 )
 
 
 class Nullable(Column):
-    """A column whose row ``i`` is None unless ``valid[i]``.
+    """A column whose row ``i`` is None unless ``valid[i]`` is True.
 
-    An absent row compares False with everything, by ``!=`` too: no mask picks it but ``~column.valid``.
+    Every comparison with an absent row is False, ``!=`` included. To select absent rows, use ``~column.valid``.
 
-    >>> Nullable(np.array([1, 0, 3]), [True, False, True]).to_list()
-    [1, None, 3]
+    Args:
+        values: Any column that is not Nullable; the values of absent rows are ignored.
+        valid: Booleans, one for each row.
+
+    Example:
+        >>> ages = ps.Nullable(np.array([31, 0, 47]), [True, False, True])
+        >>> ages
+        Nullable(int64[3], 1 absent)
+        >>> ages > 40
+        array([False, False,  True])
     """
 
     def __init__(self, values: AnyColumn | ArrayLike, valid: ArrayLike) -> None:
         self._values = as_column(values)
         self._valid = np.asarray(valid)
         if isinstance(self._values, Nullable):
-            raise TypeError("the values are Nullable already")
+            raise TypeError("values must not be Nullable: pass nullable.values and a combined mask")
         if self._valid.dtype != np.bool_ or self._valid.shape != (len(self._values),):
             found = f"{self._valid.dtype}{list(self._valid.shape)}"
-            raise TypeError(f"valid must be bool[{len(self._values)}], one for each row; found {found}")
+            raise TypeError(f"valid must be bool[{len(self._values)}], one for each row, found {found}")
 
     @property
     def values(self) -> AnyColumn:
-        """The values of all rows; what lies in an absent row means nothing."""
+        """The values of all rows; those of absent rows have no meaning.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).values
+            array([31,  0, 47])
+        """
         return self._values
 
     @property
     def valid(self) -> NDArray[np.bool_]:
-        """Which rows are there."""
+        """A boolean array: which rows have a value.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).valid
+            array([ True, False,  True])
+        """
         return self._valid
 
     @property
     def null_count(self) -> int:
-        """How many rows are absent."""
+        """The number of absent rows.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).null_count
+            1
+        """
         return len(self._valid) - int(np.count_nonzero(self._valid))
 
     @property
     def nbytes(self) -> int:
+        """The number of bytes of memory that the column keeps alive.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).nbytes
+            27
+        """
         return self._values.nbytes + self._valid.nbytes
 
     def __len__(self) -> int:
@@ -70,9 +99,15 @@ class Nullable(Column):
         return f"Nullable({describe(self._values)}, {self.null_count} absent)"
 
     def to_list(self) -> list[Any]:
+        """Convert to Python objects: a list with an item for each row, None for absent rows.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).to_list()
+            [31, None, 47]
+        """
         if not self.null_count:
             return to_list(self._values)
-        # What lies in absent rows may not even decode: only the others are touched.
+        # The values of absent rows may be invalid, such as bytes that are not UTF-8: convert the others only.
         rows: list[Any] = [None] * len(self)
         present = np.flatnonzero(self._valid)
         for row, value in zip(present.tolist(), to_list(self._values[present]), strict=True):
@@ -80,44 +115,60 @@ class Nullable(Column):
         return rows
 
     def fill(self, value: Any) -> AnyColumn:
-        """Put a value into the absent rows; ragged rows are filled with nothing, ``[]``."""
+        """Return the values with ``value`` in absent rows. Ragged rows can only be filled with ``[]``.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).fill(-1)
+            array([31, -1, 47])
+        """
         return fill(self._values, ~self._valid, value)
 
     def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
-        """Return which values are equal to one of ``values``; absent rows are not."""
+        """Return a boolean array: which values are equal to one of ``values``; False for absent rows.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0, 47]), [True, False, True]).isin([0, 47])
+            array([False, False,  True])
+        """
         present = self._values[self._valid]
         if isinstance(present, Column):
-            return self._where(self._valid, present.isin(values))
-        wanted = np.asarray(list(several(values)))
+            return self._expand(self._valid, present.isin(values))
+        wanted = np.asarray(isin_values(values))
         _check_numbers(present, wanted)
-        return self._where(self._valid, np.isin(present, wanted))
+        return self._expand(self._valid, np.isin(present, wanted))
 
     def _compared(self, other: object, compare: Comparison) -> NDArray[np.bool_]:
         valid = self._valid
         if isinstance(other, Nullable):
-            check_length(len(self), len(other))
+            check_same_length(len(self), len(other))
             valid = valid & other._valid
             other = other._values
-        # What lies in absent rows may be anything: only the others are compared.
+        # The values of absent rows may be anything: compare the others only.
         present = self._values[valid]
-        rows = rows_of(other, None if isinstance(present, np.ndarray) else object)
+        rows = column_or_none(other, None if isinstance(present, np.ndarray) else object)
         if rows is not None:
-            check_length(len(self), len(rows))
+            check_same_length(len(self), len(rows))
             other = rows[valid]
         if isinstance(present, np.ndarray) and not isinstance(other, Column):
             array = np.asarray(other)
             _check_numbers(present, array)
             if array.ndim and array.shape != present.shape:
                 raise ValueError(f"rows of shape {present.shape[1:]} cannot be compared with {array.shape[1:]}")
-        return self._where(valid, compare(present, other))
+        return self._expand(valid, compare(present, other))
 
-    def _where(self, valid: NDArray[np.bool_], found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return what was found in the rows that are there, and False in the others."""
+    def _expand(self, valid: NDArray[np.bool_], found: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return an array for all rows: ``found`` in the valid ones, False in the others."""
         result = np.zeros((len(self), *found.shape[1:]), bool)
         result[valid] = found
         return result
 
     def copy(self) -> Self:
+        """Return a copy that shares no memory.
+
+        Example:
+            >>> ps.Nullable(np.array([31, 0]), [True, False]).copy().to_list()
+            [31, None]
+        """
         return type(self)(self._values.copy(), self._valid.copy())
 
     def _arrow_node(self) -> ArrowNode:
@@ -149,10 +200,11 @@ class Nullable(Column):
 
 
 def _check_numbers(values: NDArray[Any], other: NDArray[Any]) -> None:
-    """Check that values can be compared one by one: NumPy would call numbers and strings different without a word."""
+    """Check that values can be compared one by one: NumPy would silently call numbers and strings different."""
     if values.dtype == object:
-        raise TypeError("rows are arrays of unequal shapes, which do not compare value by value: use column.to_list()")
+        raise TypeError("rows are arrays of different shapes, which cannot be compared: use column.to_list()")
     if other.dtype.kind in "OSU":
         raise TypeError(
-            f"a column of {values.dtype} is compared with numbers, not with {other.dtype}; absent rows are ~valid"
+            f"a column of {values.dtype} can only be compared with numbers, not with {other.dtype}; "
+            "to select absent rows, use ~column.valid"
         )

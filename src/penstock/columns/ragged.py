@@ -1,4 +1,4 @@
-"""Rows of unequal length: all values one after another, and where each row begins and ends."""
+"""Rows of different lengths: the values of all rows, and the offsets of each row."""
 
 from __future__ import annotations
 
@@ -24,10 +24,21 @@ from penstock.columns.column import (
 
 
 class Ragged(Column):
-    """A column whose row ``i`` is ``values[offsets[i]:offsets[i + 1]]``; values may be ragged in turn.
+    """A column whose row ``i`` is ``values[offsets[i]:offsets[i + 1]]``.
 
-    >>> Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).to_list()
-    [[1, 2], [], [3]]
+    Args:
+        values: The values of all rows: an array ``[total, *inner]`` or another column, which may be ragged in turn.
+        offsets: Integers, one more than there are rows.
+
+    Raises:
+        ValueError: Offsets decrease, or lie outside the values.
+
+    Example:
+        >>> tokens = ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3])
+        >>> tokens
+        Ragged(3 rows of int64[3])
+        >>> tokens.to_list()
+        [[1, 2], [], [3]]
     """
 
     def __init__(self, values: AnyColumn | ArrayLike, offsets: ArrayLike) -> None:
@@ -35,7 +46,7 @@ class Ragged(Column):
         self._offsets = _read_only_offsets(offsets, len(self._values))
 
     @classmethod
-    def _of_sound_parts(cls, values: AnyColumn, offsets: NDArray[np.int64]) -> Self:
+    def _unchecked(cls, values: AnyColumn, offsets: NDArray[np.int64]) -> Self:
         column = cls.__new__(cls)
         offsets.flags.writeable = False
         column._values = values
@@ -44,26 +55,54 @@ class Ragged(Column):
 
     @classmethod
     def from_lengths(cls, values: AnyColumn | ArrayLike, lengths: ArrayLike) -> Self:
-        """Build from the length of each row."""
+        """Build from the length of each row.
+
+        Example:
+            >>> ps.Ragged.from_lengths(np.array([1, 2, 3]), [2, 0, 1]).to_list()
+            [[1, 2], [], [3]]
+        """
         return cls(values, offsets_of(np.asarray(lengths, np.int64)))
 
     @property
     def values(self) -> AnyColumn:
-        """The values of all rows: an array ``[total, *inner]`` or another column."""
+        """The values of all rows: an array ``[total, *inner]`` or another column.
+
+        A slice of a ragged column has all values of the whole; ``offsets[0]`` and ``offsets[-1]`` bound its own.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).values
+            array([1, 2, 3])
+        """
         return self._values
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where rows begin and end in ``values``: int64, one more than there are rows, read-only."""
+        """Where rows begin and end in ``values``: int64, one more than there are rows, read-only.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).offsets
+            array([0, 2, 2, 3])
+        """
         return self._offsets
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The length of each row."""
+        """The length of each row.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).lengths
+            array([2, 0, 1])
+        """
         return np.diff(self._offsets)
 
     @property
     def nbytes(self) -> int:
+        """The number of bytes of memory that the column keeps alive.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).nbytes
+            56
+        """
         return self._values.nbytes + self._offsets.nbytes
 
     def __len__(self) -> int:
@@ -77,16 +116,30 @@ class Ragged(Column):
         return type(self), (own._values, own._offsets)
 
     def to_list(self) -> list[Any]:
+        """Convert to Python objects: a list with a list for each row.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).to_list()
+            [[1, 2], [], [3]]
+        """
         begin, end = self._range()
         flat = to_list(self._values[begin:end])
         bounds = (self._offsets - begin).tolist()
         return [flat[start:stop] for start, stop in pairwise(bounds)]
 
     def to_padded(self, value: Any = None, length: int | Sequence[int | None] | None = None) -> NDArray[Any]:
-        """Pad all ragged levels to an array ``[rows, length, ..., *inner]``.
+        """Convert to an array ``[rows, length, ..., *inner]`` by padding every ragged level.
 
-        Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are
-        longer; None is the longest row. Name a length for each ragged level, or one for the outermost.
+        Args:
+            value: The value to pad with; by default zero, or an empty string.
+            length: The length to pad rows to; longer rows are cut. None is the length of the longest row. One length
+                is that of the outermost level; pass a sequence to set one for each level.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).to_padded(-1)
+            array([[ 1,  2],
+                   [-1, -1],
+                   [ 3, -1]])
         """
         first, *rest = length if isinstance(length, Sequence) else (length,)
         if value is None:
@@ -106,14 +159,26 @@ class Ragged(Column):
         return padded
 
     def copy(self) -> Self:
+        """Return a copy that shares no memory and holds only its own rows.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3])[2:].copy().values
+            array([3])
+        """
         begin, end = self._range()
-        return self._of_sound_parts(self._values[begin:end].copy(), self._offsets - begin)
+        return self._unchecked(self._values[begin:end].copy(), self._offsets - begin)
 
     def isin(self, values: Iterable[Any]) -> NoReturn:
-        raise _no_values()
+        """Raise TypeError: a row holds several values. Compare ``column.values`` instead.
+
+        Example:
+            >>> ps.Ragged(np.array([1, 2, 3]), [0, 2, 2, 3]).values == 2
+            array([False,  True, False])
+        """
+        raise _not_comparable()
 
     def _compared(self, other: object, compare: Comparison) -> NoReturn:
-        raise _no_values()
+        raise _not_comparable()
 
     def _arrow_node(self) -> ArrowNode:
         return ArrowNode("+L", len(self), (None, self._offsets), (arrow_node(self._values),))
@@ -125,17 +190,17 @@ class Ragged(Column):
         return self._values[int(self._offsets[index]) : int(self._offsets[index + 1])]
 
     def _slice(self, start: int, stop: int) -> Self:
-        return self._of_sound_parts(self._values, self._offsets[start : stop + 1])
+        return self._unchecked(self._values, self._offsets[start : stop + 1])
 
     def _take(self, positions: NDArray[np.int64]) -> Self:
         lengths = self.lengths[positions]
-        return self._of_sound_parts(self._values[_ranges(self._offsets[positions], lengths)], offsets_of(lengths))
+        return self._unchecked(self._values[_ranges(self._offsets[positions], lengths)], offsets_of(lengths))
 
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
         if len(value):
-            raise TypeError("rows of a ragged column are filled with nothing: []")
+            raise TypeError("absent rows of a ragged column can only be filled with []")
         lengths = np.where(rows, 0, self.lengths)
-        return self._of_sound_parts(self._values[_ranges(self._offsets[:-1], lengths)], offsets_of(lengths))
+        return self._unchecked(self._values[_ranges(self._offsets[:-1], lengths)], offsets_of(lengths))
 
     def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
         return self.to_padded(value, lengths or None)
@@ -145,21 +210,21 @@ class Ragged(Column):
         return padding_of(self._values)
 
 
-def ragged_of_sound_parts(values: AnyColumn, offsets: NDArray[np.int64]) -> Ragged:
-    """Build from a column and offsets that fit it by construction: checking them would cost more than a slice."""
-    return Ragged._of_sound_parts(values, offsets)
+def unchecked_ragged(values: AnyColumn, offsets: NDArray[np.int64]) -> Ragged:
+    """Build from offsets that fit the values by construction: checking them would cost more than a slice."""
+    return Ragged._unchecked(values, offsets)
 
 
 def offsets_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Turn the lengths of rows into offsets."""
+    """Convert the lengths of rows to offsets."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def _no_values() -> TypeError:
+def _not_comparable() -> TypeError:
     return TypeError(
-        "rows of a Ragged hold several values each: compare column.values (row i is at offsets[i]:offsets[i + 1]), "
+        "a row of a Ragged holds several values: compare column.values (row i is offsets[i]:offsets[i + 1]), "
         "column.lengths, column.to_padded() or column.to_list()"
     )
 
@@ -167,15 +232,15 @@ def _no_values() -> TypeError:
 def _read_only_offsets(offsets: ArrayLike, total: int) -> NDArray[np.int64]:
     array = np.asarray(offsets)
     if array.ndim != 1 or array.size == 0 or not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"offsets must be integers, one more than there are rows; found {array.dtype}{array.shape}")
+        raise TypeError(f"offsets must be integers, one more than there are rows, found {array.dtype}{array.shape}")
     array = np.require(array, np.int64, ["C", "A"]).view()
     if array[0] < 0 or array[-1] > total or (array[1:] < array[:-1]).any():
-        raise ValueError(f"offsets must rise from 0 or more to at most {total}, the number of values")
+        raise ValueError(f"offsets must not decrease, and must lie between 0 and {total}, the number of values")
     array.flags.writeable = False
     return array
 
 
 def _ranges(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate arange(start, start + length) over all rows."""
+    """Concatenate ``arange(start, start + length)`` over all rows."""
     shifts = starts - offsets_of(lengths)[:-1]
     return np.repeat(shifts, lengths) + np.arange(lengths.sum())

@@ -1,7 +1,7 @@
-"""Arrays that carry the bytes they were decoded from, so that a copy of them need not be encoded again.
+"""Arrays that carry the bytes they were decoded from, so that unchanged values are written without re-encoding.
 
-Only datasets that are being written hold them: functions are given the plain arrays, and what a function returns is
-compared by content with what it was given.
+Only datasets that are being written hold them. Functions get plain arrays, and the arrays that they return are compared
+by content with those they got.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from penstock.columns.column import AnyColumn, Column, Comparison, arrow_node, f
 from penstock.columns.nullable import Nullable
 
 Content: TypeAlias = tuple[str, tuple[int, ...], bytes]
-"""The dtype, the shape and a digest of the values of an array."""
+"""The dtype, shape and a digest of the values of an array."""
 
 
 class Stored:
-    """One value: its array, and the bytes that it was decoded from."""
+    """One decoded value and the bytes that it was decoded from."""
 
     __slots__ = ("array", "content", "data", "feature", "name")
 
@@ -31,12 +31,12 @@ class Stored:
     ) -> None:
         self.array = array
         self.data = data
-        """Of a sequence, those of each step. None: a raw array, or the default of an absent feature."""
+        """The stored bytes, of a sequence those of each step; None for a raw array or an absent feature's default."""
         self.name = name
         self.feature = feature
-        """The feature that it is stored by, and the feature's name."""
+        """The feature that the bytes are stored as, and its name."""
         self.content = content
-        """What the array held when it was decoded."""
+        """The content of the array when it was decoded."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Stored, (self.array, self.data, self.name, self.feature, self.content)
@@ -50,19 +50,19 @@ class Stored:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the value keeps alive."""
+        """The number of bytes of memory that the value keeps alive."""
         return int(self.array.nbytes) + _size(self.data)
 
 
 class StoredColumn(Column):
-    """A column, and for each row the :class:`Stored` value that it is, or None where it is of a function's making."""
+    """A column, and for each row its :class:`Stored` value, or None if a function computed the row."""
 
     def __init__(self, values: AnyColumn, rows: Sequence[Stored | None]) -> None:
         self.values = values
         self.rows = list(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The arrays of the rows are those of the column, and would be sent twice.
+        # The arrays of the rows are views of the column and would be pickled twice.
         rows = [None if row is None else row.with_array(None) for row in self.rows]
         return StoredColumn, (self.values, rows)
 
@@ -84,7 +84,7 @@ class StoredColumn(Column):
 
     def _row(self, index: int) -> Any:
         row = self.rows[index]
-        # The row of the column, because a function that changed the column changed this one.
+        # Take the row from the column, which a function may have changed in place.
         array = self.values[index]
         return array if row is None else row.with_array(array)
 
@@ -105,8 +105,8 @@ class StoredColumn(Column):
         return arrow_node(self.values)
 
     def _filled(self, rows: NDArray[np.bool_], value: Any) -> Self:
-        kept = [None if filled else row for row, filled in zip(self.rows, rows.tolist(), strict=True)]
-        return type(self)(fill(self.values, rows, value), kept)
+        unfilled = [None if filled else row for row, filled in zip(self.rows, rows.tolist(), strict=True)]
+        return type(self)(fill(self.values, rows, value), unfilled)
 
     def _padded(self, value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
         return pad(self.values, value, lengths)
@@ -121,7 +121,7 @@ def _size(data: bytes | tuple[bytes, ...] | None) -> int:
 
 
 def content_of(array: NDArray[Any] | np.generic) -> Content:
-    """Describe what an array holds."""
+    """Return a key that identifies the content of an array."""
     digest = hashlib.blake2b(digest_size=16)
     if array.dtype == object:
         for item in np.ravel(array):
@@ -132,7 +132,7 @@ def content_of(array: NDArray[Any] | np.generic) -> Content:
 
 
 def plain(column: Any) -> Any:
-    """Return a column without the bytes that it was decoded from."""
+    """Return a column without stored bytes."""
     if isinstance(column, StoredColumn):
         return column.values
     if isinstance(column, Nullable) and isinstance(column.values, StoredColumn):

@@ -79,17 +79,17 @@ def _is_snappy(head: bytes) -> bool:
 def by_extension(path: str) -> Compression:
     """Tell the compression that a file's name asks for."""
     name = path.lower()
-    if name.endswith((".gz", ".gzip")):
-        return "GZIP"
-    if name.endswith((".zlib", ".zz")):
-        return "ZLIB"
-    if name.endswith(".snappy"):
-        return "SNAPPY"
-    return ""
+    return next((kind for kind, extensions in EXTENSIONS.items() if name.endswith(extensions)), "")
 
 
 Compression: TypeAlias = Literal["", "GZIP", "ZLIB", "SNAPPY"]
 KINDS: tuple[Compression, ...] = ("", "GZIP", "ZLIB", "SNAPPY")
+EXTENSIONS: dict[Compression, tuple[str, ...]] = {
+    "GZIP": (".gz", ".gzip"),
+    "ZLIB": (".zlib", ".zz"),
+    "SNAPPY": (".snappy",),
+}
+"""The extensions of compressed files; the first one is written."""
 Trailing: TypeAlias = Literal["error", "zeros", "ignore"]
 """What may follow a compressed stream: nothing, zero padding, or anything."""
 Plain: TypeAlias = bytes | PlainPiece

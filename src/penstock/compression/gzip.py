@@ -64,7 +64,7 @@ def member_size(head: bytes) -> int | None:
 
 def inflate_member(member: bytes | memoryview) -> _core.PlainPiece | None:
     """Inflate one whole member, or answer None where it is damaged or too large and wants a closer look."""
-    return _core.inflate_member(body_of(member), most=MOST_AT_ONCE)
+    return _core.inflate_member(body_of(member), max_bytes=MOST_AT_ONCE)
 
 
 def body_of(member: bytes | memoryview) -> memoryview:
@@ -141,7 +141,7 @@ def _sized_member_is_next(source: ByteSource) -> bool:
 def _inflate_sized_members(source: ByteSource) -> Iterator[Plain]:
     """Inflate members that tell their size, on threads and in order, until one does not or is cut short."""
     ahead: deque[list[memoryview]] = deque()
-    with closing(_core.MemberQueue(threads=THREADS, most=MOST_AT_ONCE)) as queue:
+    with closing(_core.MemberQueue(threads=THREADS, max_bytes=MOST_AT_ONCE)) as queue:
         while True:
             while len(ahead) < _AHEAD and (members := _take_sized_members(source)):
                 queue.submit(*(body_of(member) for member in members), *[b""] * (2 - len(members)))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.columns import AnyColumn, Batch, Column, collate, concat
+from penstock.columns import Batch, collate, concat
 from penstock.dataset.order import RowKeys
 
 Cursor: TypeAlias = Any
@@ -50,19 +50,8 @@ class CutShort(Block):
 
 
 def each(elements: Elements) -> Iterator[Any]:
-    """Return elements one by one; rows of columns as dicts, as ``Batch.row`` does, but a column at a time."""
-    if not isinstance(elements, Batch):
-        return iter(elements)
-    if not len(elements):
-        return ({} for _ in range(elements.num_rows))
-    columns = [_values(column) for column in elements.values()]
-    return (dict(zip(elements, values, strict=True)) for values in zip(*columns, strict=True))
-
-
-def _values(column: AnyColumn) -> Iterable[Any]:
-    if isinstance(column, np.ndarray):
-        return column  # and no value of it is a column
-    return (value.to_list() if isinstance(value, Column) else value for value in column)
+    """Iterate over the elements; the rows of a batch are dicts."""
+    return elements.rows() if isinstance(elements, Batch) else iter(elements)
 
 
 def pick(elements: Elements, positions: slice | list[int]) -> Elements:

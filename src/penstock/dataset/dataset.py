@@ -1,319 +1,113 @@
-"""A pipeline behind methods, each of which answers an object with another pipeline."""
+"""Dataset: every public method of a dataset. Each checks its arguments and calls its verb in ``transforms/``."""
 
 from __future__ import annotations
 
 import operator
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
-from typing import Any, Self, SupportsIndex, overload
+from functools import reduce, wraps
+from typing import Any, Generic, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.arguments import any_seed, int_at_least, names_in, seed_of
+from penstock.arguments import any_seed, int_at_least, names_in
 from penstock.codec.decoder import Allocate
+from penstock.columns import Batch
 from penstock.compression import check_or_auto
 from penstock.dataset.display import summary
-from penstock.dataset.export_arrow import as_stored, open_arrow, without_views
-from penstock.dataset.iterator import DatasetIterator
-from penstock.dataset.order import AllRows, Epoch, Order
+from penstock.dataset.export_arrow import as_stored, open_arrow, read_table
+from penstock.dataset.iterator import DatasetIterator, T_co
+from penstock.dataset.order import AllRows, Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import shown
-from penstock.dataset.random_access import Access, bounds_of, positions_in
+from penstock.dataset.random_access import Access, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.source.shards import Reading
 from penstock.dataset.stage import Stage
 from penstock.dataset.stored_values import traced
-from penstock.dataset.transforms.batch import BatchStage, PackStage, Padding
+from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
-from penstock.dataset.transforms.cache import cache_stage, is_in_memory
-from penstock.dataset.transforms.concat import concat_start
+from penstock.dataset.transforms.cache import cache
+from penstock.dataset.transforms.concat import concat
 from penstock.dataset.transforms.filter import FilterStage
-from penstock.dataset.transforms.interleave import InterleaveOrder
+from penstock.dataset.transforms.interleave import interleave
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.mix import MixStart, Stop
 from penstock.dataset.transforms.prefetch import PrefetchStage
-from penstock.dataset.transforms.repeat import RepeatOrder, RepeatStage
-from penstock.dataset.transforms.select import SelectOrder
-from penstock.dataset.transforms.shard import Remainder, ShardOrder, ShardStage
-from penstock.dataset.transforms.shuffle import ShuffleOrder, WindowShuffleOrder, WindowShuffleStage
-from penstock.dataset.transforms.take_skip import SkipStage, SliceOrder, TakeStage
+from penstock.dataset.transforms.repeat import repeat
+from penstock.dataset.transforms.select import select
+from penstock.dataset.transforms.shard import shard
+from penstock.dataset.transforms.shuffle import shuffle
+from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.dataset.transforms.zip import ZipStart
-from penstock.errors import import_extra
 from penstock.index import Where
 from penstock.parallel import available_cpus
 from penstock.records.read_options import OnBadRecord
 from penstock.schema import Schema
 from penstock.storage import StrPath
 
-
-class Pipelined:
-    """What a dataset is made of: a pipeline, which it never changes, and the epoch that the next pass is."""
-
-    _pipeline: Pipeline
-    _access: Access
-    _first_epoch: int
-    _next_epoch: int
-
-    @classmethod
-    def _of(cls, pipeline: Pipeline, epoch: int) -> Self:
-        self = cls.__new__(cls)
-        self._pipeline, self._access = pipeline, Access(pipeline)
-        self._first_epoch = self._next_epoch = epoch
-        return self
-
-    def _with(self, pipeline: Pipeline) -> Self:
-        return type(self)._of(pipeline, self._first_epoch)
-
-    def _then(self, stage: Stage) -> Self:
-        return self._with(self._pipeline.then(stage))
-
-    def _with_start(self, start: ReadRows) -> Self:
-        return self._with(Pipeline(start, self._pipeline.stages))
-
-    def _reorder(self, change: Callable[[Order], Order], flow: Stage | None, what: str, *, otherwise: str = "") -> Self:
-        """Change the order of elements that have an index; do ``flow`` to others, or say what to do ``otherwise``."""
-        reordered = self._pipeline.reordered(change)
-        if reordered is not None:
-            return self._with(reordered)
-        if flow is None:
-            raise TypeError(
-                f"{what} needs elements with an index: it comes before filter(), bucket(), unbatch(), mix() and cache()"
-                + otherwise
-            )
-        return self._then(flow)
-
-    def _reads(self, what: str) -> ReadRows:
-        if self._pipeline.reads is None:
-            raise TypeError(
-                f"{what} comes before filter(), bucket(), unbatch(), cache() and before datasets are joined"
-            )
-        return self._pipeline.reads
+U = TypeVar("U")
+V = TypeVar("V")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Ordering(Pipelined):
-    """Methods that choose elements and put them in order."""
+def _by_keyword(hint: str) -> Callable[[Method], Method]:
+    """Raise TypeError with a hint where a method that takes keywords alone is called with ``{0}`` by position."""
 
-    def select(self, positions: Sequence[int] | NDArray[Any]) -> Self:
-        """Choose elements by their positions, in that order."""
-        chosen = positions_in(positions, self._access.length)
-        return self._reorder(lambda order: SelectOrder(order, chosen), None, "select()")
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def checked(self: Dataset[Any], *arguments: Any, **options: Any) -> Any:
+            if arguments:
+                raise TypeError(hint.format(arguments[0]))
+            return method(self, **options)
 
-    def shuffle(self, seed: int, *, window: int | None = None) -> Self:
-        """Put the elements in random order, another one in each epoch.
+        return cast(Method, checked)
 
-        All of them, without a buffer: a pseudo-random permutation says which comes next. With ``window``, runs of rows
-        in random order and the rows of a window of about that many mixed: for files where seeking is slow or, as in one
-        gzip stream, impossible.
-        """
-        seed = seed_of(seed)
-        if window is None:
-            # What is in memory anyway is shuffled there.
-            flow = WindowShuffleStage(seed, sys.maxsize) if is_in_memory(self._pipeline) else None
-            return self._reorder(
-                lambda order: ShuffleOrder(order, seed),
-                flow,
-                "shuffle() without a window",
-                otherwise=f"; behind them, shuffle({seed}, window=10_000) mixes elements as they come",
-            )
-        window = int_at_least("window", window, 1)
-        reads = self._pipeline.reads
-        if reads is None:
-            return self._then(WindowShuffleStage(seed, window))
-        shards = reads.source.shards
-        return self._reorder(lambda order: WindowShuffleOrder(order, seed, window, shards), None, "shuffle()")
-
-    def interleave(self, cycle: int | None = None) -> Self:
-        """Take a row of each file in turn, ``cycle`` files at a time; None: all of them."""
-        if cycle is not None:
-            cycle = int_at_least("cycle", cycle, 1)
-        reads = self._reads("interleave()")
-        if not isinstance(reads.order, AllRows):
-            raise ValueError("interleave() comes first, before other orders and before batch()")
-        return self._reorder(lambda order: InterleaveOrder(reads.source.shards, cycle), None, "interleave()")
-
-    def shard(self, rank: int, world: int, *, remainder: Remainder = "keep") -> Self:
-        """Take the share of one of ``world`` ranks: every ``world``-th element, none twice, none missing.
-
-        ``remainder`` says what happens to elements that cannot be dealt out evenly: ``"keep"`` them, so that some ranks
-        have one more; ``"drop"`` them; or ``"repeat"`` some, so that all have the same number and none is missing.
-        """
-        world, rank = int_at_least("world", world, 1), operator.index(rank)
-        if not 0 <= rank < world:
-            raise ValueError(f"a rank is one of 0 ... {world - 1}, not {rank}")
-        if remainder not in ("keep", "drop", "repeat"):
-            raise ValueError(f"remainder is 'keep', 'drop' or 'repeat', not {remainder!r}")
-
-        def share(order: Order) -> Order:
-            if isinstance(order, ShardOrder):
-                return order.divided(rank, world, remainder)
-            return ShardOrder(order, rank, world, remainder)
-
-        flow = ShardStage(rank, world) if remainder == "keep" else None
-        return self._reorder(share, flow, "an even shard()")
-
-    def repeat(self, times: int | None = None) -> Self:
-        """Go through the data ``times``, or without end; shuffled anew each time."""
-        if times is not None:
-            times = int_at_least("times", times, 0)
-        return self._reorder(lambda order: RepeatOrder(order, times), RepeatStage(times), "repeat()")
-
-    def take(self, count: int) -> Self:
-        """End after ``count`` elements."""
-        count = int_at_least("count", count, 0)
-        return self._reorder(lambda order: SliceOrder(order, 0, count), TakeStage(count), "take()")
-
-    def skip(self, count: int) -> Self:
-        """Start behind ``count`` elements."""
-        count = int_at_least("count", count, 0)
-        return self._reorder(lambda order: SliceOrder(order, count, None), SkipStage(count), "skip()")
-
-    def epoch(self, number: int) -> Self:
-        """Let the next ``iter()`` be this epoch, of this dataset or of what is made of it."""
-        number = int_at_least("number", number, 0)
-        return type(self)._of(self._pipeline, number)
+    return decorate
 
 
-class Processing(Pipelined):
-    """Methods that make something else of elements, group them, or keep them."""
+class Dataset(Generic[T_co]):
+    """Examples in TFRecord files: counted, indexed, in any order, resumable at any step.
 
-    def map(
-        self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
-    ) -> Self:
-        """Call a function with every element: an example, or behind ``batch()`` a batch.
-
-        With ``workers``, on that many threads or ``processes``, ahead of the consumer; the order is kept. A function
-        that wants randomness is given ``seed`` and takes a second argument: a NumPy generator of its own for each
-        element and epoch, the same whatever the workers, the ranks and the step that a run was resumed at.
-        """
-        return self._then(MapStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
-
-    def filter(
-        self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
-    ) -> Self:
-        """Keep the elements that a function answers true to; the arguments are those of :meth:`map`."""
-        return self._then(FilterStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
-
-    def batch(self, size: int, *, drop_last: bool = False, pad: Padding = None) -> Self:
-        """Group elements into batches of columns; the last may be smaller, or is dropped.
-
-        Rows of unequal length are ragged columns; ``pad`` makes arrays of them: ``True`` pads to the longest of the
-        batch with zeros, a dict says by column which value, or which ``ps.Pad(value, length)``.
-        """
-        size = int_at_least("size", size, 1)
-        reads = self._pipeline.reads
-        # Where records may be passed over, which rows make a batch is known when they were read.
-        if reads is None or reads.batches is not None or reads.source.on_error != "raise":
-            return self._then(BatchStage(size, drop_last=drop_last, pad=pad))
-        return self._with_start(reads.batched(size, drop_last))._then(PackStage(pad=pad))
-
-    def bucket(
-        self,
-        boundaries: Sequence[int],
-        sizes: int | Sequence[int],
-        *,
-        key: str | Callable[[Any], int],
-        drop_last: bool = False,
-        pad: Padding = None,
-    ) -> Self:
-        """Group elements of similar length into batches: as long as ``key``, a ragged column or a function, says.
-
-        Batch i holds elements whose length lies below ``boundaries[i]`` and not below the one before; ``sizes`` is the
-        size of all batches, or of each bucket's.
-        """
-        # As JSON has them, in a saved state: those of NumPy, too.
-        boundaries, sizes = np.asarray(boundaries).tolist(), np.asarray(sizes).tolist()
-        return self._then(BucketStage(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
-
-    def unbatch(self) -> Self:
-        """Take batches apart into examples."""
-        return self._then(UnbatchStage())
-
-    def prefetch(self, blocks: int) -> Self:
-        """Work that many blocks (behind ``batch()``: batches) ahead of the consumer, on a thread."""
-        blocks = int_at_least("blocks", blocks, 1)
-        return self._then(PrefetchStage(blocks))
-
-    def cache(self, path: StrPath | None = None, *, key: str | None = None) -> Self:
-        """Keep the elements of the first whole pass, in memory or on disk below ``path``, for the passes after it.
-
-        What is kept on disk is found again by the files (their size, both ends, and when they were last changed) and by
-        what is done to them, functions included; ``key`` names what a function does where its code does not tell.
-        """
-        return self._then(cache_stage(self._pipeline, path, key))
-
-
-class Exports:
-    """What a dataset has to be Arrow data, for Polars, DuckDB and others; images are the bytes that are stored."""
-
-    def to_arrow(self: Dataset) -> Any:  # type: ignore[misc]
-        """Read all elements into a ``pyarrow.Table``; images stay the bytes that are stored.
-
-        The schema goes with the table, and through Parquet: :func:`penstock.write` makes the same records of it again.
-
-        >>> ds.to_arrow().to_pandas()
-
-        What does not fit memory is streamed: ``pyarrow.RecordBatchReader.from_stream(ds)``.
-        """
-        reader = open_arrow(self)
-        schema = without_views(reader.schema)
-        return import_extra("pyarrow", "arrow", "Arrow data").Table.from_batches(
-            (batch.cast(schema) for batch in reader), schema
-        )
-
-    def __arrow_c_stream__(self: Dataset, requested_schema: object = None) -> object:  # type: ignore[misc]
-        return open_arrow(self).__arrow_c_stream__(requested_schema)
-
-    def _as_stored(self: Dataset) -> tuple[Dataset, Schema] | None:  # type: ignore[misc]
-        """Return the dataset with images as bytes, and the schema to write it by; None where rows are made anew."""
-        stored = as_stored(self._pipeline)
-        return None if stored is None else (self._with(stored[0]), stored[1])
-
-    def _traced(self: Dataset) -> tuple[Dataset, Schema | None]:  # type: ignore[misc]
-        """Return the dataset with stored bytes beside its arrays, for one pass, and the schema of what it reads."""
-        pipeline, schema = traced(self._pipeline)
-        epoch = self._next_epoch
-        self._epoch_begun(epoch)
-        return type(self)._of(pipeline, epoch), schema
-
-
-class Dataset(Ordering, Processing, Exports):
-    """Shards as examples: counted, indexed, in any order, resumed at any step.
-
-    >>> ds = ps.Dataset("data/train")
-    >>> len(ds), ds[12345]["label"]
-    >>> for batch in ds.shuffle(seed=7).batch(256):
-    ...     train(batch["image"], batch["label"])
-
-    Immutable: each method answers a new dataset. Each ``iter(ds)`` is a pass of its own: the first is epoch 0, the
-    next epoch 1, and a shuffled dataset has another order in each; ``ds.epoch(n)`` asks for one of them.
+    A dataset is immutable: each method returns a new one. Elements are examples (dicts), or after :meth:`batch`
+    batches (:class:`penstock.Batch`). Each ``iter(ds)`` is the next epoch, and a shuffled dataset has another order in
+    each; :meth:`epoch` returns a dataset that starts with a given one. Type checkers know the elements:
+    ``Dataset[dict[str, Any]]``, ``Dataset[Batch]``.
 
     Args:
-        paths: A file, a pattern, a folder, a dataset by the name it was written with, its manifest, a URL; or several.
-        split: The dataset to open of a folder that holds several, by its name, ``"mnist-train"``, or by a part that no
-            other name has, ``"train"``.
-        schema: What the records hold; by default what the manifest says, else what lies beside the files, else what a
-            sample of the records shows (:func:`penstock.infer_schema`).
-        columns: The features to decode; the others are skipped. None: all.
-        compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
-        verify: Check payload checksums. Headers and lengths are checked always.
-        on_error: What a damaged record does, or one that does not fit the schema: ``"raise"``; ``"skip"``, with a
-            warning at the end of the pass that counts what was lost, by cause; or a function that is called with each
-            error before the record is passed over.
-        nested: Unless damage raises, whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`: True
-            skips all records that damage leaves in doubt, None judges by the other records, False skips none.
-        index: Where the index of the files is kept when one is needed: ``"cache"`` (the user's cache folder),
+        paths: A file, a pattern, a folder, the name that a dataset was written with, its manifest, a URL; or several.
+        split: Which dataset to open in a folder that holds several: its name, ``"mnist-train"``, or a part that
+            no other name has, ``"train"``.
+        schema: What the records hold. By default the schema in the manifest, else in a sidecar file, else the one
+            inferred from a sample of the records (:func:`penstock.infer_schema`).
+        columns: The features to decode; the others are skipped. None decodes all.
+        compression: ``"auto"`` detects it by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        verify: Check payload checksums. Headers and lengths are always checked.
+        on_error: What to do about a record that is damaged or does not fit the schema. ``"raise"`` an error;
+            ``"skip"`` the record, and warn at the end of the epoch with counts by cause; or a function, which is
+            called with each error before the record is skipped.
+        nested: Whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`, where damage is skipped:
+            True skips all records that damage leaves in doubt, None judges by the other records, False skips none.
+        index: Where to store the index of the files, when one is needed: ``"cache"`` (the user's cache folder),
             ``"beside"`` the files, or ``"none"``.
         max_record_bytes: A longer record is an error, whatever its header says.
-        threads: Native threads that read, check and decode ahead; by default one for each core, at most 8.
+        threads: Native threads that read, check and decode ahead. By default one per core, at most 8.
+
+    Example:
+        >>> ds = ps.Dataset("train")
+        >>> len(ds), ds.column_names
+        (100, ['x', 'label', 'tokens'])
+        >>> for batch in ds.shuffle(seed=7).batch(50):
+        ...     print(batch["x"].shape, batch["label"].shape)
+        (50,) (50,)
+        (50,) (50,)
     """
 
     def __init__(
-        self,
+        self: Dataset[dict[str, Any]],
         paths: StrPath | Iterable[StrPath],
         *,
         split: str | None = None,
@@ -342,111 +136,516 @@ class Dataset(Ordering, Processing, Exports):
         self._pipeline = Pipeline(ReadRows(source, AllRows(source.shards)))
         self._access, self._first_epoch, self._next_epoch = Access(self._pipeline), 0, 0
 
+    @classmethod
+    def _of(cls, pipeline: Pipeline, epoch: int) -> Dataset[Any]:
+        self = cls.__new__(cls)
+        self._pipeline, self._access = pipeline, Access(pipeline)
+        self._first_epoch = self._next_epoch = epoch
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dataset._of, (self._pipeline, self._first_epoch), {"_next_epoch": self._next_epoch}
+
+    def _with(self, pipeline: Pipeline) -> Dataset[Any]:
+        return Dataset._of(pipeline, self._first_epoch)
+
+    def _then(self, stage: Stage) -> Dataset[Any]:
+        return self._with(self._pipeline.then(stage))
+
     # What it is.
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the rows that are read; a function of ``map()`` may make something else of them."""
-        start = self._pipeline.start
-        if not isinstance(start, ReadRows):
-            raise TypeError("datasets that were joined have a schema each: ask them before")
-        return start.source.schema
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files, in order."""
-        start = self._pipeline.start
-        return start.source.shards.paths if isinstance(start, ReadRows) else ()
+    def __repr__(self) -> str:
+        return summary(self._pipeline)
 
     def __len__(self) -> int:
         return self._access.length
 
-    def __repr__(self) -> str:
-        return f"<Dataset of {summary(self._pipeline)}>"
+    @property
+    def schema(self) -> Schema:
+        """The schema of the rows that are read, before functions of ``map()`` change them.
+
+        Example:
+            >>> ds.schema["tokens"].shape
+            (None,)
+        """
+        start = self._pipeline.start
+        if not isinstance(start, ReadRows):
+            raise TypeError("joined datasets have a schema each: use the schema of the datasets before they are joined")
+        return start.source.schema
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns that are decoded, before functions of ``map()`` change them.
+
+        Example:
+            >>> ds.column_names
+            ['x', 'label', 'tokens']
+        """
+        return list(self.schema)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files, in order.
+
+        Example:
+            >>> len(ds.files)
+            4
+        """
+        start = self._pipeline.start
+        return start.source.shards.paths if isinstance(start, ReadRows) else ()
 
     # Random access.
 
     @overload
-    def __getitem__(self, key: SupportsIndex) -> Any: ...
+    def __getitem__(self, key: int | np.integer[Any]) -> T_co: ...
 
     @overload
-    def __getitem__(self, key: slice) -> Dataset: ...
+    def __getitem__(self, key: slice) -> Dataset[T_co]: ...
+
+    @overload
+    def __getitem__(self: Dataset[dict[str, Any]], key: Sequence[int] | NDArray[Any]) -> Batch: ...
 
     @overload
     def __getitem__(self, key: Sequence[int] | NDArray[Any]) -> Any: ...
 
     def __getitem__(self, key: Any) -> Any:
-        """Return one element, a dataset of those in a slice, or at once those that a list names (rows as a batch)."""
+        """Return one element, a dataset of the elements in a slice, or the elements at positions (rows as a batch).
+
+        Positions follow the rules of NumPy: negative ones count from the end, a boolean array is a mask.
+
+        Example:
+            >>> ds[14]["tokens"]
+            array([0, 1, 2, 3])
+            >>> len(ds[10:20])
+            10
+            >>> ds[[0, -1]]["x"]
+            array([ 0., 99.], dtype=float32)
+        """
         if isinstance(key, slice):
-            start, stop, step = bounds_of(key, lambda: len(self))
-            return self._reorder(lambda order: SliceOrder(order, start, stop, step), None, "a slice")
+            return self._with(slice_elements(self._pipeline, key, lambda: len(self)))
         if isinstance(key, Sequence | np.ndarray):
             return self._access.elements(key)
         return self._access.element(key)
 
     def record(self, index: int) -> bytes:
-        """Return the record that an element is made of, as it is stored; its payload need not be an Example."""
+        """Return the record of an element as it is stored; its payload need not be an Example.
+
+        Example:
+            >>> type(ds.record(0))
+            <class 'bytes'>
+        """
         return self._access.record(index)
 
     def records(self, indexes: Sequence[int] | NDArray[Any]) -> list[bytes]:
-        """Return the records that elements are made of, as they are stored."""
+        """Return the records of elements as they are stored.
+
+        Example:
+            >>> len(ds.records([5, 90]))
+            2
+        """
         return self._access.records(indexes)
 
-    def select_columns(self, names: Iterable[str]) -> Dataset:
-        """Decode these columns alone."""
-        reads = self._reads("select_columns()")
+    # Iteration.
+
+    def __iter__(self) -> DatasetIterator[T_co]:
+        iterator: DatasetIterator[T_co] = DatasetIterator(self._pipeline, self._next_epoch, self._epoch_started)
+        self._epoch_started(iterator.epoch)
+        return iterator
+
+    def _epoch_started(self, epoch: int) -> None:
+        self._next_epoch = epoch + 1
+
+    def epoch(self, number: int) -> Dataset[T_co]:
+        """Return a dataset whose next ``iter()`` is this epoch.
+
+        Example:
+            >>> shuffled = ds.shuffle(seed=7)
+            >>> first = [example["x"] for example in shuffled]
+            >>> first == [example["x"] for example in shuffled]  # epoch 1
+            False
+            >>> first == [example["x"] for example in shuffled.epoch(0)]
+            True
+        """
+        return Dataset._of(self._pipeline, int_at_least("number", number, 0))
+
+    def progress(self, name: str = "") -> Iterator[T_co]:
+        """Iterate one epoch with a progress bar: the rate, the share that is done, and where the time goes.
+
+        Without a terminal, a line is logged every 30 seconds to the logger ``penstock``.
+
+        Example:
+            >>> sum(len(batch["x"]) for batch in ds.batch(10).progress("training"))
+            100
+        """
+        iterator, start = iter(self), self._pipeline.start
+        # Remote files without known counts would be read twice, once to be counted.
+        is_unknown = isinstance(start, ReadRows) and start.is_remote and not start.source.shards.counted
+        total = None if is_unknown else self._pipeline.length(Epoch(iterator.epoch))
+        return shown(iterator, iterator.meter, total=total, name=name)
+
+    # Columns.
+
+    def select_columns(self, names: Iterable[str]) -> Dataset[T_co]:
+        """Decode only these columns.
+
+        Example:
+            >>> ds.select_columns(["label"]).column_names
+            ['label']
+        """
+        reads = self._pipeline.require_reads("select_columns()")
         if self._pipeline.stages:
             raise ValueError("select_columns() comes before map() and batch()")
-        return self._with_start(ReadRows(reads.source.with_columns(names_in(names)), reads.rows))
+        return self._with(Pipeline(replace(reads, source=reads.source.with_columns(names_in(names)))))
 
-    def with_memory(self, allocate: Allocate) -> Dataset:
-        """Decode dense columns into memory that ``allocate(name, shape, dtype)`` makes: pinned or shared, say."""
-        reads = self._reads("with_memory()")
-        return self._with_start(replace(reads, source=reads.source.with_memory(allocate)))
+    def with_allocator(self, allocate: Allocate) -> Dataset[T_co]:
+        """Decode dense columns into memory from ``allocate(name, shape, dtype)``, such as pinned or shared memory.
+
+        Example:
+            >>> def allocate(name, shape, dtype):
+            ...     return np.empty(shape, dtype)
+            >>> next(iter(ds.with_allocator(allocate).batch(4)))["x"]
+            array([0., 1., 2., 3.], dtype=float32)
+        """
+        reads = self._pipeline.require_reads("with_allocator()")
+        return self._with(self._pipeline.with_start(replace(reads, source=reads.source.with_allocator(allocate))))
+
+    # Choice and order.
+
+    def take(self, count: int) -> Dataset[T_co]:
+        """Return the first ``count`` elements.
+
+        Example:
+            >>> len(ds.take(10))
+            10
+        """
+        return self._with(take(self._pipeline, count))
+
+    def skip(self, count: int) -> Dataset[T_co]:
+        """Return all elements but the first ``count``.
+
+        Example:
+            >>> len(ds.skip(90))
+            10
+        """
+        return self._with(skip(self._pipeline, count))
+
+    def select(self, positions: Sequence[int] | NDArray[Any]) -> Dataset[T_co]:
+        """Return the elements at some positions, in that order.
+
+        Example:
+            >>> held_out = ds.select(np.arange(0, len(ds), 5))
+            >>> len(held_out)
+            20
+        """
+        return self._with(select(self._pipeline, positions_in(positions, self._access.length)))
+
+    @_by_keyword(
+        "shuffle() shuffles all elements, so it takes no buffer size: write shuffle(seed=...), or "
+        "shuffle(seed=..., window={0}) to mix elements within windows of {0}"
+    )
+    def shuffle(self, *, seed: int, window: int | None = None) -> Dataset[T_co]:
+        """Shuffle the elements, in another order in each epoch.
+
+        All of them, and without a buffer: a pseudo-random permutation determines which element comes next.
+
+        Args:
+            seed: An integer from 0 to 2**64 - 1. The same seed and epoch give the same order.
+            window: Shuffle runs of rows, and mix the rows within windows of about this many: for files where seeking
+                is slow or, as in one gzip stream, impossible.
+
+        Example:
+            >>> [int(example["x"]) for example in ds.take(5).shuffle(seed=7)]
+            [0, 3, 2, 4, 1]
+        """
+        return self._with(shuffle(self._pipeline, seed, window))
+
+    def interleave(self, cycle: int | None = None) -> Dataset[T_co]:
+        """Read one row of each file in turn, from ``cycle`` files at a time; None: from all files.
+
+        Example:
+            >>> [int(example["x"]) for example in ds.interleave().take(5)]
+            [0, 25, 50, 75, 1]
+        """
+        return self._with(interleave(self._pipeline, cycle))
+
+    def shard(self, rank: int, world: int, *, remainder: Remainder = "keep") -> Dataset[T_co]:
+        """Return the share of one of ``world`` ranks: every ``world``-th element, none twice, none missing.
+
+        Args:
+            rank: Which share, from 0 to ``world - 1``.
+            world: The number of shares.
+            remainder: What to do with elements that cannot be divided evenly: ``"keep"`` them, so that some ranks
+                have one more; ``"drop"`` them; or ``"repeat"`` some, so that all ranks have the same number and none
+                is missing.
+
+        Example:
+            >>> [len(ds.shard(rank, 3)) for rank in range(3)]
+            [34, 33, 33]
+        """
+        return self._with(shard(self._pipeline, rank, world, remainder))
+
+    def repeat(self, times: int | None = None) -> Dataset[T_co]:
+        """Iterate ``times`` epochs, or without end; a shuffle before it has another order in each.
+
+        Example:
+            >>> len(ds.repeat(3))
+            300
+        """
+        return self._with(repeat(self._pipeline, times))
+
+    # Functions, batches, caches.
+
+    @overload
+    def map(
+        self, fn: Callable[[T_co], U], *, workers: int = 0, processes: bool = False, seed: None = None
+    ) -> Dataset[U]: ...
+
+    @overload
+    def map(
+        self, fn: Callable[[T_co, np.random.Generator], U], *, workers: int = 0, processes: bool = False, seed: int
+    ) -> Dataset[U]: ...
+
+    def map(
+        self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
+    ) -> Dataset[Any]:
+        """Apply a function to every element: to examples, or after ``batch()`` to batches.
+
+        Args:
+            fn: Called with an element, and with a ``np.random.Generator`` where there is a ``seed``.
+            workers: Call it ahead of the loop, on this many threads. The order of the elements stays.
+            processes: Make the workers processes, for functions that hold the GIL. The function must pickle.
+            seed: Each element gets a generator that depends on the seed, the epoch and the record alone, not on
+                workers, ranks, or the step that a run was resumed at.
+
+        Example:
+            >>> def add_noise(example, rng):
+            ...     return {**example, "x": example["x"] + rng.normal()}
+            >>> noisy = ds.map(add_noise, seed=1)
+            >>> bool(noisy[3]["x"] == noisy[3]["x"])
+            True
+        """
+        return self._then(MapStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
+
+    def filter(
+        self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
+    ) -> Dataset[T_co]:
+        """Return the elements for which a function returns true. The arguments are those of :meth:`map`.
+
+        Example:
+            >>> len(list(ds.filter(lambda example: example["label"] == 3)))
+            10
+        """
+        return self._then(FilterStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
+
+    @overload
+    def batch(
+        self: Dataset[Mapping[str, Any]], size: int, *, drop_last: bool = False, pad: Padding = None
+    ) -> Dataset[Batch]: ...
+
+    @overload
+    def batch(self, size: int, *, drop_last: bool = False, pad: Padding = None) -> Dataset[Any]: ...
+
+    def batch(self, size: int, *, drop_last: bool = False, pad: Padding = None) -> Dataset[Any]:
+        """Group elements into batches of columns.
+
+        Rows of different lengths become :class:`penstock.Ragged` columns.
+
+        Args:
+            size: Elements per batch.
+            drop_last: Drop the last batch where it is smaller.
+            pad: Make arrays of ragged columns. True pads all of them to the longest row of the batch, with zeros; a
+                dict names columns, each with a value or a :class:`penstock.Pad`.
+
+        Example:
+            >>> batch = next(iter(ds.batch(32, pad={"tokens": ps.Pad(-1, length=6)})))
+            >>> batch["x"].shape, batch["tokens"].shape
+            ((32,), (32, 6))
+        """
+        return self._with(batch(self._pipeline, size, drop_last=drop_last, pad=pad))
+
+    @overload
+    def bucket(
+        self: Dataset[Mapping[str, Any]],
+        boundaries: Sequence[int],
+        sizes: int | Sequence[int],
+        *,
+        key: str | Callable[[Any], int],
+        drop_last: bool = False,
+        pad: Padding = None,
+    ) -> Dataset[Batch]: ...
+
+    @overload
+    def bucket(
+        self,
+        boundaries: Sequence[int],
+        sizes: int | Sequence[int],
+        *,
+        key: str | Callable[[Any], int],
+        drop_last: bool = False,
+        pad: Padding = None,
+    ) -> Dataset[Any]: ...
+
+    def bucket(
+        self,
+        boundaries: Sequence[int],
+        sizes: int | Sequence[int],
+        *,
+        key: str | Callable[[Any], int],
+        drop_last: bool = False,
+        pad: Padding = None,
+    ) -> Dataset[Any]:
+        """Group elements of similar length into batches.
+
+        Args:
+            boundaries: Bucket ``i`` holds lengths from ``boundaries[i - 1]`` to below ``boundaries[i]``; the last
+                bucket holds the rest.
+            sizes: Elements per batch: one number, or one for each bucket, ``len(boundaries) + 1`` of them.
+            key: What has the length: a column, or a function that returns the length of an element.
+            drop_last: Drop buckets that are not full at the end.
+            pad: As in :meth:`batch`.
+
+        Example:
+            >>> for batch in ds.bucket([3], 40, key="tokens"):
+            ...     print(batch["tokens"].lengths.min(), batch["tokens"].lengths.max(), batch.num_rows)
+            0 2 40
+            3 4 40
+            0 2 20
+        """
+        # As JSON has them, in a saved state; NumPy integers, too.
+        boundaries, sizes = np.asarray(boundaries).tolist(), np.asarray(sizes).tolist()
+        return self._then(BucketStage(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
+
+    @overload
+    def unbatch(self: Dataset[Batch] | Dataset[Mapping[str, Any]]) -> Dataset[dict[str, Any]]: ...
+
+    @overload
+    def unbatch(self) -> Dataset[Any]: ...
+
+    def unbatch(self) -> Dataset[Any]:
+        """Return the rows of batches as elements.
+
+        Example:
+            >>> rows = ds.batch(10).map(lambda batch: batch.take([0, 1])).unbatch()
+            >>> [int(row["x"]) for row in rows.take(4)]
+            [0, 1, 10, 11]
+        """
+        return self._then(UnbatchStage())
+
+    def prefetch(self, elements: int) -> Dataset[T_co]:
+        """Prepare up to ``elements`` elements ahead of the loop, on a thread.
+
+        Reading and decoding are always ahead: this is for functions without ``workers``. Examples are prepared in
+        blocks of up to 256; after ``batch()``, ``prefetch(2)`` holds two batches.
+
+        Example:
+            >>> len(list(ds.batch(10).map(dict).prefetch(2)))
+            10
+        """
+        return self._then(PrefetchStage(int_at_least("elements", elements, 1)))
+
+    def cache(self, path: StrPath | None = None, *, key: str | None = None) -> Dataset[T_co]:
+        """Store the elements of the first complete epoch, for later epochs.
+
+        A cache on disk is found again by the files (their size, both ends of their content, and when they were last
+        changed) and by everything done to them, the code of functions included.
+
+        Args:
+            path: A folder on this machine. None stores elements in memory.
+            key: Names what a function does where its code cannot be compared.
+
+        Example:
+            >>> ds.map(lambda example: example["x"] * 2).cache().shuffle(seed=7)
+            <Dataset of 4 files, 100 records: x, label, tokens; map(<lambda>), cache(), shuffle(seed=7)>
+        """
+        return self._with(cache(self._pipeline, path, key))
 
     # Several datasets.
 
-    def concat(self, *others: Dataset) -> Dataset:
-        """Put datasets behind this one."""
-        return self._with(reduce(concat_start, self._pipelines("concat", others)))
+    def concat(self, *others: Dataset[U]) -> Dataset[T_co | U]:
+        """Append the elements of other datasets.
 
-    def zip(self, *others: Dataset) -> Dataset:
-        """Pair the elements of datasets up, as tuples; the shortest ends them."""
+        Example:
+            >>> len(ds.concat(ds.take(5)))
+            105
+        """
+        return self._with(reduce(concat, self._pipelines("concat", others)))
+
+    @overload
+    def zip(self, other: Dataset[U], /) -> Dataset[tuple[T_co, U]]: ...
+
+    @overload
+    def zip(self, second: Dataset[U], third: Dataset[V], /) -> Dataset[tuple[T_co, U, V]]: ...
+
+    @overload
+    def zip(self, *others: Dataset[Any]) -> Dataset[tuple[Any, ...]]: ...
+
+    def zip(self, *others: Dataset[Any]) -> Dataset[Any]:
+        """Return tuples of the elements of this dataset and others; the shortest ends them.
+
+        Example:
+            >>> left, right = ds.zip(ds.skip(1))[0]
+            >>> int(left["x"]), int(right["x"])
+            (0, 1)
+        """
         return self._with(Pipeline(ZipStart(self._pipelines("zip", others))))
 
-    def mix(self, *others: Dataset, weights: Sequence[float], seed: int, stop: Stop = "first") -> Dataset:
-        """Draw each element from this dataset or another, at random by weights.
+    def mix(self, *others: Dataset[U], weights: Sequence[float], seed: int, stop: Stop = "first") -> Dataset[T_co | U]:
+        """Draw each element from this dataset or one of the others, at random.
 
-        It ends with the first dataset that does, with the last (``"all"``: the others are drawn from until then), or
-        ``"never"``: those that end begin again.
+        Args:
+            others: The other datasets.
+            weights: How often each dataset is drawn from, in proportion, this one first.
+            seed: The same seed and epoch give the same choice.
+            stop: End with the ``"first"`` dataset that ends, or when ``"all"`` have ended; ``"never"`` starts each
+                one again.
+
+        Example:
+            >>> mixed = ds.mix(ds.skip(50), weights=[3, 1], seed=0, stop="all")
+            >>> len(list(mixed))
+            150
         """
-        children, shares = self._pipelines("mix", others), tuple(map(float, weights))
+        children, shares = self._pipelines("mix", others), tuple(float(weight) for weight in weights)
         return self._with(Pipeline(MixStart(children, shares, operator.index(seed), stop)))
 
-    def _pipelines(self, method: str, others: tuple[Dataset, ...]) -> tuple[Pipeline, ...]:
+    def _pipelines(self, method: str, others: tuple[Dataset[Any], ...]) -> tuple[Pipeline, ...]:
         for other in others:
             if not isinstance(other, Dataset):
                 found = f"{type(other).__module__}.{type(other).__qualname__}".removeprefix("builtins.")
                 raise TypeError(f"{method}() takes datasets, one argument each, not {found}")
         return self._pipeline, *(other._pipeline for other in others)
 
-    # Passes.
+    # Other formats.
 
-    def __iter__(self) -> DatasetIterator:
-        iterator = DatasetIterator(self, self._next_epoch)
-        self._epoch_begun(iterator.epoch)
-        return iterator
+    def to_arrow(self) -> Any:
+        """Read all elements into a ``pyarrow.Table``; images stay encoded.
 
-    def _epoch_begun(self, epoch: int) -> None:
-        self._next_epoch = epoch + 1
+        The schema is stored in the table, and through Parquet: :func:`penstock.write` writes the same records of it.
+        Data that does not fit memory is streamed: ``pyarrow.RecordBatchReader.from_stream(ds)``.
 
-    def progress(self, name: str = "") -> Iterator[Any]:
-        """Iterate with a progress bar: the rate, the share of the epoch, and where the time goes."""
-        iterator, start = iter(self), self._pipeline.start
-        # What must be read to be counted is not read twice.
-        is_unknown = isinstance(start, ReadRows) and start.source.shards.remote and not start.source.shards.counted
-        total = None if is_unknown else self._pipeline.length(Epoch(iterator.epoch))
-        return shown(iterator, iterator.meter, total=total, name=name)
+        Example:
+            >>> ds.to_arrow().num_rows
+            100
+        """
+        return read_table(self._pipeline, self._iterate)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Dataset._of, (self._pipeline, self._first_epoch), {"_next_epoch": self._next_epoch}
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._open_arrow().__arrow_c_stream__(requested_schema)
+
+    def _open_arrow(self) -> Any:
+        """Return a ``pyarrow.RecordBatchReader``."""
+        return open_arrow(self._pipeline, self._iterate)
+
+    def _iterate(self, pipeline: Pipeline) -> Iterator[Any]:
+        return iter(self._with(pipeline))
+
+    def _as_stored(self) -> tuple[Dataset[Any], Schema] | None:
+        """Return the dataset with images encoded, and the schema to write it by; None where functions change rows."""
+        stored = as_stored(self._pipeline)
+        return None if stored is None else (self._with(stored[0]), stored[1])
+
+    def _traced(self) -> tuple[Dataset[Any], Schema | None]:
+        """Return one epoch of the dataset with stored bytes next to decoded arrays, and the schema that it reads."""
+        pipeline, schema = traced(self._pipeline)
+        epoch = self._next_epoch
+        self._epoch_started(epoch)
+        return Dataset._of(pipeline, epoch), schema

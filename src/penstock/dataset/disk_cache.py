@@ -21,6 +21,7 @@ from penstock.columns import AnyColumn, Batch, BytesColumn, Nullable, Ragged, co
 from penstock.dataset.block import Block, Cursor, Elements
 from penstock.dataset.order import RowKeys
 from penstock.errors import ChecksumError, CorruptDataError, TruncatedError
+from penstock.format_header import FormatHeader
 from penstock.schema.dtype import DTYPES, numpy_dtype
 
 _ALIGNMENT = 64
@@ -143,8 +144,7 @@ def _int64(column: AnyColumn) -> NDArray[np.int64]:
     return column
 
 
-FORMAT = "penstock.cache"
-VERSION = 1
+HEADER = FormatHeader("cache", "penstock.cache", 1)
 
 
 class CacheFolder(NamedTuple):
@@ -192,8 +192,7 @@ class CachedBlocks:
 
 
 def _entries(index: Any) -> list[CacheFolder]:
-    if index["format"] != FORMAT or index["version"] != VERSION or index["requires"]:
-        raise ValueError(f"it is of another version, {index['version']!r}")
+    HEADER.check(index, ValueError)
     entries = [CacheFolder(*entry) for entry in index["blocks"]]
     for entry in entries:
         if not all(type(number) is int and number >= 0 for number in entry[:3]):
@@ -235,7 +234,7 @@ class CachedBlocksWriter:
 
     def commit(self) -> None:
         """Make the folder visible, on the disk; where another process was first, its folder stays."""
-        index = {"format": FORMAT, "version": VERSION, "requires": [], "blocks": self._entries}
+        index = {**HEADER.to_json(), "blocks": self._entries}
         with open(self._unfinished / "index.json", "w") as file:
             json.dump(index, file)
             file.flush()

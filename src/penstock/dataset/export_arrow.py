@@ -2,55 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decode_blobs import decode_blobs
-from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_unequal
+from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_object_column
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
-from penstock.dataset.stage import Stage
-from penstock.dataset.transforms.batch import BatchStage, PackStage
-from penstock.dataset.transforms.bucket import BucketStage
+from penstock.dataset.transforms.batch import batch
 from penstock.dataset.transforms.filter import FilterStage
-from penstock.dataset.transforms.prefetch import PrefetchStage
-from penstock.dataset.transforms.repeat import RepeatStage
-from penstock.dataset.transforms.shard import ShardStage
-from penstock.dataset.transforms.shuffle import WindowShuffleStage
-from penstock.dataset.transforms.take_skip import SkipStage, TakeStage
-from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.dataset.transforms.take_skip import take
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
-from penstock.schema.arrow_metadata import record_schema
+from penstock.schema.arrow_metadata import attach_schema
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
 from penstock.schema.schema import keep_images_encoded
 
-if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
-
 _ROWS = 1024
 
 
-def open_arrow(dataset: Dataset) -> Any:
-    """Return a ``pyarrow.RecordBatchReader`` of one pass."""
+Iterate: TypeAlias = Callable[[Pipeline], Iterator[Any]]
+"""Iterates the elements of a pipeline, in the epoch that is exported."""
+
+
+def read_table(pipeline: Pipeline, iterate: Iterate) -> Any:
+    """Return a ``pyarrow.Table`` of all elements."""
+    reader = open_arrow(pipeline, iterate)
+    schema = without_views(reader.schema)
+    batches = (batch.cast(schema) for batch in reader)
+    return import_extra("pyarrow", "arrow", "Arrow data").Table.from_batches(batches, schema)
+
+
+def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
+    """Return a ``pyarrow.RecordBatchReader`` of one epoch."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")
-    stored = dataset._as_stored()
-    elements, features = (dataset, {}) if stored is None else (stored[0], stored[0].schema)
-    batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(elements))
+    stored = as_stored(pipeline)
+    features: Mapping[str, Feature] = {}
+    if stored is not None:
+        pipeline, schema = stored
+        features = keep_images_encoded(schema)
+    batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(pipeline, iterate))
     first = next(batches, None)
     if first is None:
-        schema = pa.schema([]) if stored is None else record_schema(elements.schema.to_arrow(), stored[1])
-        return pa.RecordBatchReader.from_batches(schema, iter(()))
+        empty = pa.schema([]) if stored is None else attach_schema(keep_images_encoded(schema).to_arrow(), schema)
+        return pa.RecordBatchReader.from_batches(empty, iter(()))
     # Whether values are absent is known of one batch at a time.
-    schema = pa.schema([field.with_nullable(True) for field in first.schema])
-    schema = schema if stored is None else record_schema(schema, stored[1])
-    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in chain([first], batches)))
+    fields = pa.schema([field.with_nullable(True) for field in first.schema])
+    fields = fields if stored is None else attach_schema(fields, schema)
+    return pa.RecordBatchReader.from_batches(fields, (batch.cast(fields) for batch in chain([first], batches)))
 
 
 def without_views(schema: Any) -> Any:
@@ -74,7 +79,7 @@ def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
     return batch | {
         name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
         for name, column in batch.items()
-        if is_unequal(column)
+        if is_object_column(column)
     }
 
 
@@ -82,26 +87,13 @@ def _empty_row(feature: Feature) -> NDArray[Any]:
     return np.empty((0,) * len(feature.shape), object if feature.dtype in TEXT else feature.numpy_dtype)
 
 
-def _batches(elements: Dataset) -> Iterator[Batch]:
-    for first in elements.take(1):
-        for batch in elements if isinstance(first, Batch) else elements.batch(_ROWS):
-            if not isinstance(batch, Batch):
+def _batches(pipeline: Pipeline, iterate: Iterate) -> Iterator[Batch]:
+    for first in iterate(take(pipeline, 1)):
+        is_batch = isinstance(first, Batch)
+        for element in iterate(pipeline if is_batch else batch(pipeline, _ROWS, drop_last=False, pad=None)):
+            if not isinstance(element, Batch):
                 raise TypeError(f"an Arrow table has columns with names: make dicts of {type(first).__name__}")
-            yield batch
-
-
-# What leaves elements as they are.
-_CHOOSING = (
-    FilterStage,
-    TakeStage,
-    SkipStage,
-    ShardStage,
-    RepeatStage,
-    WindowShuffleStage,
-    PrefetchStage,
-    UnbatchStage,
-)
-_GROUPING = (BatchStage, PackStage, BucketStage)
+            yield element
 
 
 def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
@@ -110,7 +102,7 @@ def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     Functions that choose elements are given pixels all the same.
     """
     start = pipeline.start
-    if not isinstance(start, ReadRows) or not all(map(_keeps_rows, pipeline.stages)):
+    if not isinstance(start, ReadRows) or not pipeline.keeps_rows:
         return None
     schema = start.source.schema
     images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
@@ -123,10 +115,6 @@ def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     ]
     stored = start.source.with_schema(keep_images_encoded(schema))
     return Pipeline(replace(start, source=stored), tuple(seeing)), schema
-
-
-def _keeps_rows(stage: Stage) -> bool:
-    return isinstance(stage, _CHOOSING) or (isinstance(stage, _GROUPING) and not stage.pad)
 
 
 @dataclass(frozen=True)

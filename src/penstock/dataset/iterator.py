@@ -1,62 +1,75 @@
-"""Hands out the elements of a dataset, and knows where it stands."""
+"""DatasetIterator: iterates one epoch of a pipeline, and saves and loads its position."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias
 
 from penstock.dataset.block import Block, Cursor, Flow, each
+from penstock.dataset.display import summary
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.state import load_state, save_state
 from penstock.errors import StateError
 
 if TYPE_CHECKING:
-    from penstock.dataset.dataset import Dataset
+    from typing_extensions import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True, default=Any)  # a bare ``Dataset`` is one of any elements
+else:
+    from typing import TypeVar
+
+    T_co = TypeVar("T_co", covariant=True)
 
 Position: TypeAlias = tuple[int, Cursor, int]
-"""The epoch, where a block begins, and how many of its elements were given out."""
+"""The epoch, the cursor of a block, and how many of its elements were returned."""
 
 
-class DatasetIterator:
-    """One pass over a dataset. Threads start with the first element and end with the last, or with ``close()``.
+class DatasetIterator(Generic[T_co]):
+    """One epoch of a dataset. Threads start with the first element and end with the last, or with ``close()``.
 
-    >>> it = iter(ds)
-    >>> batch = next(it); state = it.state_dict()
-    >>> it = iter(ds); it.load_state_dict(state)
+    Example:
+        >>> it = iter(ds.shuffle(seed=7))
+        >>> example = next(it)
+        >>> state = it.state_dict()
+        >>> rest = [example["x"] for example in it]
+        >>> resumed = iter(ds.shuffle(seed=7))
+        >>> resumed.load_state_dict(state)
+        >>> [example["x"] for example in resumed] == rest
+        True
     """
 
-    def __init__(self, dataset: Dataset, epoch: int) -> None:
-        self._dataset = dataset
-        self._pipeline = dataset._pipeline
+    def __init__(self, pipeline: Pipeline, epoch: int, epoch_started: Callable[[int], None]) -> None:
+        self._pipeline, self._epoch_started = pipeline, epoch_started
         self._process = os.getpid()
         self.meter = Meter()
-        """What the pass has done so far: elements, seconds by kind of work, what was passed over."""
+        """Counts so far: elements, seconds by kind of work, skipped records."""
         self._restart(epoch, {"epoch": epoch}, 0)
 
     def _restart(self, epoch: int, cursor: Cursor, skip: int) -> None:
         self._epoch, self._cursor, self._given = epoch, cursor, skip
         self._flow: Flow | None = None
         self._block: Block | None = None
-        self._elements: Iterator[Any] = iter(())
+        self._elements: Iterator[T_co] = iter(())
         self._ended = False
 
     @property
     def epoch(self) -> int:
-        """Which pass this is, counted from 0."""
+        """The number of the epoch, from 0."""
         return self._epoch
 
     def __repr__(self) -> str:
-        return f"<epoch {self._epoch}, {self.meter.elements} elements given, of {self._dataset!r}>"
+        return f"<epoch {self._epoch}, {self.meter.elements} elements returned, of {summary(self._pipeline)}>"
 
-    def __iter__(self) -> DatasetIterator:
+    def __iter__(self) -> DatasetIterator[T_co]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T_co:
         if os.getpid() != self._process:
-            # The threads that read ahead stayed in the parent: waiting for them would be forever.
+            # The threads that read ahead are in the parent process: waiting for them would never end.
             raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
         while True:
             for element in self._elements:
@@ -71,7 +84,7 @@ class DatasetIterator:
         if self._flow is None:
             self._flow = self._pipeline.open(self._cursor, self.meter)
         skip = self._given if self._block is None else 0
-        done, self._block = self._block, None  # or its memory could not be used again while the next one is read
+        done, self._block = self._block, None  # so that its memory is free for the next one
         stop = done.stop if done is not None else None
         del done
         try:
@@ -83,7 +96,7 @@ class DatasetIterator:
             self._report()
             raise
         if skip > len(block):
-            raise StateError("the state stands behind the end of its block: the data gives other elements now")
+            raise StateError("the state lies after the end of its block: the dataset has other elements now")
         self._block, self._cursor, self._given = block, block.start, skip
         self._elements = islice(each(block.elements), skip, None)
 
@@ -92,34 +105,38 @@ class DatasetIterator:
             warnings.warn(text, stacklevel=4)
 
     def state_dict(self, position: Position | None = None) -> dict[str, Any]:
-        """Return where the iterator stands, in JSON: what comes next is the same after ``load_state_dict``.
+        """Return the state of the iterator, or of an earlier ``position``, as JSON values.
 
-        Of a ``position`` that was noted before, where one is named.
+        An iterator that loads it continues with the same elements.
         """
         return save_state(self._pipeline, *(self.position() if position is None else position))
 
     def position(self) -> Position:
-        """Note where the iterator stands, without the cost of a state, which names the files by their content."""
+        """Return the current position. It is cheaper than a state, which identifies files by their content."""
         block, cursor, given = self._block, self._cursor, self._given
         if block is not None and given == len(block) and block.stop is not None:
             cursor, given = block.stop, 0
         return self._epoch, cursor, given
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where another iterator stood; a state of other data or another pipeline is refused with the reason."""
+        """Continue where another iterator was.
+
+        Raises:
+            StateError: The state belongs to other data or to another pipeline.
+        """
         epoch, cursor, given = load_state(self._pipeline, state)
         self.close()
         self._restart(epoch, cursor, given)
-        self._dataset._epoch_begun(epoch)
+        self._epoch_started(epoch)
 
     def close(self) -> None:
-        """End the pass and its threads."""
+        """End the iteration and its threads."""
         self._elements, self._ended = iter(()), True
         if self._flow is not None and os.getpid() == self._process:
             self._flow.close()
             self._flow = None
 
-    def __enter__(self) -> DatasetIterator:
+    def __enter__(self) -> DatasetIterator[T_co]:
         return self
 
     def __exit__(self, *exception: object) -> None:

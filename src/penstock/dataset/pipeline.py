@@ -1,4 +1,4 @@
-"""A pipeline: where elements come from, and what is done to them on their way."""
+"""Pipeline: where elements come from, the stages after it, and the facts that callers need."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow
-from penstock.dataset.order import Epoch, Order
+from penstock.dataset.order import Epoch, Group, Order
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows, start_cursor
 from penstock.dataset.stage import Stage
@@ -16,53 +16,158 @@ from penstock.errors import StateError
 
 
 class Start(Protocol):
-    """Where elements come from: rows that are read, or several datasets joined."""
+    """Where elements come from: rows that are read, or several pipelines joined. No fact reads a file."""
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Start at a cursor."""
 
     def length(self, which: Epoch) -> int | None:
-        """Count the elements of a pass; None: there is no end, or nobody knows."""
+        """Count the elements of an epoch; None where it has no end or only reading it would tell."""
 
     def describe(self) -> list[Any]:
-        """Say in JSON what decides the elements and their order."""
+        """Return in JSON what decides the elements and their order. Saved states compare it."""
 
     def reordered(self, change: Callable[[Order], Order]) -> Start | None:
-        """Change the order of the elements; None where they have no index."""
+        """Change the order of the elements; return None where they have no index."""
 
     @property
     def identities(self) -> list[str]:
-        """Names for the content of the files."""
+        """Identities of the files by their content."""
 
     @property
     def world(self) -> Any:
-        """Into how many shares the elements are dealt out, in JSON."""
+        """The number of ranks that share the elements; a list of them where pipelines are joined."""
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether any elements are the share of one rank."""
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether elements have an index, so that their order can be changed."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether any files are remote."""
+
+    @property
+    def yields_batches(self) -> bool:
+        """Whether any elements are batches."""
+
+    @property
+    def group(self) -> Group | None:
+        """How rows are grouped, where elements are batches of one size."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A start and the stages behind it. Immutable, and pickles."""
+    """A start and the stages after it. Immutable; pickles. No fact reads a file."""
 
     start: Start
     stages: tuple[Stage, ...] = ()
 
-    def then(self, stage: Stage) -> Pipeline:
-        """Put a stage behind the others."""
-        return replace(self, stages=(*self.stages, stage))
-
     @property
     def reads(self) -> ReadRows | None:
         """The rows that are read, where element i is made of row, or batch, i of them and of nothing else."""
-        indexed = isinstance(self.start, ReadRows) and all(stage.one_to_one for stage in self.stages)
-        return self.start if indexed and isinstance(self.start, ReadRows) else None
+        return self.start if self.is_indexed and isinstance(self.start, ReadRows) else None
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether elements have an index: ``reordered`` changes their order."""
+        return self.start.is_indexed and all(stage.one_to_one for stage in self.stages)
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether any elements are the share of one rank."""
+        return self.start.is_sharded or any(stage.is_sharded for stage in self.stages)
+
+    @property
+    def world(self) -> Any:
+        """The number of ranks that share the rows; a list of them where pipelines are joined."""
+        return self.start.world
+
+    @property
+    def yields_batches(self) -> bool:
+        """Whether elements are batches, as far as functions leave them what they are."""
+        changes = [stage.groups_rows for stage in self.stages if stage.groups_rows is not None]
+        return changes[-1] if changes else self.start.yields_batches
+
+    @property
+    def batch_size(self) -> int | None:
+        """The rows of every batch but the last, where that is one number."""
+        group = self._group
+        return None if group is None else group.size
+
+    @property
+    def drops_last(self) -> bool:
+        """Whether a smaller last batch is dropped."""
+        group = self._group
+        return group is not None and group.drop_last
+
+    @property
+    def _group(self) -> Group | None:
+        groups = [stage.group for stage in self.stages if stage.groups_rows is not None]
+        return groups[-1] if groups else self.start.group
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether elements are rows of files, chosen or grouped but not changed."""
+        return isinstance(self.start, ReadRows) and all(stage.keeps_rows for stage in self.stages)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether all elements are in memory after the first epoch, apart from functions applied to each of them."""
+        for stage in reversed(self.stages):
+            if stage.is_in_memory or not stage.one_to_one:
+                return stage.is_in_memory
+        return False
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether any files are remote."""
+        return self.start.is_remote
+
+    def then(self, stage: Stage) -> Pipeline:
+        """Append a stage."""
+        return replace(self, stages=(*self.stages, stage))
+
+    def require_reads(self, verb: str) -> ReadRows:
+        """Return :attr:`reads`; raise TypeError where elements are not made of single rows."""
+        if self.reads is None:
+            raise TypeError(
+                f"{verb} comes before filter(), bucket(), unbatch(), cache() and before datasets are joined"
+            )
+        return self.reads
+
+    def with_start(self, start: Start) -> Pipeline:
+        """Return the same stages after another start."""
+        return replace(self, start=start)
 
     def reordered(self, change: Callable[[Order], Order]) -> Pipeline | None:
-        """Change the order of the elements; None where they have no index, so that it must be done as they come."""
-        start = self.start.reordered(change) if all(stage.one_to_one for stage in self.stages) else None
-        return None if start is None else replace(self, start=start)
+        """Change the order of the elements; return None where they have no index."""
+        start = self.start.reordered(change) if self.is_indexed else None
+        return None if start is None else self.with_start(start)
+
+    def reorder(
+        self, change: Callable[[Order], Order], verb: str, *, fallback: Stage | None = None, hint: str = ""
+    ) -> Pipeline:
+        """Change the order of the elements, or apply ``fallback`` to elements without an index.
+
+        Raises:
+            TypeError: The elements have no index and there is no fallback.
+        """
+        reordered = self.reordered(change)
+        if reordered is not None:
+            return reordered
+        if fallback is None:
+            raise TypeError(
+                f"{verb} needs elements with an index: it comes before filter(), bucket(), unbatch(), mix() and "
+                f"cache(){hint}"
+            )
+        return self.then(fallback)
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
-        """Start at a cursor of the last stage."""
+        """Open the flow at a cursor of the last stage."""
         return self._opener(len(self.stages), meter)(cursor)
 
     def _opener(self, stages: int, meter: Meter) -> OpenFlow:
@@ -72,19 +177,19 @@ class Pipeline:
         return lambda cursor: self.stages[stages - 1].open(upstream, cursor, meter)
 
     def length(self, which: Epoch) -> int | None:
-        """Count the elements of a pass; None: there is no end, or nobody knows."""
+        """Count the elements of an epoch; None where it has no end or only reading it would tell."""
         length = self.start.length(which)
         for stage in self.stages:
             length = stage.length(length)
         return length
 
     def describe(self) -> list[Any]:
-        """Say in JSON what decides the elements and their order."""
+        """Return in JSON what decides the elements and their order. Saved states compare it."""
         stages = [stage.describe() for stage in self.stages]
         return [*self.start.describe(), *(described for described in stages if described)]
 
     def common_cursor(self, cursor: Cursor, given: int) -> Cursor:
-        """Return where any number of ranks goes on when all ranks have ``given`` elements of a block at ``cursor``."""
+        """Return where any number of ranks resumes once all ranks are ``given`` elements after ``cursor``."""
         if self.reads is None:
             raise StateError("which rank has seen which record is known only where element i is made of record i")
         here = start_cursor(0) | cursor
@@ -93,7 +198,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class JoinStart(ABC):
-    """Pipelines whose elements flow together."""
+    """Several pipelines joined into one."""
 
     children: tuple[Pipeline, ...]
 
@@ -103,24 +208,53 @@ class JoinStart(ABC):
 
     @abstractmethod
     def length(self, which: Epoch) -> int | None:
-        """Count the elements of a pass; None: there is no end, or nobody knows."""
+        """Count the elements of an epoch; None where it has no end or only reading it would tell."""
 
     @abstractmethod
     def describe(self) -> list[Any]:
-        """Say in JSON what decides the elements and their order."""
+        """Return in JSON what decides the elements and their order. Saved states compare it."""
 
     @property
     def identities(self) -> list[str]:
-        """Names for the content of the files."""
+        """Identities of the files by their content."""
         return [name for child in self.children for name in child.start.identities]
 
     @property
     def world(self) -> list[Any]:
-        """Into how many shares the elements of each are dealt out."""
-        return [child.start.world for child in self.children]
+        """The number of ranks that share the elements of each pipeline."""
+        return [child.world for child in self.children]
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether any pipeline is the share of one rank."""
+        return any(child.is_sharded for child in self.children)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether elements have an index."""
+        return False
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether any files are remote."""
+        return any(child.is_remote for child in self.children)
+
+    @property
+    def yields_batches(self) -> bool:
+        """Whether any elements are batches."""
+        return any(child.yields_batches for child in self.children)
+
+    @property
+    def group(self) -> Group | None:
+        """How rows are grouped: not known."""
+        return None
+
+    @abstractmethod
+    def call(self, children: list[list[str]]) -> str:
+        """Return the method call that joins pipelines as text; ``children`` are the calls that made each of them."""
 
     def reordered(self, change: Callable[[Order], Order]) -> JoinStart | None:
-        """Change the order of the elements; None where they have no index."""
+        """Return None: the elements have no index."""
         return None
 
     def _openers(self, meter: Meter) -> list[OpenFlow]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
 from typing import Any, SupportsIndex
@@ -148,11 +148,3 @@ def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.i
     if wrong.any():
         raise IndexError(f"element {given[wrong][0]} of a dataset of {length}")
     return positions
-
-
-def bounds_of(key: slice, length: Callable[[], int]) -> tuple[int, int | None, int]:
-    """Return where a slice starts and stops, and its step; the length is asked for only where it matters."""
-    start, stop, step = (None if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step))
-    if (start or 0) >= 0 and (stop or 0) >= 0 and (step is None or step > 0):
-        return start or 0, stop, step or 1
-    return key.indices(length())

@@ -13,46 +13,17 @@ import numpy as np
 
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Flow, cut_short, join, join_keys, placed
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder
+from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run
 from penstock.dataset.progress import Meter
 from penstock.dataset.source.prefetch import start_prefetch
 from penstock.dataset.source.row_source import RowSource
 from penstock.dataset.source.sequential import can_stream, stream_batches
 from penstock.dataset.source.shards import records_in
 from penstock.dataset.stage import ElementSupply
-from penstock.dataset.transforms.repeat import RepeatOrder, later_epoch
-from penstock.dataset.transforms.shard import ShardOrder
-from penstock.errors import NotSeekableError, StateError
+from penstock.errors import NotSeekableError
 
 # Rows that are handled together where nothing else says how many.
 _BLOCK_ROWS = 256
-
-
-class BatchNumbers(Order):
-    """The batches that the rows of an order make, from the first to the last."""
-
-    def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
-        self._rows, self.size, self.drop_last = rows, size, drop_last
-
-    def length(self, which: Epoch) -> int | None:
-        rows = self._rows.length(which)
-        return None if rows is None else self._made_of(rows)
-
-    def length_up_to(self, most: int, which: Epoch) -> int:
-        return self._made_of(self._rows.length_up_to(most * self.size, which))
-
-    def _made_of(self, rows: int) -> int:
-        return rows // self.size if self.drop_last else -(-rows // self.size)
-
-    def at(self, positions: Ints, which: Epoch) -> RowKeys:
-        return RowKeys(positions, np.full(len(positions), which.epoch, np.int64))
-
-    @property
-    def run(self) -> Run:
-        return Run()
-
-    def describe(self) -> list[Any]:
-        return [*self._rows.describe(), ["batch", self.size, self.drop_last]]
 
 
 @dataclass(frozen=True)
@@ -75,10 +46,6 @@ class ReadRows:
         order = change(self.order)
         return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
 
-    def batched(self, size: int, drop_last: bool) -> ReadRows:
-        """Give out batches of rows."""
-        return replace(self, batches=BatchNumbers(self.rows, size, drop_last), size=size)
-
     def length(self, which: Epoch) -> int | None:
         """Count the rows, or batches, of a pass."""
         return self.order.length(which)
@@ -94,16 +61,41 @@ class ReadRows:
 
     @property
     def world(self) -> int:
-        """Into how many shares rows, or batches, are dealt out."""
-        ranks = self.ranks()
-        return 1 if ranks is None else ranks.world
+        """The number of ranks that share the rows, or batches."""
+        share = self.order.share
+        return 1 if share is None else share.world
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the rows, or batches, are the share of one rank."""
+        return self.order.is_sharded
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether elements have an index: always."""
+        return True
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether files are remote."""
+        return self.source.shards.remote
+
+    @property
+    def yields_batches(self) -> bool:
+        """Whether rows are read as batches."""
+        return self.batches is not None
+
+    @property
+    def group(self) -> Group | None:
+        """How rows are grouped, where they are read as batches."""
+        return self.order.group
 
     def keys(self, position: int, count: int, which: Epoch) -> RowKeys:
         """Return the rows of a block: the batch at a position, or ``count`` rows from there."""
         if self.batches is None:
             return self.rows.at(np.arange(position, position + count), which)
         batch, epoch = (int(found[0]) for found in self.batches.at(np.array([position]), which))
-        own = later_epoch(which, epoch - which.epoch)
+        own = which.later(epoch - which.epoch)
         rows = self.rows.length(own)
         stop = (batch + 1) * self.size
         return self.rows.at(np.arange(batch * self.size, stop if rows is None else min(stop, rows)), own)
@@ -122,11 +114,11 @@ class ReadRows:
 
     def _stream_epochs(self, cursor: Cursor, meter: Meter) -> Flow | None:
         """Stream remote files again and again, where all that the order does is to repeat them."""
-        whole_batches = isinstance(self.batches, BatchNumbers)
-        repeated = self.rows if whole_batches else self.order
+        whole_batches = self.batches is not None and self.batches.whole
+        repeated = (self.rows if whole_batches else self.order).repeats
         position = cursor["position"] * (self.size if whole_batches else 1)
         shards = self.source.shards
-        if not isinstance(repeated, RepeatOrder) or not shards.remote or (position and not shards.counted):
+        if repeated is None or not shards.remote or (position and not shards.counted):
             return None
         once = replace(self, batches=None) if whole_batches else self
         once = once.reordered(lambda order: repeated.inner)
@@ -192,10 +184,7 @@ class ReadRows:
 
     @property
     def _drops_last(self) -> bool:
-        order = self.batches
-        while isinstance(order, WrappedOrder):
-            order = order.inner
-        return isinstance(order, BatchNumbers) and order.drop_last
+        return self.group is not None and self.group.drop_last
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
         blocks = self._blocks(cursor["position"], Epoch(cursor["epoch"], cursor["origin"]))
@@ -251,31 +240,8 @@ class ReadRows:
         return self.source.fetch(rows)
 
     def common_cursor(self, cursor: Cursor) -> Cursor:
-        """Return where any number of ranks goes on when all ranks of these reads stand at ``cursor``."""
-        which, order, position = Epoch(cursor["epoch"], cursor["origin"]), self.order, cursor["position"]
-        while not isinstance(order, ShardOrder):
-            if isinstance(order, RepeatOrder):
-                if (ranks := self.ranks()) is not None and not ranks.is_even(which):
-                    raise StateError(
-                        "the shares of the ranks are of different length, so that they stand in different epochs: "
-                        'shard with remainder="drop" or "repeat" where the number of ranks may change'
-                    )
-                later, position = order.split_one(position, which)
-                which, order = later_epoch(which, later), order.inner
-            elif isinstance(order, BatchNumbers):
-                order, position = self.rows, position * self.size
-            else:
-                raise StateError("rows were dealt out to ranks before their order was decided: shard() behind it")
-        return start_cursor(which.epoch, which.origin + position * order.world)
-
-    def ranks(self) -> ShardOrder | None:
-        """Return the order that deals out rows, or batches, to ranks."""
-        for order in (self.batches, self.rows):
-            while isinstance(order, WrappedOrder):
-                if isinstance(order, ShardOrder):
-                    return order
-                order = order.inner
-        return None
+        """Return where any number of ranks resumes when all ranks of these reads are at ``cursor``."""
+        return start_cursor(*self.order.common_place(cursor["position"], Epoch(cursor["epoch"], cursor["origin"])))
 
 
 def start_cursor(epoch: int, origin: int = 0) -> Cursor:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, part
+from penstock.dataset.order import Group
 from penstock.dataset.progress import Meter
 
 
@@ -13,7 +14,23 @@ class Stage(ABC):
     """A step of a pipeline. Immutable, and pickles, so that other processes can run it."""
 
     one_to_one = False
-    """Whether element i of the output comes from element i of the input, so that orders can be changed below it."""
+    """Whether element i of the output comes from element i of the input, so that orders can be changed before it."""
+    groups_rows: bool | None = None
+    """True: the output are batches. False: it is the rows of batches. None: it is what the input is."""
+    is_sharded: bool = False
+    """Whether the output is the share of one rank."""
+    is_in_memory: bool = False
+    """Whether all elements are in memory after the first epoch."""
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows are chosen or grouped, and none is changed."""
+        return False
+
+    @property
+    def group(self) -> Group | None:
+        """How rows are grouped, where the stage makes batches of one size."""
+        return None
 
     @abstractmethod
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
@@ -23,11 +40,16 @@ class Stage(ABC):
         """Count the elements that come out of ``upstream`` elements; None: there is no end, or nobody knows."""
         return upstream if self.one_to_one else None
 
+    @property
+    @abstractmethod
+    def calls(self) -> list[str]:
+        """The method calls that made the stage, for display."""
+
     @abstractmethod
     def describe(self) -> list[Any]:
-        """Say in JSON what the stage does, so that a saved state is refused where something else stands.
+        """Return in JSON what decides the elements and their order; empty where the stage changes neither.
 
-        Empty: nothing that changes which elements come, or their order.
+        Saved states compare it.
         """
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from penstock.dataset.block import Cursor
 from penstock.dataset.pipeline import Pipeline
 from penstock.errors import StateError
+from penstock.format_header import FormatHeader
 
-FORMAT = "penstock.state"
-VERSION = 1
+HEADER = FormatHeader("state", "penstock.state", 1)
 
 
 def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> dict[str, Any]:
@@ -19,12 +19,10 @@ def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> di
     except StateError as reason:
         common = {"refused": str(reason)}
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "requires": [],
+        **HEADER.to_json(),
         "data": pipeline.start.identities,
         "pipeline": pipeline.describe(),
-        "world": pipeline.start.world,
+        "world": pipeline.world,
         "epoch": epoch,
         "cursor": cursor,
         "given": given,
@@ -34,32 +32,20 @@ def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> di
 
 def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
     """Return the epoch, the cursor, and how many elements of its block were given out; refuse what does not fit."""
-    _check_head(state)
+    HEADER.check(state, StateError)
     if state.get("data") != pipeline.start.identities:
         raise StateError("the state belongs to other data: the files are not those that it was saved with")
     found, expected = state.get("pipeline"), pipeline.describe()
     if found != expected:
         raise StateError(f"the state belongs to another pipeline: it was saved with {found}, this is {expected}")
     epoch, cursor, given = state.get("epoch"), state.get("cursor"), state.get("given")
-    then, now = state.get("world"), pipeline.start.world
+    then, now = state.get("world"), pipeline.world
     if then != now:
         common = state.get("common") or {}
         if "cursor" not in common:
             reason = common.get("refused", "the state does not say where")
-            raise StateError(
-                f"{state.get('world')} ranks saved this state, {pipeline.start.world} cannot go on: {reason}"
-            )
+            raise StateError(f"{state.get('world')} ranks saved this state, {pipeline.world} cannot go on: {reason}")
         cursor, given = common["cursor"], 0
     if type(epoch) is not int or type(given) is not int or not isinstance(cursor, dict) or given < 0:
         raise StateError("no state of an iterator: its numbers are missing")
     return epoch, cursor, given
-
-
-def _check_head(state: Any) -> None:
-    if not isinstance(state, dict) or state.get("format") != FORMAT:
-        raise StateError(f'no state of an iterator: expected "format": "{FORMAT}"')
-    version = state.get("version")
-    if type(version) is not int or not 1 <= version <= VERSION:
-        raise StateError(f"the state has version {version!r}; this Penstock reads up to version {VERSION}: update it")
-    for requirement in state.get("requires") or ():
-        raise StateError(f"the state requires {str(requirement)[:80]!r}, which this Penstock does not know")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.columns import Batch, Nullable, Ragged, batch_of_equal_columns
+from penstock.columns import Batch, Nullable, Ragged, unchecked_batch
 from penstock.columns.stored_values import Content, Stored, StoredColumn, content_of
 from penstock.dataset.block import Cursor, Flow, OpenFlow
 from penstock.dataset.pipeline import JoinStart, Pipeline
@@ -129,7 +129,7 @@ def _show(value: Any, known: _Known, *, frozen: bool) -> Any:
         return Nullable(_show(value.values, known, frozen=frozen), value.valid)
     if isinstance(value, Batch):
         columns = {name: _show(column, known, frozen=frozen) for name, column in value.items()}
-        return batch_of_equal_columns(columns, value.num_rows)
+        return unchecked_batch(columns, value.num_rows)
     return _rebuilt(value, lambda name, item: _show(item, known, frozen=frozen))
 
 
@@ -169,7 +169,7 @@ class _Finder:
         """Return an element with what was found as stored values."""
         if isinstance(value, Batch):
             columns = {key: self._mark_column(column, key) for key, column in value.items()}
-            return batch_of_equal_columns(columns, value.num_rows)
+            return unchecked_batch(columns, value.num_rows)
         if isinstance(value, Mapping | tuple):
             return _rebuilt(value, lambda key, item: self.mark(item, str(key)))
         if self._batched:
@@ -210,6 +210,10 @@ class _Uncached(Stage):
             for number, block in enumerate(blocks, place["block"]):
                 yield given_out(block, place | {"block": number})
 
+    @property
+    def calls(self) -> list[str]:
+        return ["cache()"]
+
     def describe(self) -> list[Any]:
         return ["cache"]
 
@@ -231,6 +235,10 @@ class _Untraced(Stage):
                         yield replace(block, elements=[_show(element, {}, frozen=False) for element in elements])
 
         return self.stage.open(plainly, cursor, meter)
+
+    @property
+    def calls(self) -> list[str]:
+        return self.stage.calls
 
     def describe(self) -> list[Any]:
         return self.stage.describe()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import pickle
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import KW_ONLY, dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeAlias
@@ -20,7 +19,6 @@ import numpy as np
 from penstock.dataset.block import Block, Elements, Flow, each
 from penstock.dataset.order import RowKeys
 from penstock.dataset.progress import Meter
-from penstock.dataset.stage import Stage
 
 _UINT64 = 2**64
 
@@ -90,73 +88,12 @@ def name_of(fn: Callable[..., Any]) -> str:
     return f"{module}.{named.__qualname__}"
 
 
-@dataclass(frozen=True)
-class FunctionStage(Stage):
-    """A stage that calls a function for each element.
-
-    Args:
-        fn: Called with the element, and with a ``np.random.Generator`` where there is a ``seed``.
-        workers: How many threads or processes call it; 0: the one that iterates.
-        processes: Whether workers are processes, for functions that hold the GIL. The function must pickle.
-        seed: Random numbers are derived from it, from the epoch and from the row: the same whoever calls.
-    """
-
-    fn: Callable[..., Any]
-    _: KW_ONLY
-    workers: int = 0
-    processes: bool = False
-    seed: int | None = None
-
-    def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise TypeError(f"a function is expected, found {type(self.fn).__name__}")
-        if self.workers < 0:
-            raise ValueError(f"workers are 0 or more, not {self.workers}")
-        if self.processes:
-            if os.name == "nt":
-                raise NotImplementedError("Windows passes no files between processes: use threads (processes=False)")
-            if not self.workers:
-                raise ValueError("processes=True needs workers: how many processes")
-            _check_pickles(self.fn)
-
-
-def _check_pickles(fn: Callable[..., Any]) -> None:
-    try:
-        pickle.dumps(fn)
-    except Exception as error:
-        raise TypeError(
-            f"{name_of(fn)} does not pickle, so other processes cannot call it: define it at the top of a module, "
-            "or use threads (processes=False)"
-        ) from error
-
-
 Submit: TypeAlias = Callable[[Block], Callable[[], Outcome]]
 """Hands a block to a worker; the answer waits for the outcome."""
 
 
-def run(stage: FunctionStage, blocks: Flow, meter: Meter, *, test: bool) -> Generator[tuple[Block, Outcome]]:
-    """Return each block with what the function made of it; closing it ends the workers."""
-    call = FunctionCall(stage.fn, stage.seed, test)
-    if not stage.workers:
-        for block in blocks:
-            with meter.timed("function"):
-                outcome = call(block.elements, block.keys)
-            yield block, outcome
-        return
-    with _crew(stage, call) as submit:
-        yield from _ahead(blocks, submit, stage.workers + 1, meter)
-
-
-def _crew(stage: FunctionStage, call: FunctionCall) -> AbstractContextManager[Submit]:
-    if not stage.processes:
-        return threads(call, stage.workers)
-    # Imported here: few use processes, and multiprocessing is slow to import.
-    from penstock.dataset.worker_processes import processes
-
-    return processes(call, stage.workers)
-
-
-def _ahead(blocks: Flow, submit: Submit, most: int, meter: Meter) -> Iterator[tuple[Block, Outcome]]:
+def run_ahead(blocks: Flow, submit: Submit, most: int, meter: Meter) -> Iterator[tuple[Block, Outcome]]:
+    """Return each block with its outcome, while up to ``most`` blocks are with the workers."""
     waiting: deque[tuple[Block, Callable[[], Outcome]]] = deque()
     ended = False
     failure: Exception | None = None

@@ -59,7 +59,7 @@ def infer_from(readers: Sequence[RecordReader], *, records: int | None, on_error
         left = None if left is None else left - taken
     if errors and not inference.records:
         raise errors[0]
-    return inference.conclude(complete=complete, files=tuple(files), passed_over=tuple(errors))
+    return inference.conclude(complete=complete, files=tuple(files), skipped=tuple(errors))
 
 
 def _take(

@@ -1,16 +1,22 @@
-"""Finds the files of a dataset, and what describes them."""
+"""Resolve paths to files, with the manifests and schema files that describe them.
+
+Each manifest is loaded once. :func:`resolve` finds one dataset and raises where a part of it is missing;
+:func:`resolve_files` finds whatever files there are and lists what is wrong with the others.
+"""
 
 from __future__ import annotations
 
 import errno
 import glob
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.discovery.sidecars import find_sidecar, is_file, load_schema
 from penstock.discovery.splits import files_of_split, match_split, several_datasets, single_dataset
-from penstock.errors import ManifestError, SchemaError
+from penstock.errors import ManifestError, PenstockError, SchemaError
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.records.read_options import OnBadRecord
 from penstock.schema import Schema
@@ -20,107 +26,292 @@ from penstock.storage import (
     find_files,
     is_folder,
     is_pattern,
+    is_remote,
     locate,
     path_text,
-    read_whole,
     split_path,
 )
 from penstock.storage.shard_names import dataset_of, shard_number
 
 
 @dataclass(frozen=True)
+class ResolvedFile:
+    """One file that a path stands for, or the reason why there is none."""
+
+    path: str
+    manifest: str | None = None
+    """The manifest that lists the file."""
+    shard: Shard | None = None
+    """The entry in that manifest."""
+    schema: str | None = None
+    """The manifest or schema file that describes the records."""
+    size: int | None = None
+    """Bytes, where the file was looked at."""
+    error: Exception | None = None
+    """Why the file cannot be read, or why the path stands for no file."""
+
+    @property
+    def records(self) -> int | None:
+        """The number of records, where a manifest has it and the file has not changed since."""
+        known = self.shard is not None and not self.shard.is_appended and self.size == self.shard.bytes
+        return self.shard.records if known and self.shard else None
+
+
+@dataclass(frozen=True)
 class Resolved:
-    """The files of a dataset, in order."""
+    """The files that paths stand for, in order, and what describes them."""
 
-    files: tuple[str, ...]
-    counts: tuple[int | None, ...]
-    """The records of each, where a manifest tells."""
+    files: tuple[ResolvedFile, ...]
     manifests: Mapping[str, Manifest]
-    """What describes them, by its path."""
-    schemas: tuple[str, ...]
-    """Files with a schema and no more that do."""
+    """Every manifest that was loaded, by path."""
+    unreadable: Mapping[str, Exception]
+    """Manifests that could not be loaded, by path."""
+    datasets: tuple[str, ...]
+    """The manifests, loaded or not, that the paths stand for or that are below folders; not those found next to a
+    single file."""
 
     @property
-    def known_counts(self) -> tuple[int, ...] | None:
-        """The records of each file, where all are known."""
-        known = tuple(count for count in self.counts if count is not None)
-        return known if len(known) == len(self.files) else None
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the files, without those that cannot be read."""
+        return tuple(file.path for file in self.files if file.error is None)
 
     @property
-    def is_described(self) -> bool:
-        """Whether something says what the records hold, so that their schema is not inferred."""
-        return bool(self.manifests or self.schemas)
+    def counts(self) -> tuple[int, ...] | None:
+        """The records of each file, where manifests have all of them."""
+        counts = tuple(file.records for file in self.files)
+        return None if None in counts else tuple(count for count in counts if count is not None)
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The manifests and schema files that describe the files."""
+        described = (file.schema for file in self.files if file.schema is not None)
+        return tuple(dict.fromkeys((*self.manifests, *described)))
+
+    def complete(self) -> Resolved:
+        """Return this if every file is there, with the size that its manifest has.
+
+        Raises:
+            ManifestError: A shard is missing or has another size.
+            OSError: A path stands for no file.
+        """
+        for file in self.files:
+            if file.shard is not None and isinstance(file.error, FileNotFoundError):
+                manifest = file.manifest or ""
+                shards = len(self.manifests[manifest].shards)
+                raise ManifestError(
+                    f"{file.path} is missing; the manifest {manifest} lists {shards} shards: copy the whole dataset, "
+                    f"or open the shards that exist by a pattern, {manifest.removesuffix(SUFFIX)}-*"
+                )
+            if file.error is not None:
+                raise file.error
+            if file.shard is not None and file.size not in (None, file.shard.bytes) and not file.shard.is_appended:
+                raise ManifestError(
+                    f"{file.path}: expected {file.shard.bytes} bytes, found {file.size}: copy the dataset again"
+                )
+        return self
+
+    def load_schema(self, path: str) -> Schema:
+        """Return the schema in one of :attr:`schemas`; manifests are not read again."""
+        if path in self.unreadable:
+            raise self.unreadable[path]
+        return self.manifests[path].schema if path in self.manifests else load_schema(path)
 
     def describe(self, on_error: OnBadRecord = "raise") -> Schema:
-        """Return the schema: of what describes the files, which must agree, else what the records show.
+        """Return the schema of all files: of the sidecars, which must agree, or inferred from the records.
 
-        Damage that a pass is to go over does not stand in the way of a schema either.
+        Args:
+            on_error: What the dataset does with bad records. Unless it raises, inference skips them too.
         """
-        if not self.is_described:
-            # Imported here: most datasets are described.
+        if not self.schemas:
+            # Imported here: most datasets have a manifest or a schema file.
             from penstock.discovery.infer import infer_schema
 
-            return infer_schema(self.files, on_error="raise" if on_error == "raise" else "skip").schema
-        described = {path: manifest.schema for path, manifest in self.manifests.items()}
-        described |= {path: load_schema(path) for path in self.schemas}
-        (first, schema), *others = described.items()
-        for path, other in others:
-            if other != schema:
+            return infer_schema(self.paths, on_error="raise" if on_error == "raise" else "skip").schema
+        first, *others = self.schemas
+        schema = self.load_schema(first)
+        for path in others:
+            if (other := self.load_schema(path)) != schema:
                 raise SchemaError(
                     f"{path} and {first} describe different records ({_difference(other, schema)}): "
-                    "open one of the datasets, or say by schema= what to read of both"
+                    "open one of the datasets, or pass schema= with the features to read of both"
                 )
         return schema
 
 
 def _difference(one: Schema, other: Schema) -> str:
-    """Say in which feature two schemas differ."""
+    """Name a feature in which two schemas differ."""
     for name in (*one, *other):
         if one.get(name) != other.get(name):
-            found = " and ".join(repr(schema[name]) if name in schema else "not there" for schema in (one, other))
+            found = " and ".join(repr(schema[name]) if name in schema else "missing" for schema in (one, other))
             return f'"{name}" is {found}'
-    return "not the same features are of the sequence"
+    return "they do not agree which features belong to the sequence"
 
 
 def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Resolved:
-    """Find what ``paths`` name: files, patterns, URLs, or datasets by their folder, their name or their manifest.
+    """Find the files of one dataset.
 
     Args:
-        paths: What the user named.
-        split: The dataset to take of each folder.
+        paths: Files, patterns, URLs, or datasets by their folder, their name or their manifest.
+        split: The dataset to take from each folder.
+
+    Raises:
+        ManifestError: A folder holds several datasets, or a shard is missing or has another size.
+        OSError: A path stands for no file.
     """
-    given: Any = paths
-    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
-    names: list[StrPath] = [given] if is_one or not isinstance(given, Iterable) else list(given)
+    names = path_texts(paths)
     if not names:
         raise ValueError("a dataset has at least one file")
-    files: list[str] = []
     manifests: dict[str, Manifest] = {}
-    counts: dict[str, int | None] = {}
-    for name in names:
-        path = path_text(name)
+    files: list[ResolvedFile] = []
+    for path in names:
         if split is not None and not is_folder(*locate(path)):
             raise ValueError(f"split={split!r} chooses a dataset of a folder, and {path} is not a folder: leave it out")
-        manifest = _manifest_of(path, split)
+        manifest = manifest_of(path, folders=True, split=split)
         if manifest is None:
-            files += _find_files(path, split)
+            files += map(ResolvedFile, _dataset_files(path, split))
         else:
             manifests[manifest] = Manifest.load(manifest)
-            told = _check_shards(manifest, manifests[manifest])
-            files += told
-            counts |= told
-    # Of each dataset, one file is asked what lies beside it.
-    others = {dataset_of(file): file for file in files if file not in counts}
-    beside = dict.fromkeys(found for file in others.values() if (found := find_beside(file)) is not None)
-    for found in beside:
-        if found.endswith(SUFFIX):
-            manifests[found] = Manifest.load(found)
-            counts |= _known_shards(found, manifests[found], others=set(files) - counts.keys())
-    schemas = tuple(found for found in beside if found not in manifests)
-    return Resolved(tuple(files), tuple(counts.get(file) for file in files), manifests, schemas)
+            files += _listed_files(manifest, manifests[manifest])
+    datasets, unreadable = tuple(manifests), dict[str, Exception]()
+    described = list(_with_sidecars(files, manifests, unreadable))
+    for error in unreadable.values():
+        raise error
+    return Resolved(tuple(map(_current, described)), manifests, unreadable, datasets).complete()
 
 
-def _find_files(path: str, split: str | None) -> list[str]:
+def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False) -> Resolved:
+    """Find all files that paths stand for; nothing that is wrong with a path raises.
+
+    A path that stands for no file becomes one :class:`ResolvedFile` with an error, as does every shard that is listed
+    in a manifest and missing. A folder stands for all TFRecord files below it.
+
+    Args:
+        paths: Files, patterns, folders, URLs, and datasets by their name or their manifest.
+        describe: Also load the manifests below folders, and look for the manifest or schema file of each dataset.
+    """
+    manifests: dict[str, Manifest] = {}
+    unreadable: dict[str, Exception] = {}
+    files: list[ResolvedFile] = []
+    names = path_texts(paths)
+    if names.count("-") > 1:
+        raise ValueError("standard input can be read once: name - once")
+    for path in names:
+        failed: list[OSError] = []
+        try:
+            named = manifest_of(path, folders=False)
+            found = _files_or_shards(path, failed) if named is None else []
+        except Exception as error:
+            if not is_file_error(path, error):
+                raise
+            named, found = None, []
+            if not failed:  # otherwise these are the reason
+                files.append(ResolvedFile(path, error=error))
+        if named is not None and not _load(named, manifests, unreadable):
+            files.append(ResolvedFile(path, manifest=named, error=unreadable[named]))
+        below = _manifests_below(path) if describe and named is None else [named] if named is not None else []
+        listed = {
+            file.path: file
+            for manifest in below
+            if _load(manifest, manifests, unreadable)
+            for file in _listed_files(manifest, manifests[manifest], found)
+        }
+        files += [listed.pop(file, ResolvedFile(file)) for file in found]
+        files += listed.values()
+        files += [ResolvedFile(path, error=error) for error in failed]
+    datasets = (*manifests, *unreadable)
+    if describe:
+        files = list(_with_sidecars(files, manifests, unreadable))
+    return Resolved(tuple(files), manifests, unreadable, datasets)
+
+
+def path_texts(paths: StrPath | Iterable[StrPath]) -> list[str]:
+    """Return one path, or several, as a list of strings."""
+    given: Any = paths
+    is_one = isinstance(given, str | bytes | os.PathLike) or hasattr(given, "protocol")
+    return list(map(path_text, [given] if is_one or not isinstance(given, Iterable) else given))
+
+
+def is_file_error(path: str, error: Exception) -> bool:
+    """Return whether an error is about a file, and not a mistake in the program."""
+    # The drivers of remote stores have exceptions of their own without a common base class.
+    return isinstance(error, OSError | PenstockError) or is_remote(path)
+
+
+def _load(path: str, manifests: dict[str, Manifest], unreadable: dict[str, Exception]) -> bool:
+    """Load a manifest once; return whether that worked."""
+    if path not in manifests and path not in unreadable:
+        try:
+            manifests[path] = Manifest.load(path)
+        except Exception as error:
+            if not is_file_error(path, error):
+                raise
+            unreadable[path] = error
+    return path in manifests
+
+
+def _listed_files(path: str, manifest: Manifest, found: Iterable[str] = ()) -> Iterator[ResolvedFile]:
+    """Return the shards in a manifest; those not in ``found`` are looked at, and may be missing."""
+    store, name = locate(path)
+    folder, _ = split_path(name)
+    known = set(found)
+    for shard in manifest.shards:
+        file = ResolvedFile(folder + shard.name, path, shard, path)
+        if file.path not in known:
+            try:
+                file = replace(file, size=store.stat(file.path).size)
+            except Exception as error:
+                if not is_file_error(path, error):
+                    raise
+                file = replace(file, error=error)
+        yield file
+
+
+def _with_sidecars(
+    files: list[ResolvedFile], manifests: dict[str, Manifest], unreadable: dict[str, Exception]
+) -> Iterator[ResolvedFile]:
+    """Add what describes each file; one file of each dataset is looked at."""
+    sidecars: dict[str, str | None] = {}
+    shards: dict[str, dict[str, Shard]] = {}
+    for file in files:
+        if file.schema is not None or file.error is not None:
+            yield file
+            continue
+        dataset = dataset_of(file.path)
+        if dataset not in sidecars:
+            sidecars[dataset] = find_sidecar(file.path)
+        sidecar = sidecars[dataset]
+        shard = None
+        if sidecar is not None and sidecar.endswith(SUFFIX):
+            if sidecar not in shards:
+                entries = manifests[sidecar].shards if _load(sidecar, manifests, unreadable) else ()
+                shards[sidecar] = {shard.name: shard for shard in entries}
+            shard = shards[sidecar].get(split_path(file.path)[1])
+        yield replace(file, manifest=None if shard is None else sidecar, shard=shard, schema=sidecar)
+
+
+def _current(file: ResolvedFile) -> ResolvedFile:
+    """Leave out the entry of a manifest next to the file that the file no longer agrees with."""
+    if file.shard is None or file.error is not None or file.size is not None:
+        return file  # a shard of a manifest that the path stands for must agree
+    if not file.shard.is_appended:
+        store, name = locate(file.path)
+        size = store.stat(name).size
+        if size == file.shard.bytes:
+            return replace(file, size=size)
+    return replace(file, manifest=None, shard=None)
+
+
+def _files_or_shards(path: str, failed: list[OSError]) -> list[str]:
+    """Return the files that a path stands for: itself, what matches, all below a folder, or the shards of that name."""
+    try:
+        return find_files([path], unreadable=failed.append)
+    except FileNotFoundError:
+        if not failed and (shards := _shards_by_name(*locate(path))):
+            return shards
+        raise
+
+
+def _dataset_files(path: str, split: str | None) -> list[str]:
     store, name = locate(path)
     try:
         files = find_files([path])
@@ -144,31 +335,37 @@ def _shards_by_name(store: FileStore, name: str) -> list[str]:
         return []  # not every store can list
     named = [file for file in files if split_path(dataset_of(file))[1] == wanted]
     shards = {file: number for file in named if (number := shard_number(file)) is not None}
-    # Without a manifest, only the names tell whether this is all of it.
+    # Without a manifest, only the numbers in the names show whether shards are missing.
     if shards and sorted(shards.values()) != [(shard, len(shards)) for shard in range(len(shards))]:
-        advice = f"copy the whole dataset, or open what is there by a pattern, {name}[-.]*"
-        text = f"Shards are missing or there twice, and there is no manifest {wanted}{SUFFIX}: {advice}"
+        advice = f"copy the whole dataset, or open the shards that exist by a pattern, {name}[-.]*"
+        text = f"Shards are missing or duplicated, and there is no manifest {wanted}{SUFFIX}: {advice}"
         raise FileNotFoundError(errno.ENOENT, text, name)
     return list(shards) or named[: len(named) == 1]
 
 
-def _manifest_of(path: str, split: str | None) -> str | None:
-    """Return the manifest that a path names: itself, that of a dataset by this name, or one in a folder."""
+def manifest_of(path: str, *, folders: bool, split: str | None = None) -> str | None:
+    """Return the manifest that a path stands for, if any: itself, or that of the dataset with this name.
+
+    Args:
+        path: What the user named.
+        folders: Whether a folder stands for the manifest in it.
+        split: The dataset to choose, of several in the folder.
+    """
     if path.endswith(SUFFIX):
         return path
-    if path != "-" and not path.endswith(("/", os.sep)) and is_file(path + SUFFIX):
-        return path + SUFFIX
     store, name = locate(path)
     try:
         store.stat(name)
         return None
-    except IsADirectoryError:
-        pass
-    except PermissionError:
-        raise
-    except OSError:
-        if "://" not in name:
-            return None  # a pattern, or what find_files will miss
+    except OSError as error:
+        reason = error
+    # The name is also tried where permission is denied: so do stores that hide whether a file exists.
+    if not path.endswith(("/", os.sep)) and is_file(path + SUFFIX):
+        return path + SUFFIX
+    if isinstance(reason, PermissionError):
+        raise reason
+    if not folders or (store.capabilities.folders and not isinstance(reason, IsADirectoryError)):
+        return None
     found = store.list(f"{glob.escape(name.rstrip('/'))}/*{SUFFIX}")
     names = {split_path(file)[1].removesuffix(SUFFIX): file for file in found}
     if split is not None:
@@ -179,77 +376,10 @@ def _manifest_of(path: str, split: str | None) -> str | None:
     return found[0] if found else None
 
 
-def _check_shards(path: str, manifest: Manifest) -> dict[str, int | None]:
-    """Return the shards of a dataset, which must all be there, and how many records each is known to have."""
-    counts: dict[str, int | None] = {}
-    for file, shard in _shards(path, manifest).items():
-        store, name = locate(file)
-        try:
-            size = store.stat(name).size
-        except FileNotFoundError:
-            raise ManifestError(
-                f"{file} is missing; the manifest {path} names {len(manifest.shards)} shards: "
-                f"copy the whole dataset, or open what is there by a pattern, {path.removesuffix(SUFFIX)}-*"
-            ) from None
-        if size != shard.bytes and not shard.is_appended:
-            raise ManifestError(f"{file}: expected {shard.bytes} bytes, found {size}: copy the dataset again")
-        counts[file] = None if shard.is_appended else shard.records
-    return counts
-
-
-def _known_shards(path: str, manifest: Manifest, others: set[str]) -> dict[str, int | None]:
-    """Return which of other files a manifest beside them knows as they are, and how many records each has."""
-    counts: dict[str, int | None] = {}
-    for file, shard in _shards(path, manifest).items():
-        if file in others and not shard.is_appended:
-            store, name = locate(file)
-            if store.stat(name).size == shard.bytes:
-                counts[file] = shard.records
-    return counts
-
-
-def _shards(path: str, manifest: Manifest) -> dict[str, Shard]:
-    folder, _ = split_path(locate(path)[1])
-    return {folder + shard.name: shard for shard in manifest.shards}
-
-
-_MAX_BYTES = 64 << 20
-
-
-def find_beside(file: str) -> str | None:
-    """Return the file that describes a data file, where there is one in the same folder."""
-    if file == "-":
-        return None
-    folder, stem = split_path(dataset_of(file))
-    for candidate in (f"{stem}{SUFFIX}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
-        if is_file(folder + candidate):
-            return folder + candidate
-    return None
-
-
-def is_file(path: str) -> bool:
-    """Whether a file stands there that can be looked at."""
-    try:
-        store, name = locate(path)
-        store.stat(name)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
-        return False  # stores that hide what is not there deny permission
-    return True
-
-
-def load_schema(path: str) -> Schema:
-    """Read the schema out of any file that holds one, told by its name."""
-    _, name = split_path(path)
-    if name.endswith(SUFFIX):
-        return Manifest.load(path).schema
-    if not name.endswith(".pbtxt") and name != "features.json":
-        return Schema.load(path)
-    text = read_whole(path, _MAX_BYTES)
-    if len(text) > _MAX_BYTES:
-        raise SchemaError(f"{path}: no schema: larger than {_MAX_BYTES} bytes")
-    try:
-        return Schema.from_pbtxt(text.decode()) if name.endswith(".pbtxt") else Schema.from_tfds(text.decode())
-    except UnicodeDecodeError:
-        raise SchemaError(f"{path}: this is no text") from None
-    except SchemaError as error:
-        raise SchemaError(f"{path}: {error}") from None
+def _manifests_below(path: str) -> list[str]:
+    """Return the manifests below a folder; a folder that cannot be listed is reported with its files."""
+    store, name = locate(path)
+    with suppress(OSError):
+        if is_folder(store, name):
+            return [entry for entry in store.list(name, lambda error: None) if entry.endswith(SUFFIX)]
+    return []

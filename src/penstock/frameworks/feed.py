@@ -168,27 +168,10 @@ def refuse_absent() -> NoReturn:
 
 
 def share_of(dataset: Dataset, rank: int, world: int) -> Dataset:
-    """Deal a dataset out to the processes of a training run, unless its owner has done so with ``shard()``."""
-    return dataset if world == 1 or _is_dealt_out(dataset._pipeline.describe()) else dataset.shard(rank, world)
+    """Shard a dataset for the processes of a training run, unless it is sharded already."""
+    return dataset if world == 1 or dataset._pipeline.is_sharded else dataset.shard(rank, world)
 
 
 def gives_batches(dataset: Dataset) -> bool:
     """Whether the elements of a dataset have rows, so that their first dimension counts them."""
-    return _group_rows(dataset._pipeline.describe())
-
-
-def _group_rows(steps: list[Any]) -> bool:
-    grouped = False
-    for what, *details in steps:
-        joined = [child for child in details if isinstance(child, list) and child and isinstance(child[0], list)]
-        grouped = (
-            what in ("batch", "pack", "bucket") or any(map(_group_rows, joined)) or (grouped and what != "unbatch")
-        )
-    return grouped
-
-
-def _is_dealt_out(steps: list[Any]) -> bool:
-    # A step that joins datasets has the steps of each within its own.
-    return any(
-        isinstance(step, list) and (step[:1] in (["shard"], ["stride"]) or _is_dealt_out(step)) for step in steps
-    )
+    return dataset._pipeline.yields_batches

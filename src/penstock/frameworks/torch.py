@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.columns import collate as collate_rows
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.iterator import DatasetIterator
 from penstock.errors import import_extra
 from penstock.frameworks.feed import Feed, convert_leaves, is_numeric, ragged_parts, refuse_absent, share_of
 
@@ -74,7 +75,7 @@ def _into_pinned_memory(dataset: Dataset) -> Dataset:
     reads = dataset._pipeline.reads
     if reads is None or not reads.source.shards.local_and_plain:
         return dataset
-    return dataset.with_memory(_pinned_array)
+    return dataset.with_allocator(_pinned_array)
 
 
 def _pinned_array(name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -134,7 +135,8 @@ class _Elements:
     """One pass of one worker, with the state that ``StatefulDataLoader`` asks for."""
 
     def __init__(self, dataset: Dataset, ragged: RaggedAs, epochs: Epochs) -> None:
-        self._elements, self._ragged, self._epochs = iter(dataset), ragged, epochs
+        self._elements: DatasetIterator = iter(dataset)
+        self._ragged, self._epochs = ragged, epochs
 
     def __iter__(self) -> _Elements:
         return self

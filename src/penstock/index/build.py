@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from penstock import _core
@@ -19,7 +19,7 @@ from penstock.records.damage import error_of, lookalike
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
 from penstock.storage import FileInfo, FileStore, Upload
-from penstock.storage.local import LocalFiles, naming
+from penstock.storage.local import naming
 
 ReportProgress: TypeAlias = Callable[[int], None]
 """Is told now and then how many bytes of the file are done."""
@@ -43,9 +43,9 @@ def build_index(
     kind = compression_of(store, path, building.compression)
     lengths: Lengths | None = None
     members: Members | None = None
-    if isinstance(store, LocalFiles) and not kind:
+    if store.capabilities.native_paths and not kind:
         lengths = _walk(store, path, building, report)
-    elif isinstance(store, LocalFiles) and kind == "GZIP":
+    elif store.capabilities.native_paths and kind == "GZIP":
         members = hop_members(path, identity.size)
     if lengths is None and members is None:
         lengths, members = _read_through(store, path, identity.size, kind, building, report)
@@ -76,7 +76,7 @@ def _walk(store: FileStore, path: str, building: Building, report: ReportProgres
     """Walk the headers of a local plain file."""
     parts = []
     with naming(path):
-        walk = _core.FrameWalk(
+        walk = _core.HeaderWalk(
             path, max_record_bytes=building.max_record_bytes, threads=building.threads, keep_lengths=True
         )
         more = True
@@ -120,6 +120,8 @@ class ProgressStore:
     def __init__(self, store: FileStore, watch: Callable[[bytes], None]) -> None:
         self._store = store
         self._watch = watch
+        # Native threads would read past the watcher.
+        self.capabilities = replace(store.capabilities, native_paths=False)
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
         with closing(self._store.stream(path)) as pieces:
@@ -133,8 +135,8 @@ class ProgressStore:
     def read(self, path: str, start: int, stop: int) -> bytes:
         return self._store.read(path, start, stop)
 
-    def list(self, pattern: str) -> list[str]:
-        return self._store.list(pattern)
+    def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
+        return self._store.list(pattern, unreadable)
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         return self._store.put(path, atomic=atomic)

@@ -14,7 +14,7 @@ from penstock.errors import IndexFileError
 from penstock.index.file_format import from_bytes, to_bytes
 from penstock.index.file_identity import Identity
 from penstock.index.shard_index import ShardIndex
-from penstock.storage import read_whole, split_path, write_whole
+from penstock.storage import is_remote, read_whole, split_path, write_whole
 
 
 def cache_folder() -> str:
@@ -61,7 +61,7 @@ def read_index(path: str, identity: Identity) -> ShardIndex | None:
 
 def write_index(path: str, index: ShardIndex) -> None:
     """Write an index file: whole, or not at all."""
-    if "://" not in path:
+    if not is_remote(path):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     write_whole(path, to_bytes(index))
 

@@ -12,15 +12,13 @@ from penstock import _core
 from penstock.compression import KINDS
 from penstock.compression.gzip import EMPTY_FILE, deflate
 from penstock.errors import IndexFileError, StaleIndexError
+from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.index.file_identity import Identity
 from penstock.index.gzip_members import cumulated
 from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, Members, ShardIndex, Uint64s
 
-FORMAT = "penstock.index"
-VERSION = 1
-REQUIREMENTS: frozenset[str] = frozenset()
-"""The extensions of the format that this version understands."""
-_KEYS = ("format", "version", "requires", "identity", "compression", "records", "numbers")
+HEADER = FormatHeader("record index", "penstock.index", 1)
+_KEYS = (*HEADER_KEYS, "identity", "compression", "records", "numbers")
 _MEMBER_KEYS = ("member_sizes", "member_stream_sizes", "member_records")
 # Deflate shrinks by less than this.
 _MOST_DEFLATED = 1032
@@ -32,7 +30,7 @@ def to_bytes(index: ShardIndex) -> bytes:
     for key, values in _numbers_of(index):
         numbers[key], body = pack(values)
         bodies.append(body)
-    head = {"format": FORMAT, "version": VERSION, "requires": []} | index.unknown
+    head = HEADER.to_json() | index.unknown
     head |= {
         "identity": index.identity.to_json(),
         "compression": index.compression,
@@ -55,11 +53,11 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     """Return the index of the file with this identity; what was written for another is refused."""
     line, _, rest = data.partition(b"\n")
     try:
-        head = json.loads(line)
+        document = json.loads(line)
     # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
     except (ValueError, RecursionError) as error:
-        raise IndexFileError(f"no index: its first line is not JSON ({type(error).__name__})") from None
-    _check_head(head)
+        raise IndexFileError(f"not a record index: its first line is not JSON ({type(error).__name__})") from None
+    head = HEADER.check(document, IndexFileError)
     if head.get("identity") != identity.to_json():
         raise StaleIndexError("it was made for other data, or the data changed since")
     kind = head.get("compression")
@@ -76,20 +74,6 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     )
     _check_sums(index, number(head, "records"))
     return index
-
-
-def _check_head(head: object) -> None:
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise IndexFileError(f'no index: expected "format": "{FORMAT}"')
-    version = number(head, "version")
-    if not 1 <= version <= VERSION:
-        raise IndexFileError(f"the index has version {version}; this Penstock reads version {VERSION}")
-    requires = head.get("requires", [])
-    if not isinstance(requires, list):
-        raise IndexFileError('"requires" is an array in JSON')
-    for requirement in requires:
-        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
-            raise IndexFileError(f"the index requires {str(requirement)[:80]!r}, which this Penstock does not know")
 
 
 def _unpack_all(entries: Any, data: bytes, most_records: int, most_members: int) -> dict[str, Uint64s]:

@@ -18,7 +18,7 @@ from penstock.compression.detect import starts_plain
 from penstock.errors import IndexFileError, StaleIndexError
 from penstock.index.file_identity import Identity
 from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, ShardIndex, Uint64s
-from penstock.storage import read_whole
+from penstock.storage import is_remote, read_whole
 
 SUFFIXES = {"dali": ".idx", "tfindex": ".tfindex"}
 """What the files are called that DALI and tfrecord read."""
@@ -29,7 +29,7 @@ _SAMPLES = 16
 
 def find_foreign(path: str, identity: Identity) -> ShardIndex | None:
     """Return the index that another tool put beside a local plain file, where there is one that fits."""
-    if "://" in path:
+    if is_remote(path):
         return None
     stem = os.path.splitext(path)[0]
     for suffix in SUFFIXES.values():

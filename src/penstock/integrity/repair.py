@@ -1,9 +1,9 @@
-"""Writes what can be saved of a damaged file, or of a dataset, to a new one."""
+"""Write the records that can be saved of a damaged file, or dataset, to a new one."""
 
 from __future__ import annotations
 
+import errno
 import os
-import re
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,34 +11,86 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from functools import partial
+from typing import Any
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.compression import Compression, check
+from penstock.compression import check
 from penstock.errors import CorruptDataError
 from penstock.index import known_starts
+from penstock.integrity.problems import Problem, problem_of
+from penstock.integrity.report import Report, plural
 from penstock.manifest import SUFFIX, Manifest, Shard
-from penstock.parallel import available_cpus
+from penstock.parallel import available_cpus, jobs_for
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Doubtful, Salvaged
 from penstock.records.scanner import RecordEvents
 from penstock.records.writer import RecordWriter
 from penstock.storage import StrPath, find_files, locate, make_folder_of, split_path
-
-_EXTENSIONS = re.compile(r"(\.(tfrecords?|tfrec|record))?(\.(gz|gzip|zlib|zz|snappy))?$")
+from penstock.storage.shard_names import without_extension
 
 
 @dataclass(frozen=True)
-class Salvaging:
-    """How files are to be repaired; :func:`repair` says what each option means."""
+class RepairReport(Report):
+    """What was saved of one damaged file."""
 
-    compression: Compression | None = None
-    """None: tell by content."""
-    nested: bool | None = True
-    max_record_bytes: int = 1 << 30
-    sync: bool = False
-    progress: Callable[[int], object] | None = None
-    threads: int = min(4, available_cpus())
+    source: str
+    target: str | None
+    """The new file; None if it was not written."""
+    records: int
+    """Records that were saved: all outside the damage."""
+    doubtful: int
+    """Records that may be inside the payload of a damaged record."""
+    doubtful_target: str | None
+    """The file with these records, if there are any."""
+    damage: tuple[CorruptDataError, ...]
+    """What is damaged, in order: ``offset`` to ``stop`` is lost, in the uncompressed stream."""
+    expected: int | None = None
+    """Records that the file had, by the manifest of its dataset; None if there is none."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The damage, with what most likely happened."""
+        return tuple(problem_of(self.source, error) for error in self.damage)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is damaged."""
+        return not self.damage
+
+    @property
+    def lost_ranges(self) -> list[tuple[int, int | None]]:
+        """The bytes that no record could be read from; None is an end that is not known."""
+        return [(error.offset or 0, error.stop) for error in self.damage if error.kind != "doubtful"]
+
+    @property
+    def lost_bytes(self) -> int:
+        """How many bytes that is, without ranges whose end is not known."""
+        return sum(stop - start for start, stop in self.lost_ranges if stop is not None)
+
+    @property
+    def causes(self) -> dict[str, int]:
+        """How often each kind of damage occurs."""
+        return dict(Counter(error.kind for error in self.damage))
+
+    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+        """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
+        return {
+            "path": self.source,
+            "target": self.target,
+            "records": self.records,
+            "expected": self.expected,
+            "doubtful": self.doubtful,
+            "doubtful_target": self.doubtful_target,
+            "problems": [problem.document(advise) for problem in self.problems],
+        }
+
+    def __str__(self) -> str:
+        total = "" if self.expected is None else f" of {self.expected:,}"
+        doubt = f", {plural(self.doubtful, 'record')} in doubt" if self.doubtful else ""
+        lost = "nothing is damaged" if self.ok else f"{plural(self.lost_bytes, 'byte')} lost"
+        saved = f"{plural(self.records, 'good record')}{total}{doubt}, {lost}"
+        return "\n".join([*map(str, self.problems), f"{self.target or self.source}: {saved}"])
 
 
 def repair(
@@ -52,57 +104,62 @@ def repair(
     sync: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> RepairReport:
-    """Write every record outside the damage of a file to a new file, and say what is lost.
+    """Write every record outside the damage of a file to a new file, and report what is lost.
 
     >>> ps.repair("damaged.tfrecord", "saved.tfrecord").records
     993
 
-    Records of which nobody knows whether they are the file's own, because a payload may hold TFRecords and the record
-    around it is damaged, are written apart: to ``saved.doubtful.tfrecord``. An index of the file, where there is
-    one, settles whose they are. The source is never changed; the target appears when it is complete.
+    A payload may hold TFRecords. If the record around them is damaged, it is in doubt whether they are records of the
+    file: they are written to a second file, ``saved.doubtful.tfrecord``. An index of the file, if there is one, settles
+    it. The source is never changed; the target appears when it is complete.
 
     Args:
         source: The damaged file, local or a URL.
-        target: The new file; its extension tells its compression. None writes nothing and only reports.
-        compression: How the source is compressed; ``"auto"`` tells by content.
-        nested: Whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`: True keeps apart all that
-            cannot be known, None judges by the other records, False leaves nothing in doubt.
+        target: The new file; its extension chooses its compression. None writes nothing and only reports.
+        compression: How the source is compressed; ``"auto"`` detects it from its content.
+        nested: Whether payloads may hold TFRecords, as in :class:`penstock.RecordReader`: True separates all records
+            that are in doubt, None judges by the other records, False leaves nothing in doubt.
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace a target that exists.
         sync: Wait until the new files are on the disk.
-        progress: Called now and then with the bytes, of the uncompressed stream, that were gone through since.
+        progress: Called now and then with the number of bytes, uncompressed, that were read since the last call.
     """
-    kind = None if compression == "auto" else check(compression)
-    how = Salvaging(kind, nested, max_record_bytes, sync, progress)
-    if target is None:
-        return save_records(source, None, None, how)
-    _, name = locate(target)
-    check_target(locate(source)[1], name, replace=replace)
-    make_folder_of(name)
-    return save_records(source, name, f"{without_extension(name)}.doubtful.tfrecord", how)
-
-
-def save_records(source: StrPath, target: str | None, apart: str | None, how: Salvaging) -> RepairReport:
-    """Write what can be saved of a file to ``target``, and what is in doubt to ``apart``, where they are given."""
-    store, name = locate(source)
     options = ReadOptions(
-        compression=how.compression,
-        max_record_bytes=how.max_record_bytes,
+        compression=None if compression == "auto" else check(compression),
+        max_record_bytes=max_record_bytes,
         multistream=True,
-        threads=how.threads,
+        threads=min(4, available_cpus()),
         skip=True,
         search_first=True,
-        nested=how.nested,
-        known_starts=partial(known_starts, name),
+        nested=nested,
     )
+    if target is None:
+        return _save_records(source, None, None, options, sync, progress)
+    _, name = locate(target)
+    _check_target(locate(source)[1], name, replace=replace)
+    make_folder_of(name)
+    return _save_records(source, name, f"{without_extension(name)}.doubtful.tfrecord", options, sync, progress)
+
+
+def _save_records(
+    source: StrPath,
+    target: str | None,
+    doubtful_target: str | None,
+    options: ReadOptions,
+    sync: bool,
+    progress: Callable[[int], object] | None,
+) -> RepairReport:
+    """Write the good records of a file to ``target``, and those in doubt to ``doubtful_target``, unless None."""
+    store, name = locate(source)
+    options = changed(options, known_starts=partial(known_starts, name))
     records = doubtful = 0
     damage: list[CorruptDataError] = []
     with ExitStack() as stack:
-        writer = None if target is None else stack.enter_context(RecordWriter(target, sync=how.sync))
+        writer = None if target is None else stack.enter_context(RecordWriter(target, sync=sync))
         second: RecordWriter | None = None
         for event in stack.enter_context(closing(iter(RecordEvents(store, name, options)))):
-            if how.progress is not None:
-                how.progress(_bytes_of(event))
+            if progress is not None:
+                progress(_bytes_of(event))
             if isinstance(event, CorruptDataError):
                 damage.append(event)
             elif isinstance(event, RecordChunk):
@@ -111,27 +168,22 @@ def save_records(source: StrPath, target: str | None, apart: str | None, how: Sa
                     writer.write_many(list(event))
             elif isinstance(event, Doubtful):
                 doubtful += len(event.chunk)
-                if apart is not None:
-                    second = second or stack.enter_context(RecordWriter(apart, compression="", sync=how.sync))
+                if doubtful_target is not None:
+                    second = second or stack.enter_context(RecordWriter(doubtful_target, compression="", sync=sync))
                     second.write_many(list(event.chunk))
-    return RepairReport(name, target, records, doubtful, apart if second else None, tuple(damage))
+    return RepairReport(name, target, records, doubtful, doubtful_target if second else None, tuple(damage))
 
 
 def _bytes_of(event: Salvaged) -> int:
-    """How much of the stream an event is about; what is in doubt is told twice, and counts once."""
+    """Return the bytes of the stream that an event covers; records in doubt come as two events, and count once."""
     if isinstance(event, CorruptDataError):
         return 0 if event.kind == "doubtful" or event.stop is None else event.stop - (event.offset or 0)
     chunk = event.chunk if isinstance(event, Doubtful) else event
     return int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
 
 
-def without_extension(path: str) -> str:
-    """Return a path without what says that it is a TFRecord, and how compressed."""
-    return _EXTENSIONS.sub("", path)
-
-
-def check_target(source: str, target: str, *, replace: bool) -> None:
-    """Raise where a target is the source, or exists and is not to be replaced."""
+def _check_target(source: str, target: str, *, replace: bool) -> None:
+    """Raise if the target is the source, or exists and may not be replaced."""
     store, name = locate(target)
     if name == source or (os.path.exists(name) and os.path.exists(source) and os.path.samefile(name, source)):
         raise ValueError(f"the target is the source, which is never changed: {name}")
@@ -141,7 +193,7 @@ def check_target(source: str, target: str, *, replace: bool) -> None:
         store.stat(name)
     except FileNotFoundError:
         return
-    raise FileExistsError(17, "The target exists; replace=True replaces it", name)
+    raise FileExistsError(errno.EEXIST, "The target exists; replace=True replaces it", name)
 
 
 def repair_dataset(
@@ -155,11 +207,11 @@ def repair_dataset(
     jobs: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[RepairReport]:
-    """Repair every file of a folder, or of a dataset that its manifest names, into a new folder.
+    """Repair every file of a folder, or of the dataset of a manifest, into a new folder.
 
-    Files keep their names. Where there is a manifest, a new one is written last, with what the new shards hold; shards
-    that are missing are reported and left out. Records in doubt go to ``_<name>.doubtful.tfrecord``, which readers of
-    the folder pass over.
+    Files keep their names. If there is a manifest, a new one that describes the new shards is written last; missing
+    shards are reported and left out. Records in doubt go to ``_<name>.doubtful.tfrecord``, which readers of the folder
+    skip.
 
     Args:
         source: A folder, or the manifest of a dataset.
@@ -168,63 +220,66 @@ def repair_dataset(
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace files that exist.
         sync: Wait until the new files are on the disk.
-        jobs: Files to repair at once; by default one for each CPU core.
-        progress: As in :func:`penstock.repair`; it is called on several threads.
+        jobs: Files to repair at once; by default one per CPU.
+        progress: As in :func:`penstock.repair`; called on several threads.
     """
     store, path = locate(source)
-    folder = split_path(path)[0] if path.endswith(SUFFIX) else path.rstrip("/")
-    if path.endswith(SUFFIX):
-        manifests = [path]
-        expected = _named_in(manifests)
-        files = list(expected)
-    else:
-        manifests = [entry for entry in store.list(folder) if entry.endswith(SUFFIX)]
-        expected = _named_in(manifests)
-        files = sorted({*find_files([path]), *expected})
-    new = {file: _moved(file, folder, target) for file in [*files, *manifests]}
+    is_manifest = path.endswith(SUFFIX)
+    folder = split_path(path)[0] if is_manifest else path.rstrip("/")
+    found = [path] if is_manifest else [entry for entry in store.list(folder) if entry.endswith(SUFFIX)]
+    manifests = {entry: Manifest.load(entry) for entry in found}
+    expected = {
+        split_path(entry)[0] + shard.name: shard.records
+        for entry, manifest in manifests.items()
+        for shard in manifest.shards
+    }
+    files = list(expected) if is_manifest else sorted({*find_files([path]), *expected})
+    new = {file: _new_path(file, folder, target) for file in [*files, *manifests]}
     for old, name in new.items():
         if name is not None:
-            check_target(old, name, replace=replace)
+            _check_target(old, name, replace=replace)
             make_folder_of(name)
-    jobs = max(1, min(len(files), jobs or available_cpus()))
-    how = Salvaging(None, nested, max_record_bytes, sync, progress, threads=max(1, available_cpus() // jobs))
+    jobs = jobs_for(len(files), jobs)
+    options = ReadOptions(
+        max_record_bytes=max_record_bytes,
+        multistream=True,
+        threads=max(1, available_cpus() // jobs),
+        skip=True,
+        search_first=True,
+        nested=nested,
+    )
     with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
-        repaired = pool.map(lambda file: _repair_shard(file, new[file], how), files)
+        repaired = pool.map(lambda file: _repair_shard(file, new[file], options, sync, progress), files)
         reports = [changed(report, expected=expected.get(report.source)) for report in repaired]
-    if target is not None:
-        for manifest in manifests:
-            _write_manifest(manifest, new[manifest], reports)
+    for entry, manifest in manifests.items():
+        if (name := new[entry]) is not None:
+            _write_manifest(manifest, split_path(entry)[0], name, reports)
     return reports
 
 
-def _named_in(manifests: list[str]) -> dict[str, int]:
-    """Return the files that manifests name, and how many records each holds."""
-    return {_beside(path, shard.name): shard.records for path in manifests for shard in Manifest.load(path).shards}
-
-
-def _repair_shard(file: str, target: str | None, how: Salvaging) -> RepairReport:
-    apart = None
+def _repair_shard(
+    file: str, target: str | None, options: ReadOptions, sync: bool, progress: Callable[[int], object] | None
+) -> RepairReport:
+    doubtful_target = None
     if target is not None:
         folder, name = split_path(target)
-        apart = f"{folder}_{without_extension(name)}.doubtful.tfrecord"
+        doubtful_target = f"{folder}_{without_extension(name)}.doubtful.tfrecord"
     try:
-        return save_records(file, target, apart, how)
+        return _save_records(file, target, doubtful_target, options, sync, progress)
     except FileNotFoundError:
         missing = CorruptDataError(f"the file is missing: {file}", path=file, kind="missing")
         return RepairReport(file, None, 0, 0, None, (missing,))
 
 
-def _write_manifest(old: str, new: str | None, reports: list[RepairReport]) -> None:
-    """Describe the shards that were saved."""
-    manifest = Manifest.load(old)
+def _write_manifest(manifest: Manifest, folder: str, target: str, reports: list[RepairReport]) -> None:
+    """Write a manifest of the shards that were saved."""
     saved = {report.source: report for report in reports}
     shards = []
     for shard in manifest.shards:
-        report = saved.get(_beside(old, shard.name))
+        report = saved.get(folder + shard.name)
         if report is not None and report.target is not None:
             shards.append(_describe(shard, report.target, report.records))
-    if new is not None:
-        changed(manifest, shards=tuple(shards)).save(new)
+    changed(manifest, shards=tuple(shards)).save(target)
 
 
 def _describe(shard: Shard, path: str, records: int) -> Shard:
@@ -236,47 +291,9 @@ def _describe(shard: Shard, path: str, records: int) -> Shard:
     return changed(shard, records=records, bytes=size, crc32c=crc)
 
 
-def _beside(manifest: str, name: str) -> str:
-    return split_path(manifest)[0] + name
-
-
-def _moved(file: str, folder: str, target: StrPath | None) -> str | None:
-    """Return where a file goes: to the same place below the target that it has below its folder."""
+def _new_path(file: str, folder: str, target: StrPath | None) -> str | None:
+    """Return where a file goes: to the same place below the target as below its folder."""
     if target is None:
         return None
     inside = file[len(folder) :].lstrip(f"/{os.sep}") if file.startswith(folder) else split_path(file)[1]
     return f"{locate(target)[1].rstrip('/')}/{inside}"
-
-
-@dataclass(frozen=True)
-class RepairReport:
-    """What became of one damaged file."""
-
-    source: str
-    target: str | None
-    """The new file; None where it was not written."""
-    records: int
-    """Records that were saved: all outside the damage."""
-    doubtful: int
-    """Records that may lie inside the payload of a damaged record."""
-    doubtful_target: str | None
-    """The file that these were written to, where there are any."""
-    damage: tuple[CorruptDataError, ...]
-    """What is damaged, in order: ``offset`` to ``stop`` is lost, in the uncompressed stream."""
-    expected: int | None = None
-    """Records that the file had, by the manifest of its dataset; None where there is none."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether nothing was damaged."""
-        return not self.damage
-
-    @property
-    def lost_ranges(self) -> list[tuple[int, int | None]]:
-        """The bytes that no record could be read from; None stands for an end that is not known."""
-        return [(error.offset or 0, error.stop) for error in self.damage if error.kind != "doubtful"]
-
-    @property
-    def causes(self) -> dict[str, int]:
-        """How often each kind of damage occurs."""
-        return dict(Counter(error.kind for error in self.damage))

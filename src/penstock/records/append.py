@@ -23,7 +23,8 @@ from penstock.parallel import available_cpus
 from penstock.records.damage import error_of
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordEvents
-from penstock.storage.local import LocalFiles
+from penstock.storage import Upload
+from penstock.storage.local import LocalFiles, LocalUpload
 
 _STRIDE = 64 << 20
 _PIECE = 1 << 20
@@ -62,6 +63,10 @@ class Appending:
         except BaseException:
             self.release()
             raise
+
+    def open(self) -> Upload:
+        """Open the file to write after its last whole record; what follows that is cut off."""
+        return LocalUpload(self._path, atomic=False, offset=self.end.offset)
 
     def finish(self, records: int) -> None:
         """Tell the manifest what the file holds now: so many records."""
@@ -165,7 +170,7 @@ def _check_kind(path: str, kind: Compression) -> Compression:
 
 
 def _end_of_frames(path: str) -> End:
-    walk = _core.FrameWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, available_cpus()), keep_lengths=True)
+    walk = _core.HeaderWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, available_cpus()), keep_lengths=True)
     last = 0
     more = True
     while more:
@@ -183,7 +188,7 @@ def _end_of_frames(path: str) -> End:
 
 
 def _is_whole(path: str, start: int, stop: int) -> bool:
-    stretches, *_ = _core.survey(path, start, stop, max_record_bytes=_ANY_LENGTH, flat=True)
+    stretches, *_ = _core.salvage_scan(path, start, stop, max_record_bytes=_ANY_LENGTH, flat=True)
     return all(stretch.kind == "whole" for stretch in stretches)
 
 

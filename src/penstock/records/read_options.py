@@ -25,6 +25,8 @@ class ReadOptions:
     compression: Compression | None = None
     """None: tell by content."""
     verify: bool = True
+    checksum: bool = False
+    """Compute the checksum of the whole file as well, as a manifest stores it."""
     max_record_bytes: int = 1 << 30
     trailing: Trailing = "error"
     multistream: bool = False

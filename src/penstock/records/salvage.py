@@ -101,7 +101,7 @@ class Salvage:
 
     def _survey(self, part: Part, start: int, at_record: bool) -> tuple[list[Stretch], bool]:
         with naming(self.path):
-            stretches, ends_at_record, _ = _core.survey(
+            stretches, ends_at_record, _ = _core.salvage_scan(
                 part.file,
                 start,
                 part.stop,

@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Any, Protocol, TypeVar
 
 from penstock import _core
-from penstock._core import Fault, RecordChunk, Sound
+from penstock._core import Fault, RecordChunk, ValidRecords
 from penstock.compression import Compression, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
 from penstock.errors import CorruptDataError, TruncatedError
@@ -21,7 +21,7 @@ from penstock.records.damage import THE_FILE, Lookalike, error_of, lookalike, to
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Part, Salvage, Salvaged, Spool
 from penstock.storage import FileStore
-from penstock.storage.local import LocalFiles, naming
+from penstock.storage.local import naming
 
 # Bytes that are walked in one native call.
 _STRIDE = 64 << 20
@@ -49,17 +49,26 @@ class RecordEvents:
         self._size = info.size
         self._stream: Generator[bytes, None, None] | None = None
         self._pieces: Iterator[bytes] = iter(())
-        if isinstance(store, LocalFiles) and info.seekable:
-            self._head = _read_head(store, path)
-            self.native = not self._compression()
-            """Whether native threads read the file."""
-            if not self.native:
-                self._pieces = self._stream = store.stream(path)
-        else:
-            self.native = False
-            self._stream = store.stream(path)
+        self.crc32c = 0
+        """The checksum of the whole file, after an iteration with ``options.checksum`` that met no damage."""
+        is_local = store.capabilities.native_paths and info.seekable
+        self._head = store.read(path, 0, CERTAIN_BYTES) if is_local else b""
+        if not is_certain(self._head) or self._compression():
+            self._stream = self._open_stream()
             self._head = _gather_head(self._stream)
             self._pieces = itertools.chain([self._head], self._stream)
+        self.native = is_local and not self._compression()
+        """Whether native threads read the file."""
+        if self.native and self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _open_stream(self) -> Generator[bytes, None, None]:
+        with closing(self._store.stream(self._path)) as pieces:
+            for piece in pieces:
+                if self._options.checksum:
+                    self.crc32c = _core.crc32c(piece, self.crc32c)
+                yield piece
 
     def count(self) -> tuple[int, CorruptDataError | None]:
         """Count the records by headers alone, where the file is ``native``; return also the fault that ended it."""
@@ -67,7 +76,7 @@ class RecordEvents:
             return 0, self._empty()
         options = self._options
         with naming(self._path):
-            walk = _core.FrameWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
+            walk = _core.HeaderWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
             while walk.advance(_STRIDE):
                 pass  # between two strides, Ctrl-C is heard
         fault = walk.fault
@@ -82,14 +91,18 @@ class RecordEvents:
             return self._events(self._from_search())
         return self._from_threads(self._open_records)
 
-    def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | Sound, None, None]:
+    def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | ValidRecords, None, None]:
         """The same, but where native threads read, records that ``decoder`` decodes are only told of, as sound."""
         if not self.native:
             return iter(self)
         options = self._options
         return self._from_threads(
             lambda: _core.CheckedRecords(
-                self._path, decoder, max_record_bytes=options.max_record_bytes, threads=options.threads
+                self._path,
+                decoder,
+                max_record_bytes=options.max_record_bytes,
+                threads=options.threads,
+                checksum=options.checksum,
             )
         )
 
@@ -103,6 +116,9 @@ class RecordEvents:
                 if os.getpid() != self._process:
                     # The threads that read ahead stayed in the parent: waiting for them would be forever.
                     raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
+            if self._options.checksum:
+                for _ in self._pieces:
+                    pass  # what follows a compressed stream is part of the file, too
         except CorruptDataError as error:
             yield error
         finally:
@@ -147,6 +163,8 @@ class RecordEvents:
             try:
                 while broken is None and (event := records.next()) is not None:
                     if not isinstance(event, Fault):
+                        if self._options.checksum:
+                            self._add_to_checksum(event)
                         yield event
                     elif self._options.skip:
                         broken = event
@@ -158,6 +176,14 @@ class RecordEvents:
             part = Part(self._path, broken.offset, self._size or 0)
             salvaged = self._salvage().read(part, broken.record, self._instead(broken, self._head))
             yield from self._events(salvaged)
+
+    def _add_to_checksum(self, event: Any) -> None:
+        if isinstance(event, ValidRecords):
+            self.crc32c = _core.crc32c_combine(self.crc32c, event.crc32c, event.bytes)
+        else:
+            # The frames of a chunk follow each other without a gap.
+            first, size = int(event.spans[0, 0]) - 12, int(event.spans[:, 1].sum()) + 16 * len(event)
+            self.crc32c = _core.crc32c(event.buffer[first : first + size], self.crc32c)
 
     def _from_search(self) -> Iterator[Salvaged]:
         yield from self._salvage().read(Part(self._path, 0, self._size or 0), 0, lookalike(self._head, self._subject()))
@@ -250,12 +276,6 @@ class RecordEvents:
         hint, seems = told(lookalike(self._head) if wrong_kind else None)
         place: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
         return type(error)(f"{error}, record {record}{hint}", **seems, **place)
-
-
-def _read_head(store: FileStore, path: str) -> bytes:
-    """Read as much as tells the kind of the file, which a few bytes do, as a rule."""
-    head = store.read(path, 0, CERTAIN_BYTES)
-    return head if is_certain(head) else store.read(path, 0, HEAD_BYTES)
 
 
 def _gather_head(stream: Iterator[bytes]) -> bytes:

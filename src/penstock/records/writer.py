@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from penstock._core import FrameBuffer
 from penstock.compression import by_extension, check, check_level, open_compressor
 from penstock.storage import StrPath, locate
-from penstock.storage.local import LocalFiles
 
 if TYPE_CHECKING:
     from penstock.records.append import Appending
@@ -60,7 +59,7 @@ class RecordWriter:
     ) -> None:
         store, self._path = locate(path)
         check_level(level)
-        if append and not isinstance(store, LocalFiles):
+        if append and not store.capabilities.append:
             raise ValueError(f"only a local file can be appended to, not {self._path}")
         self._appending: Appending | None = None
         if append:
@@ -77,9 +76,9 @@ class RecordWriter:
         self._count = 0
         self._failure: BaseException | None = None
         self._process = os.getpid()
-        if self._appending is not None and isinstance(store, LocalFiles):
+        if self._appending is not None:
             try:
-                self._upload = store.append(self._path, self._appending.end.offset)
+                self._upload = self._appending.open()
             except BaseException:
                 self._appending.release()
                 raise

@@ -1,4 +1,4 @@
-"""The schema of a dataset on its way through an Arrow table, or a Parquet file, and back: in the table's metadata."""
+"""The schema of a dataset in the metadata of an Arrow table or Parquet file, so that it survives the round trip."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from penstock.errors import SchemaError, import_extra
 from penstock.schema.feature import IMAGES, Feature
 from penstock.schema.schema import Schema
 
-_SCHEMA = b"penstock.schema"
+_METADATA_KEY = b"penstock.schema"
 
 
-def record_schema(table: Any, schema: Schema) -> Any:
-    """Return the ``pyarrow.Schema`` of a table with the schema of the dataset that its columns were read from."""
-    return table.with_metadata({_SCHEMA: schema.to_json().encode()})
+def attach_schema(table: Any, schema: Schema) -> Any:
+    """Return a ``pyarrow.Schema`` with the schema of the dataset in its metadata."""
+    return table.with_metadata({_METADATA_KEY: schema.to_json().encode()})
 
 
-def recorded_schema(table: Any) -> Schema | None:
-    """Return the schema that a ``pyarrow.Schema`` carries; None where there is none, or columns are others by now."""
-    text = (table.metadata or {}).get(_SCHEMA)
+def attached_schema(table: Any) -> Schema | None:
+    """Return the schema in the metadata of a ``pyarrow.Schema``; None if there is none, or the columns have changed."""
+    text = (table.metadata or {}).get(_METADATA_KEY)
     if text is None:
         return None
     try:
         schema = Schema.from_json(text.decode())
     except (SchemaError, UnicodeDecodeError):
-        return None  # of a newer Penstock, say: the columns tell enough
+        return None  # such as a schema of a newer Penstock: the columns are enough
     if any(_form(field.type) != _form_of(schema, field.name) for field in table):
         return None
     return schema.select(table.names)
 
 
 def _form_of(schema: Schema, name: str) -> tuple[int, str] | None:
-    """Return what a feature looks like in a table: the levels of its lists, and what lies in them."""
+    """Return the form of a feature in a table: the number of list levels, and the type of the values."""
     feature = schema.get(name)
     if feature is None:
         return None

@@ -1,4 +1,4 @@
-"""Checks default values, and keeps them as nested tuples of Python scalars."""
+"""Check default values and store them as nested tuples of Python scalars."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class NoDefault(enum.Enum):
 
 
 NO_DEFAULT: Final = NoDefault.NO_DEFAULT
-"""Says that a feature has no default, since None, 0 and b"" might be meant."""
+"""Marks a feature without a default; None, 0 and b"" could be defaults."""
 
-# NaN is unequal to itself, but tuples compare by identity first: one object makes equal features equal.
+# NaN is not equal to itself, but tuples compare by identity first: sharing one NaN makes equal features equal.
 _NAN: Final = float("nan")
 
 
 def freeze_default(value: Any, dtype: str, shape: tuple[int, ...]) -> Any:
-    """Return ``value`` as nested tuples of Python scalars; refuse what does not fit the dtype and the shape."""
+    """Return ``value`` as nested tuples of Python scalars; raise if it does not fit the dtype and shape."""
     if isinstance(value, np.ndarray | np.generic) or (hasattr(value, "tolist") and hasattr(value, "shape")):
         value = value.tolist()
     return _freeze(value, dtype, shape, shape)
@@ -41,7 +41,7 @@ def _freeze(value: Any, dtype: str, left: tuple[int, ...], shape: tuple[int, ...
     if not isinstance(value, list | tuple) or len(value) != left[0]:
         found = f"{len(value)} items" if isinstance(value, list | tuple) else type(value).__name__
         raise SchemaError(
-            f"a default has the shape of the feature: expected {left[0]} items at level {len(shape) - len(left)}"
+            f"default must have the shape of the feature: expected {left[0]} items at level {len(shape) - len(left)}"
             f" of shape {shape}, found {found}"
         )
     return tuple(_freeze(item, dtype, left[1:], shape) for item in value)
@@ -62,7 +62,7 @@ def _scalar(value: Any, dtype: str) -> Any:
         case int() if dtype in INTEGERS:
             limits = np.iinfo(dtype)
             if not limits.min <= value <= limits.max:
-                raise SchemaError(f"the default does not fit: {dtype} holds {limits.min} to {limits.max}")
+                raise SchemaError(f"the default is out of range: {dtype} holds {limits.min} to {limits.max}")
             return int(value)
         case int() | float() if dtype in FLOATS:
             return _float(value, dtype)
@@ -73,12 +73,12 @@ def _text(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise SchemaError("the default is no valid text: it cannot be encoded as UTF-8") from None
+        raise SchemaError("the default cannot be encoded as UTF-8") from None
     return str(value)
 
 
 def _float(value: float, dtype: str) -> float:
-    # bfloat16 has the range of float32; its last bits are rounded where the default is used.
+    # bfloat16 has the range of float32; the default is rounded when it is used.
     kind = np.float32 if dtype == "bfloat16" else np.dtype(dtype).type
     try:
         exact = float(value)
@@ -89,6 +89,6 @@ def _float(value: float, dtype: str) -> float:
     with np.errstate(over="ignore"):
         rounded = kind(exact)
     if np.isinf(rounded) and not (math.isinf(exact) and value == exact):
-        raise SchemaError(f"the default does not fit: {dtype} holds at most {np.finfo(kind).max}")
-    # The shortest text that names the rounded value: 0.1 stays 0.1, and equal defaults are equal.
+        raise SchemaError(f"the default is out of range: {dtype} holds at most {np.finfo(kind).max}")
+    # The shortest text of the rounded value: 0.1 stays 0.1, and equal defaults compare equal.
     return float(str(rounded))

@@ -1,9 +1,9 @@
-"""Names of the element types, and what users may write for them."""
+"""Dtypes: their names, what users may pass for them, and TensorFlow's numbers of them."""
 
 from __future__ import annotations
 
 import difflib
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -16,22 +16,26 @@ TEXT: frozenset[str] = frozenset(get_args(TextDtype))
 INTEGERS: frozenset[str] = frozenset(get_args(IntegerDtype))
 FLOATS: frozenset[str] = frozenset(get_args(FloatDtype))
 DTYPES: frozenset[str] = TEXT | INTEGERS | FLOATS | {"bool"}
+DtypeLike: TypeAlias = str | type | np.dtype[Any]
+"""What users may pass for a dtype: a name, a Python type or a NumPy dtype."""
 FLOAT64_CHOICE = (
-    'float64 does not fit a FloatList: with the option float64, choose "float32" (rounded) or "raw" (as it is)'
+    'float64 does not fit a FloatList: with the option float64, choose "float32" (rounded) or "raw" (unchanged)'
 )
-"""What is said of float64 where nobody has chosen, to whoever calls a function or types a command."""
+"""The error message for float64 data without a choice, in functions and on the command line."""
 _PYTHON_TYPES: dict[object, str] = {bytes: "bytes", str: "str", bool: "bool", int: "int64", float: "float32"}
-# What others call them.
-_ELSEWHERE = {"int": "int64", "long": "int64", "float": "float32", "double": "float64", "half": "float16"}
-_ELSEWHERE |= {"string": "str", "text": "str", "binary": "bytes", "boolean": "bool"}
+# Names in other libraries.
+_FOREIGN_NAMES = {"int": "int64", "long": "int64", "float": "float32", "double": "float64", "half": "float16"}
+_FOREIGN_NAMES |= {"string": "str", "text": "str", "binary": "bytes", "boolean": "bool"}
 
 
 def canonical_dtype(dtype: object) -> str:
-    """Return the canonical name of ``dtype``: a name, a Python type, or anything that NumPy takes for a dtype."""
+    """Return the canonical name of a dtype: a name, a Python type, or anything that ``np.dtype`` accepts."""
     if isinstance(dtype, str):
         if dtype in DTYPES:
             return dtype
-        close = [_ELSEWHERE[dtype]] if dtype in _ELSEWHERE else difflib.get_close_matches(dtype, sorted(DTYPES), 1)
+        close = (
+            [_FOREIGN_NAMES[dtype]] if dtype in _FOREIGN_NAMES else difflib.get_close_matches(dtype, sorted(DTYPES), 1)
+        )
         hint = f'did you mean "{close[0]}"?' if close else f"one of {', '.join(sorted(DTYPES))}"
         raise SchemaError(f"unknown dtype {dtype[:40]!r}: {hint}")
     if isinstance(dtype, type) and dtype in _PYTHON_TYPES:
@@ -41,17 +45,17 @@ def canonical_dtype(dtype: object) -> str:
     except (TypeError, ValueError):
         found = None
     if found is None or dtype is None:
-        raise SchemaError(f"{dtype!r} is no dtype: write its name, such as 'float32', or a NumPy dtype")
+        raise SchemaError(f"{dtype!r} is not a dtype: use a name such as 'float32', or a NumPy dtype")
     name = {"S": "bytes", "U": "str"}.get(found.kind, str(found.name))
     if name not in DTYPES:
-        raise SchemaError(f"the dtype {name} cannot be stored: one of {', '.join(sorted(DTYPES))}")
+        raise SchemaError(f"the dtype {name} cannot be stored: use one of {', '.join(sorted(DTYPES))}")
     return name
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """Return the NumPy dtype of a numeric element type."""
+    """Return the NumPy dtype of a numeric dtype."""
     if name in TEXT:
-        raise SchemaError(f"{name} has no NumPy dtype: its columns are views of bytes")
+        raise SchemaError(f"{name} has no NumPy dtype: its columns are BytesColumns")
     if name == "bfloat16":
         bfloat16: type[np.generic] = import_extra("ml_dtypes", "bfloat16", "the dtype bfloat16").bfloat16
         return np.dtype(bfloat16)
@@ -59,15 +63,15 @@ def numpy_dtype(name: str) -> np.dtype[np.generic]:
 
 
 class TensorType(NamedTuple):
-    """An element type of TensorFlow."""
+    """A dtype of TensorFlow."""
 
     name: str
     number: int
-    """What stands for it in ``TensorProto.dtype``."""
+    """Its number in ``TensorProto.dtype``."""
     field: int
-    """The field of a TensorProto that lists values of it."""
+    """The field of a TensorProto that lists its values."""
     size: int
-    """Bytes of an element in ``TensorProto.tensor_content``; 0 where they differ."""
+    """The size of an element in ``TensorProto.tensor_content``; 0 for strings."""
 
 
 _TYPES = (

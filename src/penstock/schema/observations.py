@@ -1,4 +1,4 @@
-"""Reads what an Example or a SequenceExample holds, without a schema."""
+"""Observe the features of Examples and SequenceExamples that have no schema."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from penstock import _core
 from penstock.errors import MalformedExampleError, SchemaError
 from penstock.schema.feature import Kind, Shape
-from penstock.schema.recognize import Form, recognise_payload, recognize
+from penstock.schema.recognize import Form, recognize, recognize_payload
 
 Section: TypeAlias = Literal["context", "sequence"]
-# Numbers are counted; so many of them are kept, to be shown.
-SHOWN = 4
+# How many numbers of a list are read, as a sample; the others are only counted.
+_SAMPLE_SIZE = 4
 
 
 class Values(NamedTuple):
-    """The list of one Feature: its kind (None where it is unset), its length, and values (of numbers, the first)."""
+    """The list of one Feature: its kind (None if unset), its length, and its values (the first few numbers)."""
 
     kind: Kind | None
     length: int
@@ -25,7 +25,7 @@ class Values(NamedTuple):
 
 
 class FoundFeature(NamedTuple):
-    """One key of a record: in the context with one list, in the sequence with a list for each step."""
+    """One key of a record: one list in the context, or a list for each step of the sequence."""
 
     section: Section
     key: str
@@ -33,18 +33,19 @@ class FoundFeature(NamedTuple):
 
 
 def read_features(payload: bytes) -> list[FoundFeature]:
-    """Read the features of a serialized Example or SequenceExample; of equal keys, the last.
+    """Read the features of a serialized Example or SequenceExample. If a key is repeated, the last one counts.
 
-    Raise MalformedExampleError for malformed bytes, and for another message, which a parser that skips the fields it
-    does not know takes for an Example without features.
+    Raises:
+        MalformedExampleError: The bytes are malformed, or another message. A parser that skips unknown fields would
+            read another message as an Example without features.
     """
-    # An Example is a SequenceExample without feature lists: the context has the number of its features.
-    native = _core.sketch_example(payload, SHOWN)
+    # On the wire an Example is a SequenceExample without feature lists.
+    native = _core.sketch_example(payload, _SAMPLE_SIZE)
     if native is None:
         raise MalformedExampleError(f"its bytes are malformed{_seems(payload)}")
     if _core.is_other_message(payload):
-        way_out = "ps.RecordReader reads the payloads as they are, for the message's own class to parse"
-        raise MalformedExampleError(f"it is a message without features{_seems(payload)}; {way_out}")
+        advice = "read the payloads with ps.RecordReader and parse them with the class of the message"
+        raise MalformedExampleError(f"it is a message without features{_seems(payload)}; {advice}")
     context, sequence = native
     return [
         *(FoundFeature("context", _name(key), (_values(*feature),)) for key, feature in context.items()),
@@ -56,7 +57,7 @@ def read_features(payload: bytes) -> list[FoundFeature]:
 
 
 def _seems(payload: bytes) -> str:
-    likely = recognise_payload(payload)
+    likely = recognize_payload(payload)
     return "" if likely is None else f"; it seems to be {likely}"
 
 
@@ -69,8 +70,8 @@ def _values(kind: str, values: list[Any], length: int) -> Values:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a record stands."""
+class RecordPlace:
+    """The file and number of a record."""
 
     path: str
     record: int
@@ -80,48 +81,48 @@ class Place:
 
 
 @dataclass
-class Span:
-    """The least and the most of what was seen."""
+class Range:
+    """The smallest and the largest number observed."""
 
-    least: int | None = None
-    most: int | None = None
+    min: int | None = None
+    max: int | None = None
 
     def add(self, number: int) -> None:
-        """Widen the span to ``number``."""
-        self.least = number if self.least is None else min(self.least, number)
-        self.most = number if self.most is None else max(self.most, number)
+        """Extend the range to ``number``."""
+        self.min = number if self.min is None else min(self.min, number)
+        self.max = number if self.max is None else max(self.max, number)
 
     @property
     def constant(self) -> int | None:
-        """The number, where there was only one."""
-        return self.least if self.least == self.most else None
+        """The number, if all were equal."""
+        return self.min if self.min == self.max else None
 
     def __str__(self) -> str:
-        return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+        return str(self.min) if self.min == self.max else f"{self.min} to {self.max}"
 
 
 @dataclass
 class Observations:
-    """All that was seen of one key."""
+    """Everything observed about one key."""
 
     section: Section
     key: str
     present: int = 0
     kind: Kind | None = None
-    first: Place | None = None
-    counts: Span = field(default_factory=Span)
-    steps: Span = field(default_factory=Span)
-    sizes: Span = field(default_factory=Span)
+    first: RecordPlace | None = None
+    counts: Range = field(default_factory=Range)
+    steps: Range = field(default_factory=Range)
+    sizes: Range = field(default_factory=Range)
     forms: Counter[Form] = field(default_factory=Counter)
     dtypes: set[str] = field(default_factory=set)
     shape: Shape | None = None
     ranks: set[int] = field(default_factory=set)
     sample: str = ""
 
-    def add(self, found: FoundFeature, place: Place) -> None:
-        """Take in what one record holds."""
+    def add(self, found: FoundFeature, place: RecordPlace) -> None:
+        """Add the values of one record."""
         if self.section == "context" and found.steps[0].kind is None:
-            return  # a feature that is unset is as good as absent
+            return  # an unset feature counts as absent
         self.present += 1
         self.steps.add(len(found.steps))
         for values in found.steps:
@@ -130,9 +131,9 @@ class Observations:
             for value in values.values if values.kind == "bytes" else ():
                 self._add_bytes(value)
             if not self.sample and values.length:
-                self.sample = _show(values)
+                self.sample = _sample_text(values)
 
-    def _add_kind(self, kind: Kind | None, place: Place) -> None:
+    def _add_kind(self, kind: Kind | None, place: RecordPlace) -> None:
         if kind is None:
             return
         if self.kind is None:
@@ -152,8 +153,8 @@ class Observations:
             self.shape = tuple(a if a == b else None for a, b in zip(self.shape, seen.shape, strict=False))
 
 
-def _show(values: Values) -> str:
-    """Return the first values as a short text; bytes that are no text are only counted."""
+def _sample_text(values: Values) -> str:
+    """Return the first values as a short text; of binary values, only the size."""
     if values.kind == "bytes":
         value: bytes = values.values[0]
         text = value[:60].decode("utf-8", "ignore") if recognize(value).form == "text" else None

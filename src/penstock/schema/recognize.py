@@ -1,6 +1,6 @@
-"""Tells what a bytes value holds: text, an image, a serialized tensor, or something else.
+"""Recognize what a bytes value holds: text, an image, a serialized tensor, or something else.
 
-Of payloads that are no Examples, also which message they are.
+Also recognizes some messages in payloads that are not Examples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Form: TypeAlias = Literal["empty", "text", "jpeg", "png", "gif", "tensor", "bina
 
 
 class Recognized(NamedTuple):
-    """The form of a value; for images and tensors also its dtype and shape (None: a dimension is not told)."""
+    """The form of a value; for images and tensors also its dtype and shape, with None for unknown dimensions."""
 
     form: Form
     dtype: str = "bytes"
@@ -28,14 +28,14 @@ class Recognized(NamedTuple):
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_PNG_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # a palette (3) may become three or four
-# Frames of all kinds of JPEG; C4, C8 and CC between them are other things.
+_PNG_CHANNELS = {0: 1, 2: 3, 4: 2, 6: 4}  # a palette (3) may decode to three or four
+# Start-of-frame markers of all kinds of JPEG; C4, C8 and CC are other segments.
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_JPEG_ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
+_JPEG_MARKERS_WITHOUT_SEGMENT = frozenset({0x01, *range(0xD0, 0xD8)})
 
 
 def recognize(value: bytes) -> Recognized:
-    """Tell what ``value`` holds; what is not certain from its own structure is ``binary``."""
+    """Return what ``value`` holds; ``binary`` unless its structure leaves no doubt."""
     if not value:
         return Recognized("empty")
     found = _jpeg(value) or _png(value) or _gif(value) or _tensor(value)
@@ -53,8 +53,8 @@ _PAYLOAD_FORMS: dict[Form, str] = {
 }
 
 
-def recognise_payload(payload: bytes) -> str | None:
-    """Name what a record that is no Example seems to be; None where nothing tells."""
+def recognize_payload(payload: bytes) -> str | None:
+    """Return what a record that is not an Example seems to be, or None if it is not recognized."""
     form = _PAYLOAD_FORMS.get(recognize(payload).form)
     if form is not None:
         return form
@@ -67,7 +67,7 @@ def recognise_payload(payload: bytes) -> str | None:
         return "ExampleListWithContext (ELWC, of TF-Ranking)"
     if holding:
         return f"a message with an Example in field {holding[0]}"
-    # The time, then the number of a step, a version or a summary.
+    # First the wall time, then a step, a version or a summary.
     if fields and (fields[0].number, fields[0].wire) == (1, FIXED64) and len(fields) > 1:
         return "an Event of TensorBoard"
     return None
@@ -82,7 +82,7 @@ def _is_example(field: Field) -> bool:
 
 
 def is_text(value: bytes) -> bool:
-    """Whether ``value`` is UTF-8 without control characters that no text has."""
+    """Whether ``value`` is UTF-8 without control characters that do not occur in text."""
     try:
         return not _CONTROL.search(value.decode())
     except UnicodeDecodeError:
@@ -95,13 +95,13 @@ def _jpeg(value: bytes) -> Recognized | None:
     position = 2
     while position + 4 <= len(value) and value[position] == 0xFF:
         marker = value[position + 1]
-        if marker == 0xFF or marker in _JPEG_ALONE:  # padding, or a marker without a segment
+        if marker == 0xFF or marker in _JPEG_MARKERS_WITHOUT_SEGMENT:  # padding, or a marker without a segment
             position += 1 if marker == 0xFF else 2
             continue
         (length,) = struct.unpack_from(">H", value, position + 2)
         if marker in _JPEG_FRAMES and position + 10 <= len(value):
             height, width, channels = struct.unpack_from(">HHB", value, position + 5)
-            # Height 0 is told later in the file; four channels are converted in more than one way.
+            # Height 0 is defined later in the file; four channels can be converted in more than one way.
             return Recognized(
                 "jpeg", "uint8", (height or None, width or None, channels if channels in (1, 3) else None)
             )
@@ -114,10 +114,10 @@ def _jpeg(value: bytes) -> Recognized | None:
 def _png(value: bytes) -> Recognized | None:
     if not value.startswith(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR") or len(value) < 26:
         return None
-    width, height, depth, colour = struct.unpack_from(">IIBB", value, 16)
+    width, height, depth, color = struct.unpack_from(">IIBB", value, 16)
     if not width or not height:
         return None
-    return Recognized("png", "uint16" if depth == 16 else "uint8", (height, width, _PNG_CHANNELS.get(colour)))
+    return Recognized("png", "uint16" if depth == 16 else "uint8", (height, width, _PNG_CHANNELS.get(color)))
 
 
 def _gif(value: bytes) -> Recognized | None:
@@ -173,6 +173,6 @@ def _tensor_shape(data: memoryview) -> tuple[int, ...] | None:
     return tuple(sizes) if all(size < 1 << 40 for size in sizes) and len(sizes) <= 16 else None
 
 
-# Of the types of tensors, those that a feature may have; and the fields that list their values.
+# The TensorProto dtypes that a feature may have, and the fields that list their values.
 _TENSOR_TYPES = {type_.number: type_ for type_ in BY_NAME.values() if type_.name in DTYPES}
 _TENSOR_VALUES = frozenset(type_.field for type_ in _TENSOR_TYPES.values())

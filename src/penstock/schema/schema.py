@@ -1,4 +1,4 @@
-"""An immutable mapping of names to features, for Examples and SequenceExamples."""
+"""Schema: an immutable mapping of names to features, for Examples and SequenceExamples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.errors import SchemaError
+from penstock.schema.dtype import DtypeLike
 from penstock.schema.feature import IMAGES, Feature, Sections
 from penstock.schema.formats import arrow, tf_io, tfds
 from penstock.schema.formats import json_file as json_format
@@ -16,46 +17,69 @@ from penstock.storage import StrPath, read_whole, write_whole
 
 
 class Schema(Mapping[str, Feature]):
-    """What the examples of a dataset hold: a mapping of names to features.
-
-    >>> schema = Schema({"image": Feature("uint8", (28, 28), encoding="raw"), "label": int})
-    >>> schema["label"]
-    Feature('int64')
+    """The features of a dataset: an immutable mapping of names to :class:`Feature`.
 
     Args:
-        features: Name to :class:`Feature`, or to a dtype, which stands for a scalar.
-        sequence: For SequenceExamples, the features of the feature lists; a shape is that of one step, so ``(128,)``
-            gives a column ``[rows, steps, 128]``. None: the records are Examples.
+        features: A mapping of names to features. A dtype stands for a scalar feature.
+        sequence: For SequenceExamples, the features of the feature lists. A shape is that of one step, so ``(128,)``
+            becomes a column ``[rows, steps, 128]``. None if the records are Examples.
+
+    Raises:
+        SchemaError: Two features have the same name or key.
+
+    Example:
+        >>> schema = ps.Schema({"image": ps.Feature("uint8", (28, 28), encoding="raw"), "label": int})
+        >>> schema["label"]
+        Feature('int64')
+        >>> list(schema | {"name": str})
+        ['image', 'label', 'name']
     """
 
     __slots__ = ("_all", "_context", "_sequence", "_unknown")
 
-    def __init__(self, features: Mapping[str, object], *, sequence: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, features: Mapping[str, Feature | DtypeLike], *, sequence: Mapping[str, Feature | DtypeLike] | None = None
+    ) -> None:
         self._context = {name: _context_feature(name, value) for name, value in _items(features)}
         self._sequence = (
             None if sequence is None else {name: _step_feature(name, value) for name, value in _items(sequence)}
         )
         if both := self._context.keys() & (self._sequence or {}).keys():
-            raise SchemaError(f"a name stands for one feature, in the context or in the sequence: {_quote(both)}")
+            raise SchemaError(f"a feature must be in the context or in the sequence, not in both: {_quote(both)}")
         for section in (self._context, self._sequence or {}):
             _check_keys(section)
         self._all = self._context | (self._sequence or {})
-        # What a newer Penstock wrote into the file that this came from, kept for saving.
+        # Keys in the schema file that this version does not know, written back on save.
         self._unknown: json_format.Unknown = {}
 
     @property
     def context(self) -> Mapping[str, Feature]:
-        """The features of the Example, or of the SequenceExample's context."""
+        """The features of Examples, or of the context of SequenceExamples.
+
+        Example:
+            >>> list(ps.Schema({"label": int}, sequence={"frame": bytes}).context)
+            ['label']
+        """
         return MappingProxyType(self._context)
 
     @property
     def sequence(self) -> Mapping[str, Feature]:
-        """The features of the SequenceExample's feature lists; empty for Examples."""
+        """The features of the feature lists of SequenceExamples; empty for Examples.
+
+        Example:
+            >>> list(ps.Schema({"label": int}, sequence={"frame": bytes}).sequence)
+            ['frame']
+        """
         return MappingProxyType(self._sequence or {})
 
     @property
     def is_sequence(self) -> bool:
-        """Whether the records are SequenceExamples."""
+        """Whether the records are SequenceExamples.
+
+        Example:
+            >>> ps.Schema({"label": int}).is_sequence
+            False
+        """
         return self._sequence is not None
 
     def __getitem__(self, name: str) -> Feature:
@@ -68,7 +92,17 @@ class Schema(Mapping[str, Feature]):
         return len(self._all)
 
     def select(self, names: Iterable[str]) -> Schema:
-        """Return the schema of some features, in the order given."""
+        """Return a schema with some of the features, in the order of ``names``.
+
+        Raises:
+            SchemaError: The schema has no such feature.
+
+        Example:
+            >>> ps.Schema({"label": int, "name": str}).select(["name"])
+            Schema({
+                'name': Feature('str'),
+            })
+        """
         chosen = [names] if isinstance(names, str) else list(names)
         for name in chosen:
             if name not in self._all:
@@ -76,12 +110,12 @@ class Schema(Mapping[str, Feature]):
                 raise SchemaError(f"the schema has no feature {name!r}; it has {_quote(close)}")
         context = {name: self._context[name] for name in chosen if name in self._context}
         sequence = self._sequence and {name: self._sequence[name] for name in chosen if name in self._sequence}
-        return Schema(context, sequence=sequence)._keeping(self)
+        return Schema(context, sequence=sequence)._with_unknown_keys(self)
 
-    def __or__(self, other: Mapping[str, object]) -> Schema:
-        """Unite two schemas; where both know a name, the right one counts.
+    def __or__(self, other: Mapping[str, Feature | DtypeLike]) -> Schema:
+        """Return the union of two schemas; features of ``other`` replace those of the same name.
 
-        A plain mapping names features to replace, each in the section where it stands, and to add to the context.
+        A plain mapping replaces features in the section that they are in, and adds new ones to the context.
         """
         if not isinstance(other, Mapping):
             return NotImplemented
@@ -93,7 +127,7 @@ class Schema(Mapping[str, Feature]):
         return Schema(
             context | other._context,
             sequence=sequence | dict(other.sequence) if self.is_sequence or other.is_sequence else None,
-        )._keeping(self, other)
+        )._with_unknown_keys(self, other)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
@@ -105,75 +139,170 @@ class Schema(Mapping[str, Feature]):
 
     def __repr__(self) -> str:
         if self._sequence is None:
-            return f"Schema({_block(self._context)})"
-        return f"Schema({_block(self._context)}, sequence={_block(self._sequence)})"
+            return f"Schema({_format(self._context)})"
+        return f"Schema({_format(self._context)}, sequence={_format(self._sequence)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._context, self._sequence, self._unknown)
 
     def to_json(self) -> str:
-        """Return the text of a schema file: JSON, as ``docs/schema.md`` describes it."""
+        """Return the schema as JSON, the text of a schema file.
+
+        Example:
+            >>> schema = ps.Schema({"label": int})
+            >>> ps.Schema.from_json(schema.to_json()) == schema
+            True
+        """
         return json_format.dumps(self._sections, self._unknown)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Schema:
-        """Return the schema that the text of a schema file describes."""
+        """Return the schema of a JSON text.
+
+        Raises:
+            SchemaError: The text is not a schema, or needs a newer version of Penstock.
+
+        Example:
+            >>> ps.Schema.from_json(ps.Schema({"label": int}).to_json())["label"]
+            Feature('int64')
+        """
         sections, unknown = json_format.loads(text)
         return _rebuild(*sections, unknown)
 
     def save(self, path: StrPath) -> None:
-        """Write a schema file: whole, or not at all."""
+        """Write a schema file. The file is replaced atomically.
+
+        Example:
+            >>> ps.Schema({"label": int}).save("schema.json")
+        """
         write_whole(path, self.to_json().encode("ascii"))
 
     @classmethod
     def load(cls, path: StrPath) -> Schema:
-        """Read a schema file."""
-        text = read_whole(path, json_format.MAX_BYTES)  # of a longer one, from_json says what is wrong
+        """Read a schema file.
+
+        Raises:
+            SchemaError: The file is not a schema, or needs a newer version of Penstock.
+
+        Example:
+            >>> ps.Schema({"label": int}).save("schema.json")
+            >>> ps.Schema.load("schema.json")["label"]
+            Feature('int64')
+        """
+        text = read_whole(path, json_format.MAX_BYTES)  # from_json raises for a longer file
         try:
             return cls.from_json(text)
         except SchemaError as error:
             raise SchemaError(f"{path}: {error}") from None
 
     def to_tf(self) -> Any:
-        """Return a ``tf.io`` feature description; for SequenceExamples a pair (context, sequence)."""
+        """Return a feature description for ``tf.io.parse_example``. Needs TensorFlow; see :meth:`to_tf_source`.
+
+        Returns:
+            A dict; for SequenceExamples, a pair of dicts (context, sequence).
+
+        Raises:
+            SchemaError: ``tf.io`` has no description for a feature.
+
+        Example:
+            >>> spec = ps.Schema({"label": int}).to_tf()  # doctest: +SKIP
+            >>> tf.io.parse_example(records, spec)  # doctest: +SKIP
+        """
         return tf_io.to_tf(self._sections)
 
     def to_tf_source(self) -> str:
-        """Return Python source text that makes the ``tf.io`` feature description."""
+        """Return Python source that builds the ``tf.io`` feature description; does not need TensorFlow.
+
+        Example:
+            >>> print(ps.Schema({"label": int}).to_tf_source().strip())
+            import tensorflow as tf
+            <BLANKLINE>
+            features = {
+                'label': tf.io.FixedLenFeature([], tf.int64),
+            }
+        """
         return tf_io.to_tf_source(self._sections)
 
     @classmethod
     def from_tf(cls, spec: Mapping[str, Any], sequence: Mapping[str, Any] | None = None) -> Schema:
-        """Return the schema of a ``tf.io`` feature description."""
+        """Return the schema of a ``tf.io`` feature description.
+
+        Args:
+            spec: The description of the features; for SequenceExamples, of the context.
+            sequence: For SequenceExamples, the description of the feature lists.
+
+        Example:
+            >>> import penstock.tf as tf
+            >>> ps.Schema.from_tf({"label": tf.io.FixedLenFeature([], tf.int64)})["label"]
+            Feature('int64')
+        """
         return _rebuild(*tf_io.from_tf(spec, sequence))
 
     def to_pbtxt(self) -> str:
-        """Return the text of a TensorFlow Metadata ``schema.pbtxt``."""
+        """Return the text of a TensorFlow Metadata ``schema.pbtxt``.
+
+        Example:
+            >>> schema = ps.Schema({"label": int})
+            >>> ps.Schema.from_pbtxt(schema.to_pbtxt()) == schema
+            True
+        """
         return to_pbtxt(self._sections)
 
     @classmethod
     def from_pbtxt(cls, text: str) -> Schema:
-        """Return the schema of a TensorFlow Metadata ``schema.pbtxt``."""
+        """Return the schema of a TensorFlow Metadata ``schema.pbtxt``.
+
+        Example:
+            >>> text = 'feature { name: "label" type: INT presence { min_fraction: 1 } shape {} }'
+            >>> ps.Schema.from_pbtxt(text)["label"]
+            Feature('int64')
+        """
         return _rebuild(*from_pbtxt(text))
 
     def to_tfds(self) -> str:
-        """Return the text of a TFDS ``features.json``."""
+        """Return the text of a TFDS ``features.json``.
+
+        Raises:
+            SchemaError: TFDS cannot describe a feature, or would store it differently.
+
+        Example:
+            >>> schema = ps.Schema({"label": int})
+            >>> ps.Schema.from_tfds(schema.to_tfds()) == schema
+            True
+        """
         return tfds.to_tfds(self._sections)
 
     @classmethod
     def from_tfds(cls, features_json: str | bytes) -> Schema:
-        """Return the schema of a TFDS ``features.json``."""
+        """Return the schema of a TFDS ``features.json``.
+
+        Example:
+            >>> ps.Schema.from_tfds(ps.Schema({"label": int}).to_tfds())["label"]
+            Feature('int64')
+        """
         return _rebuild(*tfds.from_tfds(features_json))
 
     def to_arrow(self) -> Any:
-        """Return the ``pyarrow.Schema`` of the columns."""
+        """Return the ``pyarrow.Schema`` of the columns.
+
+        Example:
+            >>> ps.Schema({"label": int}).to_arrow().field("label").type
+            DataType(int64)
+        """
         return arrow.to_arrow(self._sections)
 
     @classmethod
     def from_arrow(cls, schema: Any, *, float64: arrow.Float64 | None = None) -> Schema:
-        """Return the schema that stores the columns of a ``pyarrow.Schema``.
+        """Return a schema that stores the columns of a ``pyarrow.Schema``.
 
-        ``float64`` says how columns of that type are stored: ``"float32"`` narrows them, ``"raw"`` keeps them.
+        Args:
+            schema: The ``pyarrow.Schema``. If :meth:`to_arrow` created it, the result is the original schema.
+            float64: How to store float64 columns: ``"float32"`` rounds the values, ``"raw"`` stores them unchanged.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> ps.Schema.from_arrow(pa.schema({"score": pa.float64()}), float64="raw")["score"]
+            Feature('float64', encoding='raw', optional=True)
         """
         return _rebuild(*arrow.from_arrow(schema, float64=float64))
 
@@ -181,17 +310,20 @@ class Schema(Mapping[str, Feature]):
     def _sections(self) -> Sections:
         return Sections(self._context, self._sequence)
 
-    def _keeping(self, *sources: Schema) -> Schema:
-        """Take over what ``sources`` had in their files for the features that are here."""
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def _with_unknown_keys(self, *sources: Schema) -> Schema:
+        """Add the unknown keys that the files of ``sources`` had for the features of this schema."""
         for source in sources:
             self._unknown |= {name: keys for name, keys in source._unknown.items() if name is None or name in self}
         return self
 
 
 def check_schema(schema: object) -> Schema:
-    """Refuse what is no schema, such as the dict that one is made of."""
+    """Return a schema; raise TypeError for anything else, such as a dict of features."""
     if not isinstance(schema, Schema):
-        raise TypeError(f"schema is a Schema, such as ps.Schema({{'label': int}}), not {type(schema).__name__}")
+        raise TypeError(f"schema must be a Schema, such as ps.Schema({{'label': int}}), not {type(schema).__name__}")
     return schema
 
 
@@ -205,16 +337,16 @@ def _rebuild(
     return schema
 
 
-def _items(features: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+def _items(features: Mapping[str, Feature | DtypeLike]) -> Iterable[tuple[str, Feature | DtypeLike]]:
     if not isinstance(features, Mapping):
-        raise SchemaError(f"a schema is made of a mapping of names to features, not of {type(features).__name__}")
+        raise SchemaError(f"a schema needs a mapping of names to features, found {type(features).__name__}")
     for name in features:
         if not isinstance(name, str):
-            raise SchemaError(f"the name of a feature is a str, not {type(name).__name__}")
+            raise SchemaError(f"the name of a feature must be a str, found {type(name).__name__}")
     return features.items()
 
 
-def _feature(name: str, value: object) -> Feature:
+def _feature(name: str, value: Feature | DtypeLike) -> Feature:
     if isinstance(value, Feature):
         return value
     try:
@@ -223,7 +355,7 @@ def _feature(name: str, value: object) -> Feature:
         raise SchemaError(f"feature {name!r}: {error}") from None
 
 
-def _context_feature(name: str, value: object) -> Feature:
+def _context_feature(name: str, value: Feature | DtypeLike) -> Feature:
     feature = _feature(name, value)
     if feature.ragged_levels > 1 and not feature.partitions:
         feature = feature.replace(
@@ -233,17 +365,17 @@ def _context_feature(name: str, value: object) -> Feature:
     return feature
 
 
-def _step_feature(name: str, value: object) -> Feature:
+def _step_feature(name: str, value: Feature | DtypeLike) -> Feature:
     feature = _feature(name, value)
     if feature.ragged_levels > 1:
-        raise SchemaError(f"feature {name!r}: a step of a sequence has at most one leading None, found {feature.shape}")
+        raise SchemaError(f"feature {name!r}: a step of a sequence allows at most one None, found {feature.shape}")
     if feature.has_default:
-        raise SchemaError(f"feature {name!r}: a sequence takes no default; write optional=True")
+        raise SchemaError(f"feature {name!r}: a sequence cannot have a default; use optional=True")
     return feature
 
 
 def _check_keys(section: Mapping[str, Feature]) -> None:
-    """Refuse two uses of one key, and keys that no bytes stand for: no record could have them."""
+    """Check that keys are distinct, and that each can be encoded to bytes."""
     users: dict[str, str] = {}
     for name, feature in section.items():
         key = name if feature.key is None else feature.key
@@ -253,14 +385,14 @@ def _check_keys(section: Mapping[str, Feature]) -> None:
         try:
             "".join([key, *feature.partitions]).encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            raise SchemaError(f"feature {name!r}: half of a surrogate pair is no text") from None
+            raise SchemaError(f"feature {name!r}: the key has half of a surrogate pair, which is not text") from None
     for name, feature in section.items():
         for key in feature.partitions:
             if key in users:
-                raise SchemaError(f"the key {key!r} holds row lengths of {name!r}, and values of {users[key]!r}")
+                raise SchemaError(f"the key {key!r} cannot hold row lengths of {name!r} and values of {users[key]!r}")
 
 
-def _block(features: Mapping[str, Feature]) -> str:
+def _format(features: Mapping[str, Feature]) -> str:
     if not features:
         return "{}"
     lines = [f"    {name!r}: {feature!r},\n" for name, feature in features.items()]
@@ -275,30 +407,30 @@ _DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
 
 
 def keep_images_encoded(schema: Schema) -> Schema:
-    """Return the schema with the bytes of images in place of their pixels."""
+    """Return a schema that reads images as encoded bytes instead of pixels."""
     return _map(schema, _encoded_image)
 
 
 class TracedFeature(Feature):
-    """A feature that is decoded with its bytes kept beside it, by a dataset that is being written."""
+    """A feature that is decoded together with its stored bytes, for a dataset that is being written."""
 
     name: str
-    """What the feature is called in its schema."""
+    """The name of the feature in its schema."""
 
     @classmethod
     def of(cls, name: str, feature: Feature) -> TracedFeature:
-        """Trace a feature."""
+        """Return a traced copy of a feature."""
         traced = cls.__new__(cls)
         vars(traced).update(vars(feature), name=name)
         return traced
 
     def plain(self) -> Feature:
-        """Return the feature as it is in its schema."""
+        """Return the feature without tracing."""
         return self.replace()
 
 
 def trace_encoded(schema: Schema) -> Schema:
-    """Return the schema with images, tensors and raw arrays traced."""
+    """Return a schema with images, tensors and raw arrays traced."""
     traced = {
         name: feature if feature.encoding == "list" else TracedFeature.of(name, feature)
         for name, feature in schema.items()
@@ -307,7 +439,7 @@ def trace_encoded(schema: Schema) -> Schema:
 
 
 def keep_lists(schema: Schema) -> Schema:
-    """Return the schema with every feature as the list that is stored, of any length, or absent; raw arrays stay."""
+    """Return a schema that reads every feature as its stored list, of any length or absent; raw arrays stay arrays."""
     return _map(schema, _list)
 
 

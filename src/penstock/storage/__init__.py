@@ -6,19 +6,29 @@ for a path, and :func:`find_files` turns what a user typed (files, globs, direct
 
 from __future__ import annotations
 
-from penstock.storage.find_files import files_below, find_files, is_folder, is_pattern, path_parts
-from penstock.storage.paths import StrPath, locate, make_folder_of, path_text, read_whole, split_path, write_whole
-from penstock.storage.store import FileInfo, FileStore, Upload
+from penstock.storage.find_files import find_files, is_folder, is_pattern, path_parts
+from penstock.storage.paths import (
+    StrPath,
+    is_remote,
+    locate,
+    make_folder_of,
+    path_text,
+    read_whole,
+    split_path,
+    write_whole,
+)
+from penstock.storage.store import FileInfo, FileStore, StoreCapabilities, Upload
 
 __all__ = [
     "FileInfo",
     "FileStore",
+    "StoreCapabilities",
     "StrPath",
     "Upload",
-    "files_below",
     "find_files",
     "is_folder",
     "is_pattern",
+    "is_remote",
     "locate",
     "make_folder_of",
     "path_parts",

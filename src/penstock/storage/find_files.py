@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 
 from penstock.compression.detect import starts_records
-from penstock.storage.local import LocalFiles
 from penstock.storage.paths import StrPath, locate
+from penstock.storage.shard_names import has_record_extension
 from penstock.storage.store import FileStore
 
-# Names that TFRecords have: train.tfrecord, flowers00-230.tfrec, mnist-train.tfrecord-00000-of-00001, x.record.gz
-_NAME = re.compile(r"\.(tfrecords?|tfrec|record)(-\d+-of-\d+)?(\.(gz|zlib|zz|snappy))?$")
 _GLOB = re.compile(r"[*?\[]")
 _HEAD_BYTES = 4096
 
@@ -34,9 +32,7 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
             files += found
         elif is_folder(store, name):
             above = len(path_parts(name))
-            shown = (
-                entry for entry in files_below(store, name, unreadable) if not _is_hidden(path_parts(entry)[above:])
-            )
+            shown = (entry for entry in store.list(name, unreadable) if not _is_hidden(path_parts(entry)[above:]))
             found = [entry for entry in shown if _is_records(store, entry, unreadable)]
             if not found:
                 raise FileNotFoundError(2, "No TFRecord file in the directory", name)
@@ -45,12 +41,6 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
             store.stat(name)
             files.append(name)
     return files
-
-
-def files_below(store: FileStore, folder: str, unreadable: Callable[[OSError], None] | None) -> list[str]:
-    """List all files below a directory; what of it cannot be read goes to ``unreadable``, or raises without it."""
-    # Other stores answer for the whole at once.
-    return store.list(folder, unreadable) if isinstance(store, LocalFiles) else store.list(folder)
 
 
 def is_pattern(store: FileStore, name: str) -> bool:
@@ -76,7 +66,7 @@ def is_folder(store: FileStore, name: str) -> bool:
         return True
     except FileNotFoundError:
         # Object stores have no directories, only names that begin alike.
-        return "://" in name and not _GLOB.search(name) and bool(store.list(name))
+        return not store.capabilities.folders and not _GLOB.search(name) and bool(store.list(name))
     return False
 
 
@@ -94,7 +84,7 @@ def _is_hidden(parts: list[str]) -> bool:
 
 
 def _is_records(store: FileStore, path: str, unreadable: Callable[[OSError], None] | None) -> bool:
-    if _NAME.search(path):
+    if has_record_extension(path):
         return True
     try:
         # A pipe would wait for its writer.

@@ -13,7 +13,7 @@ from functools import partial
 
 from penstock import _core
 from penstock._core import FrameBuffer
-from penstock.storage.store import FileInfo, Upload
+from penstock.storage.store import FileInfo, StoreCapabilities, Upload
 
 # The allocator keeps memory of this size for the next piece. That of much larger ones goes back to the system, and to
 # take it again costs a page fault for every 4 KB.
@@ -26,12 +26,16 @@ _LONGEST_NAME = 255
 class LocalFiles:
     """The files of this machine."""
 
+    capabilities = StoreCapabilities(
+        native_paths=True, ranges=True, rename=True, append=True, folders=True, conditional_put=True, latency="disk"
+    )
+
     def stat(self, path: str) -> FileInfo:
         info = os.stat(path)
         if stat.S_ISDIR(info.st_mode):
             raise IsADirectoryError(errno.EISDIR, "Is a directory", path)
         if stat.S_ISREG(info.st_mode):
-            return FileInfo(size=info.st_size)
+            return FileInfo(size=info.st_size, modified_ns=info.st_mtime_ns)
         return FileInfo(size=None, seekable=False)
 
     def read(self, path: str, start: int, stop: int) -> bytes:
@@ -49,7 +53,6 @@ class LocalFiles:
                 yield piece
 
     def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
-        """As in the protocol; a folder that cannot be looked into goes to ``unreadable``, or raises without it."""
         if os.path.isdir(pattern):
             walk = os.walk(pattern, onerror=partial(_refuse, unreadable))
             found = [os.path.join(folder, name) for folder, _, names in walk for name in names]
@@ -59,10 +62,6 @@ class LocalFiles:
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         return LocalUpload(path, atomic=atomic)
-
-    def append(self, path: str, offset: int) -> Upload:
-        """Start to write behind the first ``offset`` bytes of a file, which stay; what follows them is cut off."""
-        return LocalUpload(path, atomic=False, offset=offset)
 
     def rename(self, source: str, target: str, *, sync: bool = False) -> None:
         os.replace(source, target)
@@ -244,6 +243,8 @@ _STREAM_PIECE = 1 << 20
 class StandardStreams:
     """One stream in, one stream out."""
 
+    capabilities = StoreCapabilities(latency="stream")
+
     _was_read = False
 
     def stat(self, path: str) -> FileInfo:
@@ -262,7 +263,7 @@ class StandardStreams:
         while piece := os.read(descriptor, _STREAM_PIECE):
             yield piece
 
-    def list(self, pattern: str) -> list[str]:
+    def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
         return [pattern]
 
     def put(self, path: str, *, atomic: bool) -> Upload:

@@ -29,6 +29,11 @@ def locate(path: StrPath) -> tuple[FileStore, str]:
     return LocalFiles(), name
 
 
+def is_remote(path: StrPath) -> bool:
+    """Return whether a path names a file on the network."""
+    return locate(path)[0].capabilities.latency == "network"
+
+
 def split_path(path: str) -> tuple[str, str]:
     """Cut a path before the name of its file: the folder with its separator, so that the two joined are the path.
 
@@ -60,7 +65,7 @@ def path_text(path: StrPath) -> str:
 
 def make_folder_of(path: str) -> None:
     """Make the folder that a local file is written to."""
-    if "://" in path:
+    if is_remote(path):
         return
     first = re.split(r"[/\\]", path)[0]
     if first != path and first.startswith("~") and not os.path.isdir(first):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from penstock._core import FrameBuffer
 from penstock.errors import TruncatedError, import_extra
-from penstock.storage.store import FileInfo, Upload
+from penstock.storage.store import FileInfo, StoreCapabilities, Upload
 
 T = TypeVar("T")
 RANGE_BYTES = 8 << 20
@@ -52,6 +52,8 @@ _HOW_TO_SIGN = {
 
 class RemoteFiles:
     """Whatever fsspec has a driver for: ``s3://``, ``gs://``, ``memory://`` ..."""
+
+    capabilities = StoreCapabilities(ranges=True, latency="network")
 
     def stat(self, path: str) -> FileInfo:
         info = self.info(path)
@@ -102,7 +104,7 @@ class RemoteFiles:
         check_whole(path, start, stop, len(data))
         return data
 
-    def list(self, pattern: str) -> list[str]:
+    def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
         filesystem, name = open_filesystem(pattern)
         filesystem.invalidate_cache(name)
         if any(mark in name for mark in "*?["):

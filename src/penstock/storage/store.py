@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from penstock._core import FrameBuffer
 
@@ -19,6 +19,28 @@ class FileInfo:
     """Whether ranges can be read; a pipe can only be read from its start."""
     tag: str = ""
     """A name for the content that changes with it (an ETag), where the store has one."""
+    modified_ns: int | None = None
+    """The time of the last change, in nanoseconds since 1970, where the store has one."""
+
+
+@dataclass(frozen=True)
+class StoreCapabilities:
+    """What a store can do, so that callers need not know its class."""
+
+    native_paths: bool = False
+    """Native threads and the functions of ``os`` can open its paths."""
+    ranges: bool = False
+    """A part of a file can be read without the bytes before it."""
+    rename: bool = False
+    """Files can be renamed."""
+    append: bool = False
+    """Files can be appended to."""
+    folders: bool = False
+    """Folders exist by themselves; object stores have only names with a common prefix."""
+    conditional_put: bool = False
+    """A file can be written on the condition that none exists."""
+    latency: Literal["disk", "network", "stream"] = "network"
+    """What a read waits for: a stream is read once, from start to end."""
 
 
 class Upload(Protocol):
@@ -46,6 +68,10 @@ class Upload(Protocol):
 class FileStore(Protocol):
     """Files of one kind, addressed by path."""
 
+    @property
+    def capabilities(self) -> StoreCapabilities:
+        """What the store can do."""
+
     def stat(self, path: str) -> FileInfo:
         """Size and kind of a file; an ``OSError`` where there is none."""
 
@@ -55,8 +81,11 @@ class FileStore(Protocol):
     def stream(self, path: str) -> Generator[bytes, None, None]:
         """The whole file from its start in large pieces, read ahead where that hides latency; to be closed."""
 
-    def list(self, pattern: str) -> list[str]:
-        """Sorted files that match a glob pattern, or all files below a directory."""
+    def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
+        """Sorted files that match a glob pattern, or all files below a directory.
+
+        A folder in it that cannot be listed is passed to ``unreadable``, or raises without that.
+        """
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         """Start to write a file."""

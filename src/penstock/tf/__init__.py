@@ -1,6 +1,6 @@
-"""The data layer of TensorFlow, without TensorFlow:  ``import penstock.tf as tf``.
+"""The data layer of TensorFlow, without TensorFlow: ``import penstock.tf as tf``.
 
-Names that are not here come from a TensorFlow that is installed, which is imported only then.
+All other names come from an installed TensorFlow, which is imported on first use.
 """
 
 from __future__ import annotations
@@ -126,17 +126,17 @@ from penstock.tf.tensors.tensor import Operators, Tensor
 divide = truediv
 newaxis = None
 
-# Parts that data code may not need, by the module that holds them; imported when they are first used.
-_PARTS = {
+# Namespaces that are imported on first use, and their modules.
+_NAMESPACES = {
     "compat": "compat",
     "data": "data",
     "dtypes": "tensors.dtypes",
     "image": "image",
     "math": "math",
-    "python_io": "python_io",
-    "ragged": "ragged",
+    "python_io": "io.records",
+    "ragged": "ops.ragged",
     "random": "ops.random",
-    "sparse": "tensors.sparse_tensor",
+    "sparse": "ops.sparse",
     "strings": "ops.strings",
     "train": "train",
 }
@@ -259,19 +259,19 @@ __all__ = [
 
 
 def executing_eagerly() -> bool:  # type: ignore[valid-type]
-    """Return True: operations run when they are called."""
+    """Return True: operations always run eagerly."""
     return True
 
 
 def is_tensor(x: Any) -> bool:  # type: ignore[valid-type]
     """Return whether a value is a tensor: dense, ragged or sparse, ours or TensorFlow's."""
-    # Symbols, of any kind, have the operators of tensors.
+    # Symbols have the operators of tensors, whatever they stand for.
     return isinstance(x, Operators | RaggedTensor | SparseTensor) or is_tensorflow_tensor(x)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PARTS:
-        return importlib.import_module(f"penstock.tf.{_PARTS[name]}")
+    if name in _NAMESPACES:
+        return importlib.import_module(f"penstock.tf.{_NAMESPACES[name]}")
     found = attribute_of_tensorflow("", name)
     if name == "keras":
         importlib.import_module("penstock.tf.data.keras_feed").accept_datasets()

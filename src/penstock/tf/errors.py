@@ -1,4 +1,4 @@
-"""``tf.errors``: the exceptions of TensorFlow by name, each also one that Penstock or Python would raise.
+"""``tf.errors``: TensorFlow's exceptions by name, each of them also an exception of Penstock or Python.
 
 So ``except tf.errors.NotFoundError`` and ``except FileNotFoundError`` both catch a missing file.
 """
@@ -37,13 +37,13 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError):
-    """Something went wrong, and nothing more is known."""
+    """An error of unknown cause."""
 
     _code = 2
 
 
 class InvalidArgumentError(OpError, ValueError):
-    """A value that an operation does not take; a record that is no Example, or does not fit its description."""
+    """An invalid argument; a record that is not an Example, or does not match its feature description."""
 
     _code = 3
 
@@ -67,7 +67,7 @@ class AlreadyExistsError(OpError, FileExistsError):
 
 
 class PermissionDeniedError(OpError, PermissionError):
-    """A file may not be read or written."""
+    """No permission to read or write a file."""
 
     _code = 7
 
@@ -79,25 +79,25 @@ class ResourceExhaustedError(OpError, OSError):
 
 
 class FailedPreconditionError(OpError, OSError):
-    """Something is not in a state to do this: a closed writer, a directory that is not empty."""
+    """An object is in the wrong state: a closed writer, a directory that is not empty."""
 
     _code = 9
 
 
 class AbortedError(OpError):
-    """Work was given up."""
+    """Work was aborted."""
 
     _code = 10
 
 
 class OutOfRangeError(OpError, IndexError):
-    """There is nothing left."""
+    """An iterator is exhausted, or an index is out of range."""
 
     _code = 11
 
 
 class UnimplementedError(OpError, NotImplementedError):
-    """TensorFlow can do this; here it is not done."""
+    """TensorFlow supports this; penstock.tf does not."""
 
     _code = 12
 
@@ -109,7 +109,7 @@ class InternalError(OpError):
 
 
 class UnavailableError(OpError, OSError):
-    """A remote store does not answer."""
+    """A remote store cannot be reached."""
 
     _code = 14
 
@@ -121,7 +121,7 @@ class DataLossError(OpError, CorruptDataError):
 
 
 class UnauthenticatedError(OpError, PermissionError):
-    """A remote store does not know who asks."""
+    """A remote store requires credentials."""
 
     _code = 16
 
@@ -138,7 +138,7 @@ _BY_ERRNO: dict[int | None, type[OpError]] = {
     errno.ENOTEMPTY: FailedPreconditionError,
 }
 
-# Stores at URLs raise these without a number.
+# Remote stores raise these without an errno.
 _BY_TYPE: tuple[tuple[type[OSError], type[OpError]], ...] = (
     (FileNotFoundError, NotFoundError),
     (FileExistsError, AlreadyExistsError),
@@ -147,7 +147,7 @@ _BY_TYPE: tuple[tuple[type[OSError], type[OpError]], ...] = (
 
 
 def as_tensorflow_error(error: Exception) -> Exception:
-    """Return the error that TensorFlow would raise; one that it has no word for stays as it is."""
+    """Return the error that TensorFlow would raise; an error without a counterpart is returned unchanged."""
     if isinstance(error, OpError):
         return error
     if isinstance(error, CorruptDataError):
@@ -165,7 +165,7 @@ def as_tensorflow_error(error: Exception) -> Exception:
 
 
 _BY_PYTHON: tuple[tuple[tuple[type[Exception], ...], type[OpError]], ...] = (
-    ((OpError,), UnknownError),  # some of which are ValueErrors here, and not in TensorFlow
+    ((OpError,), UnknownError),  # some are ValueErrors here, but not in TensorFlow
     ((ValueError, TypeError), InvalidArgumentError),
     ((StopIteration,), OutOfRangeError),
     ((MemoryError,), ResourceExhaustedError),
@@ -174,7 +174,7 @@ _BY_PYTHON: tuple[tuple[tuple[type[Exception], ...], type[OpError]], ...] = (
 
 
 def error_of_python(error: Exception) -> OpError:
-    """Return the error that TensorFlow raises where a Python function in a graph has raised one."""
+    """Return the error that TensorFlow raises when a Python function in a graph raises this one."""
     kind = next((found for bases, found in _BY_PYTHON if isinstance(error, bases)), UnknownError)
     return kind(f"{type(error).__name__}: {error}")
 

@@ -1,4 +1,4 @@
-"""``tf.image``: operations on images, and their decoding."""
+"""``tf.image``: operations on images, decoding and encoding."""
 
 from __future__ import annotations
 

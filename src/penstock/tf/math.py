@@ -1,4 +1,4 @@
-"""``tf.math``: the operations on numbers."""
+"""``tf.math``: elementwise operations and reductions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Operations on TensorFlow's own tensors are made by TensorFlow: gradients flow through them, and graphs hold them.
+"""Runs operations on TensorFlow's own tensors in TensorFlow, so that gradients flow through them and graphs hold them.
 
-Data code meets such tensors where it goes on into training, as in a loop with a ``GradientTape``.
+Data code meets such tensors where it continues into training, as in a loop with a ``GradientTape``.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ from penstock.tf.tensors.dtypes import DType
 
 
 def is_tensorflow_tensor(value: Any) -> bool:
-    """Return whether a value is a tensor of TensorFlow; nobody has one before it is imported."""
+    """Return whether a value is a tensor of TensorFlow; before TensorFlow is imported, none is."""
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and bool(getattr(tensorflow, "is_tensor", _never)(value))
 
 
 def call_tensorflow(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Make an operation on tensors of TensorFlow; NotImplemented where no argument is one, or it has no such."""
-    if "tensorflow" not in sys.modules or not any(map(is_tensorflow_tensor, _flat([*args, *kwargs.values()]))):
+    """Run the operation of TensorFlow that is called ``name``.
+
+    Returns:
+        The result, or NotImplemented where no argument is a tensor of TensorFlow or TensorFlow has no such operation.
+    """
+    if not name or "tensorflow" not in sys.modules:
         return NotImplemented
-    operation = _find(name.removeprefix("operator."))
+    if not any(map(is_tensorflow_tensor, _flat([*args, *kwargs.values()]))):
+        return NotImplemented
+    operation = _find(name)
     if operation is None:
         return NotImplemented
-    return operation(*map(_for_them, args), **{key: _for_them(value) for key, value in kwargs.items()})
+    return operation(*map(_as_argument, args), **{key: _as_argument(value) for key, value in kwargs.items()})
 
 
 def _find(name: str) -> Any:
-    """Return an operation of TensorFlow. What parses stays here: it goes by descriptions of features that are ours."""
-    if name.startswith("io.parse_"):
-        return None
     tensorflow: Any = sys.modules["tensorflow"]
     for root in (tensorflow, tensorflow.math):
         found = root
@@ -50,10 +53,10 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
             yield value
 
 
-def _for_them(value: Any) -> Any:
+def _as_argument(value: Any) -> Any:
     return value.name if isinstance(value, DType) else value
 
 
 def _never(value: Any) -> bool:
-    """Stand in while TensorFlow is being imported."""
+    """Replace ``is_tensor`` while TensorFlow is still being imported."""
     return False

@@ -1,4 +1,4 @@
-"""What is not part of the data layer comes from a TensorFlow that is installed, and is imported only then."""
+"""Names outside the data layer come from an installed TensorFlow, which is imported on first use."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 class NotInDataLayerError(AttributeError):
-    """A name of TensorFlow that is not part of the data layer, where TensorFlow is not installed."""
+    """A name of TensorFlow outside the data layer was used, and TensorFlow is not installed."""
 
 
 def attribute_of_tensorflow(path: str, name: str) -> Any:
-    """Return an attribute that a module of ours does not have: ``"io"``, ``"x"`` is TensorFlow's ``tf.io.x``."""
+    """Return an attribute that our module lacks: ``"io", "x"`` is TensorFlow's ``tf.io.x``."""
     dotted = f"{path}.{name}".removeprefix(".")
-    # Python itself asks for names such as __path__ and __wrapped__.
+    # Python itself looks up names such as __path__ and __wrapped__.
     if name.startswith("__"):
         raise AttributeError(f"tf.{path} has no attribute {name!r}")
     if importlib.util.find_spec("tensorflow") is not None:
@@ -34,5 +34,5 @@ def attribute_of_tensorflow(path: str, name: str) -> Any:
 
 
 def _function(func: Any = None, **options: Any) -> Any:
-    """Stand in for ``tf.function`` where there is no graph to compile to: the function runs as it is."""
+    """Replace ``tf.function`` without TensorFlow: the function is returned unchanged."""
     return func if func is not None else lambda decorated: decorated

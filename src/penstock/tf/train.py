@@ -1,6 +1,6 @@
-"""``tf.train``: the messages that records hold, as real protobuf messages.
+"""``tf.train``: Example, SequenceExample and their parts as real protobuf messages.
 
-Their descriptors are built here, in a pool of their own, so that a TensorFlow in the same process is not disturbed.
+Their descriptors are in a pool of their own, so that they do not conflict with a TensorFlow in the same process.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Example: Any
     SequenceExample: Any
 
-# Each message: its fields, as number, name, type, whether it is repeated. A type in capitals is a scalar; one in
-# angle brackets is the value of a map from strings.
+# The fields of each message: number, name, and type after "repeated" or "map" (from strings). Types in capitals are
+# scalars.
 _MESSAGES: dict[str, list[tuple[int, str, str]]] = {
     "BytesList": [(1, "value", "repeated BYTES")],
     "FloatList": [(1, "value", "repeated FLOAT")],
@@ -47,7 +47,7 @@ def __getattr__(name: str) -> Any:
 @cache
 def _classes() -> dict[str, Any]:
     purpose = "tf.train"
-    import_extra("google.protobuf", "protobuf", purpose)  # the name that the error tells, where it is missing
+    import_extra("google.protobuf", "protobuf", purpose)  # so that the error names this package
     descriptor_pb2 = import_extra("google.protobuf.descriptor_pb2", "protobuf", purpose)
     pool = import_extra("google.protobuf.descriptor_pool", "protobuf", purpose).DescriptorPool()
     factory = import_extra("google.protobuf.message_factory", "protobuf", purpose)
@@ -73,7 +73,7 @@ def _add_field(message: Any, number: int, name: str, kind: str) -> None:
         return
     field.type = field.TYPE_MESSAGE
     field.type_name = f".tensorflow.{type_name}"
-    if how == "map":  # which is a list of entries
+    if how == "map":  # a map is a list of entries
         entry = message.nested_type.add(name="".join(map(str.capitalize, name.split("_"))) + "Entry")
         entry.options.map_entry = True
         key = entry.field.add(name="key", number=1)

@@ -19,8 +19,8 @@ from urllib.parse import quote
 from penstock.errors import ManifestError, SchemaError
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
-from penstock.storage import FileStore, StrPath, locate, split_path
-from penstock.storage.local import LocalFiles
+from penstock.storage import FileStore, StrPath, is_remote, locate, split_path
+from penstock.storage.shard_names import ShardName, written_suffix
 from penstock.writing.hidden_files import hidden_stem, remove_abandoned
 from penstock.writing.shard_writer import ShardWriter
 from penstock.writing.target import (
@@ -30,7 +30,6 @@ from penstock.writing.target import (
     entries_of,
     existing,
     replace_files,
-    shard_ending,
 )
 
 _LONGEST_KEY = 80
@@ -54,7 +53,7 @@ class PartTarget(Target):
         return super().open(number, count or 1, piece)  # its name does not depend on the count
 
     def _shard_path(self, number: int, count: int) -> str:
-        return f"{hidden_stem(self.base)}{self._name}-{number:05d}{self.extension}"
+        return f"{hidden_stem(self.base)}{self._name}-{number:05d}{written_suffix(self.kind)}"
 
     def commit(self, shards: Sequence[ShardWriter], schema: Schema) -> Manifest:
         """Give finished files the names of an attempt; return what :func:`commit` has to know."""
@@ -76,8 +75,10 @@ def part_key(part: str | int) -> str:
 def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, sync: bool = False) -> Manifest:
     """Make a dataset of parts, each written by a ``write(path, ..., part=key)``, anywhere.
 
-    >>> parts = [ps.write("data/train", rows(i), schema=schema, part=i) for i in range(8)]
-    >>> ps.commit("data/train", parts)
+    >>> schema = ps.Schema({"x": int})
+    >>> parts = [ps.write("squares", {"x": [i, i * i]}, schema=schema, part=i) for i in range(3)]
+    >>> ps.commit("squares", parts)
+    <Manifest of 6 records in 3 shards, 216 bytes: x>
 
     Rows come in the order of the parts. Of several attempts with one key the first one counts. The others are removed,
     and so are attempts of which nobody reported. A commit that was interrupted can be repeated.
@@ -101,7 +102,7 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, s
     chosen = _choose(base, list(parts))
     folder = split_path(base)[0]
     names = [shard.name for part in chosen for shard in part.shards]
-    finals = [base + shard_ending(n, len(names), _extension(base, name)) for n, name in enumerate(names)]
+    finals = [str(ShardName(base, n, len(names), _suffix(base, name))) for n, name in enumerate(names)]
     entries = (
         changed(shard, name=split_path(final)[1])
         for shard, final in zip((shard for part in chosen for shard in part.shards), finals, strict=True)
@@ -125,6 +126,9 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, s
 def abort(path: StrPath, parts: Iterable[Manifest] | None = None) -> None:
     """Remove parts that were written and not committed.
 
+    >>> part = ps.write("cubes", {"x": [1, 8, 27]}, part="small")
+    >>> ps.abort("cubes", [part])
+
     Args:
         path: The name of the dataset, as for :func:`write`.
         parts: What the calls of :func:`write` returned; None: all parts of this name.
@@ -139,7 +143,7 @@ def abort(path: StrPath, parts: Iterable[Manifest] | None = None) -> None:
     for file in files:
         with suppress(FileNotFoundError):
             store.remove(file)
-    if isinstance(store, LocalFiles) and os.path.isdir(folder or "."):
+    if store.capabilities.native_paths and os.path.isdir(folder or "."):
         remove_abandoned(base)
 
 
@@ -204,9 +208,7 @@ def _choose(base: str, parts: list[Manifest]) -> list[Manifest]:
 
 def _part_name(base: str) -> re.Pattern[str]:
     stem = re.escape(split_path(hidden_stem(base))[1])
-    return re.compile(
-        rf"{stem}\.part-(?P<key>.+)-[0-9a-f]{{8}}-\d{{5,9}}(?P<extension>\.tfrecord(\.(gz|zlib|snappy))?)"
-    )
+    return re.compile(rf"{stem}\.part-(?P<key>.+)-[0-9a-f]{{8}}-\d{{5,9}}(?P<suffix>\..+)")
 
 
 def _key(base: str, name: str) -> str | None:
@@ -214,16 +216,16 @@ def _key(base: str, name: str) -> str | None:
     return found and found["key"]
 
 
-def _extension(base: str, name: str) -> str:
+def _suffix(base: str, name: str) -> str:
     found = _part_name(base).fullmatch(name)
     assert found is not None
-    return found["extension"]
+    return found["suffix"]
 
 
 def _part_files(store: FileStore, base: str) -> Iterator[str]:
     stem = hidden_stem(base)
     folder = split_path(base)[0]
-    for path in store.list(f"{stem if '://' in stem else glob.escape(stem)}.part-*"):
+    for path in store.list(f"{stem if is_remote(stem) else glob.escape(stem)}.part-*"):
         name = split_path(path)[1]
         if _key(base, name):
             yield folder + name

@@ -8,8 +8,7 @@ import threading
 from contextlib import suppress
 from typing import Protocol
 
-from penstock.storage import FileStore, split_path
-from penstock.storage.local import LocalFiles
+from penstock.storage import FileStore, is_remote, split_path
 
 _CLOSED = -1  # a lock whose file is still there
 _LONGEST_STEM = 100  # bytes; a whole name has at most 255 on most file systems
@@ -31,7 +30,7 @@ class TemporaryFiles:
     def path(self, label: str) -> str:
         """Return the path of a temporary file."""
         with self._mutex:
-            if self._lock is None and "://" not in self._stem:
+            if self._lock is None and not is_remote(self._stem):
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
                 self._lock = os.open(self._lock_path, flags, 0o666)
                 _lock(self._lock)
@@ -118,7 +117,7 @@ class OldFiles(Protocol):
 
 def old_files(store: FileStore, paths: list[str]) -> OldFiles:
     """Return how the files at some paths are replaced."""
-    return _RenamedFiles(paths) if isinstance(store, LocalFiles) else _RemovedFiles(store, paths)
+    return _RenamedFiles(paths) if store.capabilities.rename else _RemovedFiles(store, paths)
 
 
 class _RenamedFiles:

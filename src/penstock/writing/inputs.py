@@ -16,7 +16,7 @@ from penstock.codec.encode_values import as_array, as_column, is_arrow
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged, batches_from_arrow, collate, from_arrow
 from penstock.errors import import_extra
 from penstock.schema import Schema
-from penstock.schema.arrow_metadata import recorded_schema
+from penstock.schema.arrow_metadata import attached_schema
 
 RowSelection: TypeAlias = slice | NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, Any] | Batch
@@ -86,7 +86,9 @@ class ArrowTable:
     def sample(self) -> Columns:
         # Types show everything but whether values are absent; the whole column shows that.
         head = from_arrow(self._table.slice(0, 1))
-        nullable = {name for name, column in zip(head, self._table.columns, strict=True) if column.null_count}
+        nullable = {
+            name for name, column in zip(head.column_names, self._table.columns, strict=True) if column.null_count
+        }
         return {name: _as_nullable(column) if name in nullable else column for name, column in head.items()}
 
 
@@ -123,7 +125,7 @@ def schema_of_table(data: Any) -> Schema | None:
     columns: Any = getattr(data, "schema", None)
     if not is_arrow(data) or not hasattr(columns, "metadata"):
         return None
-    schema = recorded_schema(columns)
+    schema = attached_schema(columns)
     if schema is None or not hasattr(data, "columns"):
         return schema
     # Values may have become absent since.

@@ -17,7 +17,7 @@ from penstock.arguments import int_at_least
 from penstock.codec.encoder import EncodedRows
 from penstock.storage.local import allow_open_files
 from penstock.writing.shard_writer import NO_LIMIT, ShardWriter, piece_bytes
-from penstock.writing.spool import Spool
+from penstock.writing.spool import SpooledShards
 from penstock.writing.target import Target
 
 ShardSizes: TypeAlias = tuple[int | None, int | None, int | None]
@@ -69,7 +69,7 @@ def open_layout(target: Target, sizes: ShardSizes, *, num_rows: int | None, deal
         return DealtShards(target, count)
     if num_rows is not None:
         return ShardSequence(target, _sizes(num_rows, count), count)
-    return Spool(target, count)
+    return SpooledShards(target, count)
 
 
 class ShardSequence:

@@ -46,7 +46,7 @@ class ShardWriter:
         """Whether the file has its name."""
         self._paths: set[str] = set()  # where the file may be, also after an error
         # Only local files can be written in place; elsewhere, a file appears when it is committed.
-        self._upload = store.put(path, atomic=not (is_temporary and "://" not in path))
+        self._upload = store.put(path, atomic=not (is_temporary and store.capabilities.native_paths))
 
     @property
     def takes_any_piece(self) -> bool:

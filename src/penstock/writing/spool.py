@@ -35,7 +35,7 @@ RUN_BYTES = 256 << 20
 """A run ends with the piece that brings it to this size."""
 
 
-class Spool:
+class SpooledShards:
     """Collect rows in runs; :meth:`close` makes shards of them. For one thread at a time."""
 
     def __init__(self, target: Target, shards: int) -> None:
@@ -58,7 +58,7 @@ class Spool:
         """Whether the bytes of the shards are the same wherever frames are cut into pieces."""
         return self._target.kind == ""
 
-    def place(self, rows: int) -> Iterator[tuple[Spool, int, int, bool]]:
+    def place(self, rows: int) -> Iterator[tuple[SpooledShards, int, int, bool]]:
         """Return where the rows of the next block go."""
         yield self, 0, rows, False
 

@@ -12,7 +12,7 @@ import numpy as np
 from penstock.codec.decode_blobs import is_blob
 from penstock.codec.encode_columns import as_stored
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import Encoding
+from penstock.codec.encoder import Encoder
 from penstock.codec.schema_from_data import infer_from_columns, infer_from_rows
 from penstock.columns import Batch, Nullable
 from penstock.columns.stored_values import Stored, StoredColumn, plain
@@ -45,7 +45,7 @@ def write_traced(
             begin(writer, _inherit(dict(first), stored or Schema({}), float64, infer_from_columns), "the first batch")
         schema = _schema_of(writer)
         for batch in elements:
-            writer.write_batch({name: _to_write(batch[name], schema.get(name)) for name in batch})
+            writer.write_batch({name: _to_write(column, schema.get(name)) for name, column in batch.items()})
         return
     rows: Iterator[dict[str, Any]] = map(as_row, elements)
     if first is not None and writer.schema is None:
@@ -175,7 +175,7 @@ def _fits(name: str, feature: Feature, column: Any, sequence: bool, float64: Flo
         values = absent + (arrays[:1] if len(arrays) == len(rows) else rows)
     schema = Schema({}, sequence={name: feature}) if sequence else Schema({name: feature})
     try:
-        Encoding(schema, float64).columns_block({name: values})
+        Encoder(schema, float64=float64)._block({name: values})
     except (SchemaError, TypeError, ValueError):
         return False
     return True

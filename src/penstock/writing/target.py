@@ -14,13 +14,10 @@ from penstock.compression import Compression, check, check_level
 from penstock.errors import ManifestError
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema
-from penstock.storage import FileStore, StrPath, locate, make_folder_of, split_path
-from penstock.storage.local import LocalFiles
+from penstock.storage import FileStore, StrPath, is_remote, locate, make_folder_of, split_path
+from penstock.storage.shard_names import ShardName, without_extension, written_suffix
 from penstock.writing.hidden_files import OldFiles, TemporaryFiles, old_files, remove_abandoned
 from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
-
-_EXTENSIONS = {"": "", "GZIP": ".gz", "ZLIB": ".zlib", "SNAPPY": ".snappy"}
-_ENDING = re.compile(r"-(?P<number>\d{5,9})-of-(?P<count>\d{5,9})(?P<extension>\.tfrecord(\.(gz|zlib|snappy))?)")
 
 
 class Target:
@@ -64,7 +61,7 @@ class Target:
     @property
     def is_local(self) -> bool:
         """Whether the dataset is on a disk of this machine."""
-        return isinstance(self.store, LocalFiles)
+        return self.store.capabilities.native_paths
 
     def open(self, number: int, count: int | None, piece: int = PIECE_BYTES) -> ShardWriter:
         """Start a shard; ``count`` is the number of all, None where it is not known yet."""
@@ -113,12 +110,7 @@ class Target:
             raise
 
     def _shard_path(self, number: int, count: int) -> str:
-        return self.base + shard_ending(number, count, self.extension)
-
-    @property
-    def extension(self) -> str:
-        """The extension of shards."""
-        return f".tfrecord{_EXTENSIONS[self.kind]}"
+        return str(ShardName(self.base, number, count, written_suffix(self.kind)))
 
 
 class AppendTarget(Target):
@@ -220,17 +212,12 @@ def _save(store: FileStore, path: str, manifest: Manifest, sync: bool) -> None:
         raise
 
 
-def shard_ending(number: int, count: int, extension: str) -> str:
-    """Return what follows the name of a dataset in that of a shard."""
-    return f"-{number:05d}-of-{count:05d}{extension}"
-
-
 def existing(store: FileStore, base: str) -> list[str]:
     """Return the manifest and the shards of a dataset that exist."""
     # A store may spell the path of a file in its own way; the name is the same.
     name = split_path(base)[1]
-    pattern = f"{base if '://' in base else glob.escape(base)}-*"
-    found = [path for path in store.list(pattern) if is_shard(split_path(path)[1], name)]
+    pattern = f"{base if is_remote(base) else glob.escape(base)}-*"
+    found = [path for path in store.list(pattern) if _is_shard(split_path(path)[1], name)]
     try:
         store.stat(base + SUFFIX)
     except FileNotFoundError:
@@ -249,9 +236,9 @@ def entries_of(shards: Sequence[ShardWriter], paths: Sequence[str]) -> tuple[Sha
     return tuple(shard.entry(split_path(path)[1]) for shard, path in zip(shards, paths, strict=True))
 
 
-def is_shard(name: str, dataset: str) -> bool:
-    """Whether a file is, by its name, a shard of a dataset."""
-    return name.startswith(dataset) and _ENDING.fullmatch(name[len(dataset) :]) is not None
+def _is_shard(name: str, dataset: str) -> bool:
+    shard = ShardName.parse(name)
+    return shard is not None and shard.dataset == dataset and shard.is_written
 
 
 def check_base(base: str) -> None:
@@ -259,8 +246,8 @@ def check_base(base: str) -> None:
     name = re.split(r"[/\\]", base)[-1]
     if not name or base == "-":
         raise ValueError(f"a dataset has a name, such as data/train; found {base!r}")
-    if any(mark in (base if "://" in base else name) for mark in "*?["):
+    if any(mark in (base if is_remote(base) else name) for mark in "*?["):
         raise ValueError(f"the name of a dataset has no *, ? or [, which match many names; found {base!r}")
-    if name.endswith((".tfrecord", ".tfrecords", ".tfrec", ".gz")):
+    if without_extension(name) != name:
         plain = name.split(".")[0]
         raise ValueError(f"the path names a dataset, not a file: write {plain!r} for {plain}-00000-of-00001.tfrecord")

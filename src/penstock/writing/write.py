@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from itertools import islice
@@ -55,7 +55,8 @@ def write(
 ) -> Manifest:
     """Write a dataset: shards, and a manifest that describes them.
 
-    >>> ps.write("data/train", {"image": images, "label": labels}, shards=8)
+    >>> ps.write("digits", {"image": np.zeros((10, 8, 8), np.uint8), "label": np.arange(10)}, shards=2)
+    <Manifest of 10 records in 2 shards, 1,210 bytes: image, label>
 
     Rows keep their order over the shards, unless they are shuffled.
 
@@ -122,7 +123,10 @@ def append(
 ) -> Manifest:
     """Add shards to a dataset.
 
-    >>> ps.append("data/train", {"image": images, "label": labels}, shards=2)
+    >>> ps.write("log", {"step": [0, 1, 2]})
+    <Manifest of 3 records in 1 shard, 120 bytes: step>
+    >>> ps.append("log", {"step": [3, 4]})
+    <Manifest of 5 records in 2 shards, 200 bytes: step>
 
     Readers see all of the new rows or none: the new manifest replaces the old one when the shards are complete. No
     existing file changes, and the rows follow those of the dataset.
@@ -246,6 +250,6 @@ def _write_stream(
 def _rows_of(table: Table) -> Iterator[dict[str, Any]]:
     for start in range(0, table.num_rows, 256):
         columns = table.take(slice(start, start + 256))
-        lists: Iterable[Any] = (columns[name] for name in columns)
+        names, lists = columns.keys(), columns.values()
         for values in zip(*lists, strict=True):
-            yield dict(zip(columns, values, strict=True))
+            yield dict(zip(names, values, strict=True))

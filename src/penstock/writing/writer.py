@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock.codec.encode_rows import Gatherer, copy_value
 from penstock.codec.encode_values import Float64
-from penstock.codec.encoder import EncodedRows, Encoding, schema_error
+from penstock.codec.encoder import EncodedRows, Encoder, schema_error
 from penstock.codec.schema_from_data import infer_from_columns, infer_from_rows
 from penstock.columns import Batch
 from penstock.errors import RowFault, SchemaError
@@ -40,9 +40,11 @@ _WINDOW_BYTES, _WINDOW_ROWS = 64 << 20, 65536
 class Writer:
     """Write a dataset from a stream: rows, batches, or both.
 
-    >>> with ps.Writer("data/train", shards=4) as writer:
+    >>> with ps.Writer("numbers", shards=4) as writer:
     ...     for i in range(1000):
     ...         writer.write({"label": i, "text": f"number {i}"})
+    >>> writer.manifest
+    <Manifest of 1,000 records in 4 shards, 58,762 bytes: label, text>
 
     Rows keep their order over the shards. Nothing is visible under its name until everything is written, and the
     manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of rows, or 64 MB with
@@ -92,7 +94,7 @@ class Writer:
         self._path = path
         check_seed(shuffle)
         self._shard_sizes = check_shard_sizes(shards, rows_per_shard, shard_bytes)
-        self._encoding: Encoding | None = None
+        self._encoder: Encoder | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
@@ -128,18 +130,33 @@ class Writer:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest of the dataset, or of the part; known when the writer is closed."""
+        """The manifest of the dataset, or of the part; known when the writer is closed.
+
+        >>> with ps.Writer("three") as writer:
+        ...     writer.write_rows([{"x": 1}, {"x": 2}, {"x": 3}])
+        >>> writer.manifest.records
+        3
+        """
         if self._manifest is None:
             raise ValueError("the manifest is known when the writer is closed")
         return self._manifest
 
     @property
     def schema(self) -> Schema | None:
-        """What the records hold; None before it is known."""
-        return None if self._encoding is None else self._encoding.schema
+        """What the records hold; None before it is known.
+
+        >>> with ps.Writer("typed", schema=ps.Schema({"x": int})) as writer:
+        ...     print(list(writer.schema))
+        ['x']
+        """
+        return None if self._encoder is None else self._encoder.schema
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write one row: a mapping of names to values, which may change afterwards."""
+        """Write one row: a mapping of names to values, which may change afterwards.
+
+        >>> with ps.Writer("rows") as writer:
+        ...     writer.write({"label": 7, "tokens": [1, 2, 3]})
+        """
         if self._add is None:
             self._hold_first_rows([row])
             return
@@ -155,11 +172,18 @@ class Writer:
         """Write many rows: a mapping of names to columns of equal length, or a table or data frame.
 
         Their memory may change afterwards.
+
+        >>> with ps.Writer("batches") as writer:
+        ...     writer.write_batch({"label": np.arange(100)})
         """
         self._write_table(as_table(columns) or ColumnTable(columns))
 
     def write_rows(self, rows: list[Any]) -> None:
-        """Write many rows, which may change afterwards."""
+        """Write many rows, which may change afterwards.
+
+        >>> with ps.Writer("lists") as writer:
+        ...     writer.write_rows([{"label": 7}, {"label": 8}])
+        """
         start = self._hold_first_rows(rows) if self._gatherer is None else 0
         while self._gatherer is not None and start < len(rows):
             try:
@@ -169,14 +193,19 @@ class Writer:
             self._write_if_full()
 
     def close(self) -> None:
-        """Write what is left, give the shards their names, and write the manifest."""
+        """Write what is left, give the shards their names, and write the manifest.
+
+        >>> writer = ps.Writer("closed")
+        >>> writer.write({"label": 7})
+        >>> writer.close()
+        """
         if self._closed:
             return
         try:
             self._write_gathered()
-            if self._encoding is None:
+            if self._encoder is None:
                 raise SchemaError("there are no rows to infer a schema from: pass schema=...")
-            self._manifest = self._target.commit(self._open_engine().close(), self._encoding.schema)
+            self._manifest = self._target.commit(self._open_engine().close(), self._encoder.schema)
         except BaseException as error:
             raise self._failure(error) from None
         self._end()
@@ -226,25 +255,25 @@ class Writer:
             known = {name: self._known_features.get(name, feature) for name, feature in schema.items()}
             optional = {name for name, feature in schema.items() if feature.optional}
             schema = Schema({name: f.replace(optional=f.optional or name in optional) for name, f in known.items()})
-        self._encoding = Encoding(schema, self._float64)
-        self._gatherer = self._encoding.gatherer()
+        self._encoder = Encoder(schema, float64=self._float64)
+        self._gatherer = self._encoder._gatherer()
         self._add = self._gatherer.add
 
     def _write_table(self, table: Table) -> None:
         self._check_open()
         try:
             self._write_gathered()
-            if self._encoding is None:
+            if self._encoder is None:
                 self._start(infer_from_columns(table.sample(), self._float64), "the first batch")
-            assert self._encoding is not None
+            assert self._encoder is not None
             rows = table.num_rows
             step = max(1, rows if self._shuffle is not None else self._block_rows)
             for start in range(0, rows, step):
                 stop = min(rows, start + step)
                 if self._shuffle is None:
-                    block = _block(self._encoding, table, slice(start, stop), self._written - start)
+                    block = _block(self._encoder, table, slice(start, stop), self._written - start)
                 else:
-                    block = _block(self._encoding, table, permutation(self._shuffle, self._blocks, rows), self._written)
+                    block = _block(self._encoder, table, permutation(self._shuffle, self._blocks, rows), self._written)
                 self._send(block)
             if self._engine is not None:
                 self._engine.wait()  # the memory of the table may change from here on
@@ -272,7 +301,7 @@ class Writer:
             self._infer()
         if not self._gatherer:
             return
-        assert self._encoding is not None
+        assert self._encoder is not None
         rows = len(self._gatherer)
         columns: Any = self._gatherer.take()
         numbers = self._next_row_numbers(rows)
@@ -280,7 +309,7 @@ class Writer:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
             numbers = [numbers[row] for row in order.tolist()]
-        self._send(self._encoding.columns_block(columns, rows, numbers))
+        self._send(self._encoder._block(columns, rows, numbers))
 
     def _send(self, block: EncodedRows) -> None:
         """Write a block while the next one is prepared."""
@@ -355,13 +384,13 @@ def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -
     expect(writer, num_rows=table.num_rows)
     writer._deals = False
     try:
-        if writer._encoding is None:
+        if writer._encoder is None:
             writer._start(infer_from_columns(table.sample(), writer._float64))
-        encoding = writer._encoding
-        assert encoding is not None
+        encoder = writer._encoder
+        assert encoder is not None
 
         def take(first: int, stop: int) -> EncodedRows:
-            return _block(encoding, table, slice(first, stop) if order is None else order[first:stop], 0)
+            return _block(encoder, table, slice(first, stop) if order is None else order[first:stop], 0)
 
         writer._open_engine().add_table(table.num_rows, take)
         writer._written = table.num_rows
@@ -374,13 +403,13 @@ def begin(writer: Writer, schema: Schema, inferred_from: str) -> None:
     writer._start(schema, inferred_from)
 
 
-def _block(encoding: Encoding, table: Table, rows: slice | NDArray[np.int64], first: int) -> EncodedRows:
+def _block(encoder: Encoder, table: Table, rows: slice | NDArray[np.int64], first: int) -> EncodedRows:
     """Make a block of some rows of a table whose row 0 errors call ``first``."""
     if isinstance(rows, slice):
         numbers: Sequence[int] = range(first + rows.start, first + rows.stop)
     else:
         numbers = (first + rows).tolist()
-    return encoding.columns_block(table.take(rows), len(numbers), numbers)
+    return encoder._block(table.take(rows), len(numbers), numbers)
 
 
 def estimate_bytes(value: Any) -> int:

@@ -119,7 +119,7 @@ import sys
 import penstock as ps
 
 numbers = ps.Dataset(sys.argv[1])
-more = numbers.shuffle(1).map(lambda row: {"x": row["x"] + 1}, workers=4).batch(8).map(lambda batch: batch, workers=4)
+more = numbers.shuffle(seed=1).map(lambda row: {"x": row["x"] + 1}, workers=4).batch(8).map(dict, workers=4)
 sums = numbers.batch(16).map(lambda batch: batch["x"].sum(), workers=4)
 passes = [iter(ds.prefetch(2)) for ds in (more, sums)]
 for each in passes:

@@ -1,4 +1,4 @@
-"""Functions with effects: Python functions and random values come once for each element, in order, traced or not."""
+"""Functions with effects: each element calls Python functions and draws random values once, in order."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import penstock.tf as tf
 Dataset = tf.data.Dataset
 
 
-def as_called(ds: Any) -> Any:
+def untraced(ds: Any) -> Any:
     options = tf.data.Options()
     options.tracing = False
     return ds.with_options(options)
 
 
 class Numbered:
-    """A Python function that tells its calls apart."""
+    """A Python function that numbers its calls."""
 
     def __init__(self) -> None:
         self.given: list[int] = []
@@ -43,25 +43,25 @@ def test_a_python_function_is_called_in_the_order_of_elements_and_not_ahead():
     assert [int(made) for made in batch] == [100 * (made % 100 + 1) + made % 100 for made in map(int, batch)]
 
 
-def drawn_once(x: Any) -> Any:
+def one_random_value(x: Any) -> Any:
     return tf.cast(x, tf.float32) + tf.random.uniform([])
 
 
-def drawn_twice(x: Any) -> Any:
+def two_random_values(x: Any) -> Any:
     low = tf.random.uniform([2])
     return {"low": low, "between": tf.random.uniform([], tf.reduce_min(low), tf.reduce_max(low)), "x": x}
 
 
-def drawn_for_a_condition(x: Any) -> Any:
+def condition_on_a_random_value(x: Any) -> Any:
     numbers = tf.stack([x, x + 1, x + 2])
     return numbers[::-1] if tf.random.uniform([]) > 0.5 else numbers
 
 
-def drawn_behind_a_condition(x: Any) -> Any:
+def random_value_on_one_branch(x: Any) -> Any:
     return tf.random.uniform([]) if x > 4 else tf.cast(x, tf.float32)
 
 
-def drawn_on_all_ways(x: Any) -> Any:
+def random_values_on_all_branches(x: Any) -> Any:
     noise = tf.random.normal([2])
     if x % 3 == 0:
         noise = noise + tf.random.uniform([2])
@@ -70,17 +70,17 @@ def drawn_on_all_ways(x: Any) -> Any:
     return tf.stack([noise, noise * 2]), x + 1
 
 
-def drawn_by_sizes(x: Any) -> Any:
+def random_values_of_varying_sizes(x: Any) -> Any:
     return tf.random.shuffle(tf.range(x)), tf.numpy_function(lambda y: [y + 1, y], [x], [tf.int64, tf.int64])
 
 
 FUNCTIONS = [
-    drawn_once,
-    drawn_twice,
-    drawn_for_a_condition,
-    drawn_behind_a_condition,
-    drawn_on_all_ways,
-    drawn_by_sizes,
+    one_random_value,
+    two_random_values,
+    condition_on_a_random_value,
+    random_value_on_one_branch,
+    random_values_on_all_branches,
+    random_values_of_varying_sizes,
 ]
 
 
@@ -94,7 +94,7 @@ FUNCTIONS = [
         lambda ds, function: ds.map(function).shuffle(7, seed=2).padded_batch(8),
     ],
 )
-def test_the_same_values_are_drawn_whether_traced_or_called(function: Any, pipeline: Callable[..., Any]):
+def test_traced_and_untraced_functions_draw_the_same_values(function: Any, pipeline: Callable[..., Any]):
     def drawn(ds: Any) -> str:
         tf.random.set_seed(5)
         made = pipeline(ds, function)
@@ -102,15 +102,15 @@ def test_the_same_values_are_drawn_whether_traced_or_called(function: Any, pipel
 
     ds = Dataset.range(50)
     assert "for each, in order" in pipeline(ds, function).explain()
-    assert drawn(ds) == drawn(as_called(ds))
+    assert drawn(ds) == drawn(untraced(ds))
 
 
-# What TensorFlow 2.21 draws; interop compares many more.
+# Drawn by TensorFlow 2.21; interop compares many more.
 DRAWN = [0.08955085277557373, 0.2652236223220825, 0.6327180862426758, 0.28387653827667236, 0.06718099117279053]
 
 
-@pytest.mark.parametrize("prepared", [lambda ds: ds, as_called])
-def test_a_seed_of_an_operation_gives_each_element_other_values(prepared: Callable[[Any], Any]):
+@pytest.mark.parametrize("prepared", [lambda ds: ds, untraced])
+def test_an_operation_with_a_seed_draws_new_values_for_each_element(prepared: Callable[[Any], Any]):
     ds = prepared(Dataset.range(3)).map(lambda x: tf.random.uniform([], seed=11))
     assert [float(x) for x in ds] == DRAWN[:3]
     assert [float(x) for x in ds] == DRAWN[:3]
@@ -118,8 +118,8 @@ def test_a_seed_of_an_operation_gives_each_element_other_values(prepared: Callab
     assert [batch.numpy().tolist() for batch in ds.batch(2).prefetch(1)] == [DRAWN[:2], DRAWN[2:3]]
 
 
-@pytest.mark.parametrize("prepared", [lambda ds: ds, as_called])
-def test_one_seed_changes_an_image_and_its_mask_alike(prepared: Callable[[Any], Any]):
+@pytest.mark.parametrize("prepared", [lambda ds: ds, untraced])
+def test_operations_with_one_seed_change_an_image_and_its_mask_alike(prepared: Callable[[Any], Any]):
     def augmented(x: Any) -> Any:
         image, mask = tf.constant([[[0], [1]]]), tf.constant([[[2], [3]]])
         return tuple(tf.image.random_flip_left_right(one, seed=42) for one in (image, mask))
@@ -128,26 +128,26 @@ def test_one_seed_changes_an_image_and_its_mask_alike(prepared: Callable[[Any], 
     assert set(pairs) == {(0, 2), (1, 3)}
 
 
-def test_functions_made_for_each_element_go_on_where_the_last_one_stopped():
+def test_functions_made_for_each_element_continue_the_random_state():
     ds = Dataset.range(2).flat_map(lambda x: Dataset.range(2).map(lambda y: tf.random.uniform([], seed=11)))
     assert [float(x) for x in ds] == DRAWN[:4]
     assert [float(x) for x in ds] == DRAWN[:4]
 
 
-def test_the_global_seed_is_the_one_at_the_time_the_function_is_given():
+def test_the_global_seed_is_read_when_map_is_called():
     tf.random.set_seed(5)
     ds = Dataset.range(3).map(lambda x: tf.random.uniform([]))
     tf.random.set_seed(6)
     assert [float(x) for x in ds] == [0.18286478519439697, 0.6730766296386719, 0.9363871812820435]
 
 
-def test_sizes_that_differ_go_through_a_shuffle():
+def test_a_shuffle_keeps_elements_of_different_sizes_intact():
     ds = Dataset.range(70).map(lambda x: (tf.range(x % 3), tf.py_function(lambda y: int(y) % 2, [x], tf.int64)))
     rows = [(row.numpy().tolist(), int(odd)) for row, odd in ds.shuffle(70, seed=4)]
     assert sorted(rows) == sorted((list(range(x % 3)), x % 2) for x in range(70))
 
 
-def test_an_error_comes_in_its_place_and_the_pass_goes_on():
+def test_an_error_keeps_its_place_and_the_iteration_continues():
     def checked(number: Any) -> int:
         if int(number) == 3:
             raise ValueError("three")
@@ -160,7 +160,7 @@ def test_an_error_comes_in_its_place_and_the_pass_goes_on():
     assert [int(rest) for rest in elements] == [40, 50]
 
 
-def test_a_bad_record_costs_no_other_its_place(tmp_path: Path):
+def test_a_bad_record_does_not_affect_others(tmp_path: Path):
     path = str(tmp_path / "records")
     with tf.io.TFRecordWriter(path) as writer:
         for number in range(6):

@@ -1,4 +1,4 @@
-"""A dataset that is saved is loaded as it was; TensorFlow's side of it is in interop/tf/data."""
+"""``save`` and ``load``; files are exchanged with TensorFlow in interop/tf/data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def mixed(x: Any) -> Any:
     return {"text": tf.strings.as_string(x), "list": tf.range(x), "pair": (tf.cast(x, tf.float32), x)}
 
 
-def test_elements_come_back_with_the_spec_of_them_all(tmp_path: Path):
+def test_elements_are_loaded_with_a_spec_that_matches_all(tmp_path: Path):
     Dataset.range(4).map(mixed).save(str(tmp_path / "saved"))
     loaded = Dataset.load(tmp_path / "saved")
     assert len(loaded) == 4
@@ -26,33 +26,33 @@ def test_elements_come_back_with_the_spec_of_them_all(tmp_path: Path):
     assert [element["pair"][0].numpy() for element in loaded.skip(2)] == [2.0, 3.0]
 
 
-def test_shards_are_read_in_turn_or_as_a_function_says(tmp_path: Path):
+def test_shards_are_read_in_turn_or_by_a_reader_function(tmp_path: Path):
     Dataset.range(6).save(str(tmp_path), shard_func=lambda x: x % 2, compression="GZIP")
     assert [int(x) for x in Dataset.load(tmp_path, compression="GZIP")] == [0, 1, 2, 3, 4, 5]
     one_by_one = Dataset.load(tmp_path, compression="GZIP", reader_func=lambda shards: shards.flat_map(lambda x: x))
     assert [int(x) for x in one_by_one] == [0, 2, 4, 1, 3, 5]
 
 
-def test_an_empty_dataset_and_one_that_is_saved_over_another(tmp_path: Path):
+def test_saving_replaces_a_dataset_but_not_the_files_in_use(tmp_path: Path):
     Dataset.range(3).save(str(tmp_path))
     before = Dataset.load(tmp_path)
     Dataset.range(0).save(str(tmp_path))
     assert list(Dataset.load(tmp_path)) == []
-    assert [int(x) for x in before] == [0, 1, 2]  # which has its files still
+    assert [int(x) for x in before] == [0, 1, 2]  # its files still exist
 
 
-def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path):
+def test_a_save_that_fails_leaves_the_previous_dataset(tmp_path: Path):
     Dataset.range(3).save(str(tmp_path))
     with pytest.raises(tf.errors.InvalidArgumentError):
         Dataset.range(3).map(lambda x: 6 // (x - 2)).save(str(tmp_path))
     assert [int(x) for x in Dataset.load(tmp_path)] == [0, 1, 2]
 
 
-def test_what_cannot_be_saved_or_loaded_says_so(tmp_path: Path):
+def test_unsupported_elements_and_missing_datasets_raise(tmp_path: Path):
     ragged = Dataset.from_tensors(tf.ragged.constant([[1], [2, 3]]))
     with pytest.raises(tf.errors.UnimplementedError, match="RaggedTensor"):
         ragged.save(str(tmp_path / "ragged"))
-    with pytest.raises(tf.errors.NotFoundError, match="no saved dataset"):
+    with pytest.raises(tf.errors.NotFoundError, match="not a saved dataset"):
         Dataset.load(tmp_path / "ragged")
     with pytest.raises(tf.errors.UnimplementedError, match="SNAPPY"):
         Dataset.range(3).save(str(tmp_path), compression="SNAPPY")
@@ -62,14 +62,14 @@ def test_what_cannot_be_saved_or_loaded_says_so(tmp_path: Path):
     "content", [b"", b"\xff" * 9, b"\x12\x03../ \x02\xc0\x3e\x01", b"\x10\x05", b"\x12\xff\xff\xff\xff\x0f"]
 )
 @pytest.mark.parametrize("name", ["dataset_spec.pb", "snapshot.metadata"])
-def test_damaged_descriptions_are_refused(tmp_path: Path, name: str, content: bytes):
+def test_damaged_metadata_raises(tmp_path: Path, name: str, content: bytes):
     Dataset.range(3).save(str(tmp_path))
     (tmp_path / name).write_bytes(content)
     with pytest.raises((tf.errors.DataLossError, tf.errors.UnimplementedError)):
         Dataset.load(tmp_path)
 
 
-def test_a_file_that_ends_within_an_element_is_damage(tmp_path: Path):
+def test_a_file_that_ends_within_an_element_raises(tmp_path: Path):
     Dataset.range(3).map(lambda x: (x, x)).save(str(tmp_path))
     (file,) = tmp_path.glob("*/*/*.snapshot")
     records = [record.numpy() for record in tf.data.TFRecordDataset(file)]

@@ -1,4 +1,4 @@
-"""Conditions on tensors are traced: rows part where they are asked, and the results are those of the function."""
+"""Conditions on tensors are traced: rows take their own branch, and results are those of the function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def one_side(x: Any) -> Any:
     return {"image": image, "x": x}
 
 
-def many_ways(x: Any) -> Any:
+def many_paths(x: Any) -> Any:
     kind = "even" if x % 2 == 0 else "odd"
     if x > 2 and not (x > 6 and x < 8):
         return x * 10, kind, tf.constant(1.5)
@@ -37,7 +37,7 @@ def many_ways(x: Any) -> Any:
     return x + 100, kind, tf.constant(3.5)
 
 
-def the_same_question_again(x: Any) -> Any:
+def the_same_condition_twice(x: Any) -> Any:
     large = x > 4
     low = tf.zeros([], tf.int64) if large else x
     return (low, x) if large else (low, -x)
@@ -60,7 +60,7 @@ def condition_on_a_number(x: Any) -> Any:
     return x if x else x - 1
 
 
-def a_value_that_is_used_behind(x: Any) -> Any:
+def a_value_that_is_used_after_a_condition(x: Any) -> Any:
     y = x * 2
     y = y + 1 if x > 4 else y - 1
     return tf.stack([x, y]) * 3
@@ -69,13 +69,13 @@ def a_value_that_is_used_behind(x: Any) -> Any:
 FUNCTIONS = [
     if_else,
     one_side,
-    many_ways,
-    the_same_question_again,
+    many_paths,
+    the_same_condition_twice,
     by_cond,
     other_shapes,
     sparse_on_one_side,
     condition_on_a_number,
-    a_value_that_is_used_behind,
+    a_value_that_is_used_after_a_condition,
 ]
 
 
@@ -86,20 +86,20 @@ def as_called(ds: Any) -> Any:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_traced_and_called_give_the_same(function: Callable[..., Any]):
+def test_traced_and_called_functions_return_the_same(function: Callable[..., Any]):
     ds = Dataset.range(10)
     traced = ds.map(function)
-    assert "ways through its conditions" in traced.explain()
+    assert "paths through its conditions" in traced.explain()
     assert repr(list(traced)) == repr(list(as_called(ds).map(function)))
 
 
-def test_rows_that_all_go_one_way_are_not_parted():
+def test_all_rows_may_take_the_same_branch():
     small, large = (list(Dataset.range(*bounds).map(one_side).batch(4)) for bounds in ((0, 1), (1, 2)))
     assert small[0]["x"].numpy().tolist() == [0]
     assert large[0]["x"].numpy().tolist() == [1]
 
 
-def test_an_error_comes_only_for_the_rows_that_take_its_way():
+def test_an_error_is_raised_only_for_rows_that_take_its_branch():
     def inverse(x: Any) -> Any:
         if x > 2:
             return 60 // (x - 5)
@@ -115,7 +115,7 @@ def test_an_error_comes_only_for_the_rows_that_take_its_way():
     assert next(iter(ds.batch(5))).numpy().tolist() == [0, 1, 2, -30, -60]
 
 
-def test_an_exception_of_the_function_is_raised_for_the_rows_that_it_is_meant_for():
+def test_an_exception_of_the_function_is_raised_only_for_its_rows():
     def checked(x: Any) -> Any:
         if x == 3:
             raise ValueError("three")
@@ -164,17 +164,17 @@ def by_while_loop(x: Any) -> Any:
 
 @pytest.mark.parametrize("function", [doubled, counted_down, left_early, by_while_loop])
 @pytest.mark.parametrize("count", [12, 90])
-def test_loops_are_traced_as_far_as_rows_go(function: Callable[..., Any], count: int):
+def test_loops_are_traced_as_far_as_rows_iterate(function: Callable[..., Any], count: int):
     ds = Dataset.range(count)
     traced = ds.map(function)
-    assert "or more ways through its conditions" in traced.explain()
+    assert "or more paths through its conditions" in traced.explain()
     expected = repr(list(as_called(ds).map(function)))
     assert repr(list(traced)) == expected
     assert repr(list(traced)) == expected
     assert repr(list(traced.batch(count))) == repr(list(as_called(ds).map(function).batch(count)))
 
 
-def test_rows_that_go_far_are_given_to_the_function():
+def test_rows_with_too_many_iterations_call_the_function():
     def turned(x: Any) -> Any:
         turns = tf.constant(0, tf.int64)
         while turns < x:
@@ -186,7 +186,7 @@ def test_rows_that_go_far_are_given_to_the_function():
     assert next(iter(ds.batch(6))).numpy().tolist() == [3, 500, 0, 70, 64, 63]
 
 
-def test_a_way_that_is_found_late_may_ask_what_cannot_be_traced():
+def test_a_path_found_late_may_be_untraceable():
     def asking(x: Any) -> Any:
         turns = tf.constant(0, tf.int64)
         while turns < x:
@@ -197,7 +197,7 @@ def test_a_way_that_is_found_late_may_ask_what_cannot_be_traced():
     assert next(iter(ds)).numpy().tolist() == list(range(50))
 
 
-def test_several_threads_may_find_ways_at_a_time():
+def test_several_threads_may_explore_paths_at_once():
     ds = Dataset.range(60).map(counted_down).batch(60)
     expected = list(range(1, 61))
     with ThreadPoolExecutor(4) as pool:
@@ -205,23 +205,23 @@ def test_several_threads_may_find_ways_at_a_time():
     assert found == [expected] * 8
 
 
-def test_a_function_that_changes_between_its_runs_is_not_traced():
+def test_a_function_that_differs_from_call_to_call_is_not_traced():
     numbers = itertools.count()
 
     def counting(x: Any) -> Any:
         y = x + next(numbers)
         return y if y > 3 else -y
 
-    with pytest.raises(Untraceable, match="each time"):
+    with pytest.raises(Untraceable, match="on each call"):
         Trace(counting, (INPUT,))
 
 
-def test_answers_of_different_structures_are_not_traced():
+def test_results_of_different_structures_are_not_traced():
     with pytest.raises(Untraceable, match="different structures"):
         Trace(lambda x: (x, x) if x > 0 else x, (INPUT,))
 
 
-def test_what_a_function_does_to_its_own_lists_and_dicts_is_not_seen_by_the_trace():
+def test_a_function_may_modify_its_own_lists_and_dicts():
     def changing(x: Any) -> Any:
         parts = [x, x + 1]
         pair = tf.stack(parts)

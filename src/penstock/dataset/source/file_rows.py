@@ -22,7 +22,6 @@ from penstock.index import Members, ShardIndex, renew_index
 from penstock.index.shard_index import Uint64s
 from penstock.records.reader import RecordReader
 from penstock.storage import locate
-from penstock.storage.local import LocalFiles
 
 # Of all files of a dataset together.
 _KEPT_MEMBER_BYTES = 64 << 20
@@ -97,7 +96,7 @@ class RangeRows:
     ) -> None:
         self._store, self._path = locate(path)
         self._index, self._reading = index, reading
-        remote = None if isinstance(self._store, LocalFiles) else requests
+        remote = requests if self._store.capabilities.latency == "network" else None
         self._map: Callable[..., Iterator[bytes]] = map if remote is None else remote.map
         # Damage between two rows is no business of theirs, where it is passed over.
         self._near = 0 if remote is None or reading.salvage else _NEAR
@@ -156,7 +155,7 @@ class RangeRows:
     def _index_was_stale(self) -> bool:
         """Whether the file is sound, but not the one that was indexed: an identity looks at both ends alone."""
         reading = self._reading
-        return isinstance(self._store, LocalFiles) and renew_index(
+        return self._store.capabilities.native_paths and renew_index(
             self._path,
             compression=reading.compression,
             where=reading.index,

@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 
 from penstock import _core
-from penstock.codec.decoder import decoding_of
 from penstock.dataset.order import Ints, Order
 from penstock.dataset.source.row_source import Fetched, RowFetcher, RowSource
 from penstock.errors import CorruptDataError, MalformedExampleError
@@ -52,7 +51,7 @@ class NativePrefetch:
     """Fetches on native threads: each reads, checks and decodes a request while its bytes are near."""
 
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
-        self._source, self._decoding = source, decoding_of(source.decoder)
+        self._source, self._decoder = source, source.decoder
         self._native = source.shards.open_natively()
         self.depth = source.shards.reading.threads + 1
         self.together = _requests_together(source, order, size)
@@ -60,11 +59,11 @@ class NativePrefetch:
 
     def foresee(self, requests: list[Ints]) -> None:
         if self.together > 1:
-            self._native.foresee(requests, self._decoding.native if self._source.allocate is None else None)
+            self._native.coalesce(requests, self._decoder._native if self._source.allocate is None else None)
 
     def submit(self, rows: Ints) -> None:
-        outputs = self._decoding.outputs(len(rows), None, self._source.allocate)
-        self._native.submit(rows, self._decoding.native, outputs)
+        outputs = self._decoder._outputs(len(rows), None, self._source.allocate)
+        self._native.submit(rows, self._decoder._native, outputs)
         self._waiting.append(rows)
 
     def take(self) -> Fetched:
@@ -72,7 +71,7 @@ class NativePrefetch:
         decoded, _ = self._native.next()
         if decoded is not None and decoded[-1] is None:
             try:
-                return Fetched(self._decoding.batch_of(decoded, lambda row: (None, row)), None)
+                return Fetched(self._decoder._batch(decoded, lambda row: (None, row)), None)
             except MalformedExampleError:
                 pass
         # Something is wrong with one of them: the slower way finds what it is, and does what is to be done about it.

@@ -15,7 +15,7 @@ from penstock import _core
 from penstock._core import RecordChunk
 from penstock.arguments import names_in
 from penstock.codec.decode_plan import RowDecoder
-from penstock.codec.decoder import Allocate, Decoder, decoding_of
+from penstock.codec.decoder import Allocate, Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
 from penstock.dataset.source.file_rows import FileRows, MemberCache, MemberRows, open_rows
@@ -91,7 +91,7 @@ class RowSource:
         """Decode by another schema."""
         return self._with(schema=schema, columns=None)
 
-    def with_memory(self, allocate: Allocate) -> RowSource:
+    def with_allocator(self, allocate: Allocate) -> RowSource:
         """Decode dense columns into memory that a function makes."""
         return self._with(allocate=allocate)
 
@@ -128,7 +128,7 @@ class RowSource:
 
     @cached_property
     def _row_decoder(self) -> RowDecoder:
-        return decoding_of(self.decoder).by_row()
+        return self.decoder._row_decoder()
 
     def _native(self) -> _core.RecordFetcher:
         """Return what reads local plain files; a forked child opens its own."""
@@ -172,11 +172,10 @@ class RowSource:
     def fetch(self, rows: Ints) -> Batch:
         """Read and decode rows, in the order in which they are named; damage raises, whatever the policy of a pass."""
         if self.shards.local_and_plain:
-            decoding = decoding_of(self.decoder)
-            decoded, _ = self._native().fetch(rows, decoding.native)
+            decoded, _ = self._native().fetch(rows, self.decoder._native)
             if decoded is not None:
                 with suppress(MalformedExampleError):
-                    return decoding.batch_of(decoded, lambda row: (None, row))
+                    return self.decoder._batch(decoded, lambda row: (None, row))
         return self.random_access.fetch_all(rows)
 
     def open(self, window: int = 0) -> RowFetcher:
@@ -315,8 +314,8 @@ def open_source(
     split: str | None = None,
 ) -> RowSource:
     """Open the rows of what ``paths`` name; files are read when rows are."""
-    found = resolve(paths, split)
-    shards = Shards(found.files, reading, found.known_counts)
-    whole = found.describe(on_error) if schema is None else check_schema(schema)
-    source = RowSource(shards, whole, None, on_error, strict=schema is None and not found.is_described)
+    resolved = resolve(paths, split)
+    shards = Shards(resolved.paths, reading, resolved.counts)
+    whole = resolved.describe(on_error) if schema is None else check_schema(schema)
+    source = RowSource(shards, whole, None, on_error, strict=schema is None and not resolved.schemas)
     return source if columns is None else source.with_columns(names_in(columns))

@@ -9,7 +9,6 @@ from itertools import repeat
 import numpy as np
 
 from penstock._core import RecordChunk
-from penstock.codec.decoder import decoding_of
 from penstock.columns import Batch
 from penstock.dataset.order import Run
 from penstock.dataset.source.row_source import RowSource
@@ -55,7 +54,7 @@ def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, N
             return
         shard, number = (int(found[0]) for found in shards.split(np.array([first_row])))
         start = (shard, int(shards.index(shard).places(np.array([number]))[0][0]), number)
-    batches = decoding_of(decoder).open_files(
+    batches = decoder._open_files(
         shards.paths, size, verify=reading.verify, max_record_bytes=reading.max_record_bytes, start=start
     )
     with closing(batches):

@@ -20,8 +20,7 @@ from penstock.index.build import compression_of
 from penstock.index.file_identity import identify
 from penstock.index.shard_index import Layout, Uint64s
 from penstock.records.reader import RecordReader
-from penstock.storage import locate
-from penstock.storage.local import LocalFiles
+from penstock.storage import is_remote, locate
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,14 @@ class Shards:
     @cached_property
     def remote(self) -> bool:
         """Whether files are far away, so that reading one costs more than a look at it."""
-        return any("://" in path for path in self.paths)
+        return any(map(is_remote, self.paths))
 
     @cached_property
     def local_and_plain(self) -> bool:
         """Whether native threads can read all files."""
         for path in self.paths:
             store, name = locate(path)
-            if not isinstance(store, LocalFiles) or compression_of(store, name, self.reading.compression):
+            if not store.capabilities.native_paths or compression_of(store, name, self.reading.compression):
                 return False
         return True
 
@@ -167,9 +166,9 @@ class Shards:
         return np.array(starts, np.int64)
 
     @cached_property
-    def places(self) -> _core.RecordPlaces:
+    def places(self) -> _core.RecordLocations:
         """Where the rows of plain files are."""
-        return _core.RecordPlaces(tuple(index.layout() for index in self.indexes))
+        return _core.RecordLocations(tuple(index.layout() for index in self.indexes))
 
     def open_natively(self) -> _core.RecordFetcher:
         """Open local plain files for native threads."""

@@ -4,19 +4,82 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.arguments import int_at_least
 from penstock.columns import AnyColumn, Batch, Nullable, Ragged
 from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
 from penstock.columns.stored_values import plain
 from penstock.dataset.block import Cursor, CutShort, Flow, OpenFlow, as_batch, block_of_batch, join
+from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share, call_text
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
+
+
+def batch(pipeline: Pipeline, size: int, *, drop_last: bool, pad: Padding) -> Pipeline:
+    """Return a pipeline of batches. Rows are read as batches where it is known beforehand which rows make a batch."""
+    size = int_at_least("size", size, 1)
+    reads = pipeline.reads
+    # With on_error="skip", which rows make a batch is known only after they were read.
+    if reads is None or reads.batches is not None or reads.source.on_error != "raise":
+        return pipeline.then(BatchStage(size, drop_last=drop_last, pad=pad))
+    batched = replace(reads, batches=BatchOrder(reads.rows, size, drop_last), size=size)
+    return pipeline.with_start(batched).then(PackStage(pad=pad))
+
+
+class BatchOrder(Order):
+    """The numbers of the batches that the rows of an order make, from the first to the last."""
+
+    def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
+        self._rows, self._size, self._drop_last = rows, size, drop_last
+
+    def length(self, which: Epoch) -> int | None:
+        rows = self._rows.length(which)
+        return None if rows is None else self._batches_in(rows)
+
+    def length_up_to(self, most: int, which: Epoch) -> int:
+        return self._batches_in(self._rows.length_up_to(most * self._size, which))
+
+    def _batches_in(self, rows: int) -> int:
+        return rows // self._size if self._drop_last else -(-rows // self._size)
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        return RowKeys(positions, np.full(len(positions), which.epoch, np.int64))
+
+    @property
+    def run(self) -> Run:
+        return Run()
+
+    @property
+    def share(self) -> Share | None:
+        return self._rows.share
+
+    @property
+    def is_sharded(self) -> bool:
+        return self._rows.is_sharded
+
+    @property
+    def group(self) -> Group:
+        return Group(self._size, self._drop_last)
+
+    def has_even_shares(self, which: Epoch) -> bool:
+        return self._rows.has_even_shares(which)
+
+    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+        return self._rows.common_place(position * self._size, which)
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("batch", self._size, drop_last=self._drop_last)]  # after those of the rows
+
+    def describe(self) -> list[Any]:
+        return [*self._rows.describe(), ["batch", self._size, self._drop_last]]
 
 
 @dataclass(frozen=True)
@@ -29,6 +92,8 @@ class BatchStage(Stage):
         pad: What becomes of columns of unequal rows; by default they are ``Ragged``.
     """
 
+    groups_rows = True
+
     size: int
     _: KW_ONLY
     drop_last: bool = False
@@ -37,6 +102,14 @@ class BatchStage(Stage):
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ValueError(f"a batch has one element or more, not {self.size}")
+
+    @property
+    def keeps_rows(self) -> bool:
+        return not self.pad
+
+    @property
+    def group(self) -> Group:
+        return Group(self.size, self.drop_last)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(ElementSupply(upstream, cursor)) as supply:
@@ -51,6 +124,10 @@ class BatchStage(Stage):
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else (upstream if self.drop_last else upstream + self.size - 1) // self.size
 
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("batch", self.size, drop_last=self.drop_last)]
+
     def describe(self) -> list[Any]:
         return ["batch", self.size, self.drop_last, describe_padding(self.pad)]
 
@@ -64,6 +141,10 @@ class PackStage(Stage):
     _: KW_ONLY
     pad: Padding = None
 
+    @property
+    def keeps_rows(self) -> bool:
+        return not self.pad
+
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
@@ -72,17 +153,28 @@ class PackStage(Stage):
                     batch = padded(as_batch(block.elements), self.pad)
                     yield block_of_batch(batch, block.keys, block.start, block.stop)
 
+    @property
+    def calls(self) -> list[str]:
+        return []  # those of the batches that are read
+
     def describe(self) -> list[Any]:
         return ["pack", describe_padding(self.pad)]
 
 
 class Pad(NamedTuple):
-    """How a column of unequal rows becomes an array.
+    """How to pad the rows of a ragged column to an array.
 
-    >>> ds.batch(32, pad={"tokens": ps.Pad(-1, length=128)})
+    Args:
+        value: What rows are padded with; by default zero, or an empty string.
+        length: The length of every row: longer rows are cut. None pads to the longest row of the batch. A sequence
+            has a length for each ragged level.
 
-    Rows are padded with ``value`` (by default zero, or an empty string) to ``length``, and cut where they are longer;
-    None is the longest row of the batch. Name a length for each ragged level, or one for the outermost.
+    Example:
+        >>> ds[[1, 3]]["tokens"].to_list()
+        [[0], [0, 1, 2]]
+        >>> ds.select([1, 3]).batch(2, pad={"tokens": ps.Pad(-1, length=4)})[0]["tokens"]
+        array([[ 0, -1, -1, -1],
+               [ 0,  1,  2, -1]])
     """
 
     value: Any = None
@@ -104,7 +196,7 @@ def padded(batch: Any, padding: Padding) -> Any:
         padding = {name: Pad() for name, column in columns.items() if _is_ragged(column) or _holds_arrays(column)}
     missing = [name for name in padding if name not in batch]
     if missing:
-        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch)}")
+        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch.column_names)}")
     return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
 
 

@@ -25,7 +25,7 @@ from penstock.dataset.block import (
     pick,
     some,
 )
-from penstock.dataset.order import RowKeys
+from penstock.dataset.order import RowKeys, call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 from penstock.dataset.transforms.batch import Padding, describe_padding, padded
@@ -44,6 +44,8 @@ class BucketStage(Stage):
         pad: What becomes of columns of unequal rows; by default they are ``Ragged``.
     """
 
+    groups_rows = True
+
     boundaries: Sequence[int]
     sizes: int | Sequence[int]
     _: KW_ONLY
@@ -61,6 +63,10 @@ class BucketStage(Stage):
     def _sizes(self) -> list[int]:
         sizes = self.sizes
         return [sizes] * (len(self.boundaries) + 1) if isinstance(sizes, int) else list(sizes)
+
+    @property
+    def keeps_rows(self) -> bool:
+        return not self.pad
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         if is_start(cursor):
@@ -110,6 +116,10 @@ class BucketStage(Stage):
             lengths: list[int] = column.lengths.tolist()
             return lengths
         return (0 if element[key] is None else len(element[key]) for element in each(elements))
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("bucket", list(self.boundaries), self.sizes, drop_last=self.drop_last)]
 
     def describe(self) -> list[Any]:
         key = self.key if isinstance(self.key, str) else name_of(self.key)

@@ -15,26 +15,30 @@ import numpy as np
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Elements, Flow, OpenFlow, epoch_of, is_start, placed, start_of
 from penstock.dataset.disk_cache import CachedBlocks, CachedBlocksWriter, storable
-from penstock.dataset.order import Epoch, Order, RowKeys
+from penstock.dataset.order import Epoch, Order, RowKeys, call_text
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import Stage
 from penstock.storage import StrPath, locate
-from penstock.storage.local import LocalFiles
 
 # Places of an order that are compared: shares of different ranks differ in all of them.
 _PLACES = 64
 
 
+def cache(pipeline: Pipeline, path: StrPath | None, key: str | None) -> Pipeline:
+    """Return a pipeline that caches its elements; ``key`` stands for the code of its functions."""
+    return pipeline.then(cache_stage(pipeline, path, key))
+
+
 def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> Stage:
-    """Return the stage that keeps what a pipeline gives; ``key`` stands for the code of its functions."""
+    """Return the stage that caches the elements of a pipeline."""
     if path is None:
         if key is not None:
             raise ValueError("a key is for a cache on disk: name its path too")
         return MemoryCacheStage()
     store, folder = locate(path)
-    if not isinstance(store, LocalFiles):
+    if not store.capabilities.native_paths:
         raise ValueError(f"a cache is kept in a folder of this machine, not in {folder}")
     # Imported here: it knows the whole of Python, and few keep a cache on disk.
     from penstock.dataset.fingerprint import fingerprint
@@ -62,7 +66,8 @@ def _content(pipeline: Pipeline) -> Any:
 def _times(paths: Iterable[str]) -> list[int]:
     """Return when local files were last changed: an identity is told by both ends of a file, and not by its middle."""
     located = map(locate, paths)
-    return [os.stat(name).st_mtime_ns for store, name in located if isinstance(store, LocalFiles)]
+    times = (store.stat(name).modified_ns for store, name in located if store.capabilities.native_paths)
+    return [time for time in times if time is not None]
 
 
 def _rows_at_places(order: Order) -> list[int]:
@@ -85,16 +90,6 @@ def _functions(pipeline: Pipeline) -> Iterator[Callable[..., Any]]:
             yield from (value for value in values if callable(value))
 
 
-def is_in_memory(pipeline: Pipeline) -> bool:
-    """Whether all elements are kept in memory, but for what is done to each of them behind the cache."""
-    for stage in reversed(pipeline.stages):
-        if isinstance(stage, MemoryCacheStage):
-            return True
-        if not stage.one_to_one:
-            return False
-    return False
-
-
 class _Memory:
     """What a pass left. Other processes start without it."""
 
@@ -111,6 +106,8 @@ class MemoryCacheStage(Stage):
 
     A cursor names a place of the flow before it, so that a state can be taken up where nothing was kept.
     """
+
+    is_in_memory = True
 
     _memory: _Memory = field(default_factory=_Memory, init=False, compare=False, repr=False)
 
@@ -135,6 +132,10 @@ class MemoryCacheStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("cache")]
 
     def describe(self) -> list[Any]:
         return ["cache"]
@@ -214,6 +215,10 @@ class DiskCacheStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("cache", repr(self.path))]
 
     def describe(self) -> list[Any]:
         return ["cache"]

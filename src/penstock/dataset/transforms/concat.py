@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow, _keys_of_child, epoch_of, is_start, placed, start_of
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, Run, finite
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, Run, finite, join_text
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows
@@ -47,6 +47,14 @@ class ConcatOrder(Order):
     def reach(self) -> int:
         return max(self._first.reach, self._second.reach)
 
+    @property
+    def is_sharded(self) -> bool:
+        return self._first.is_sharded or self._second.is_sharded
+
+    @property
+    def calls(self) -> list[str]:
+        return [join_text("concat", [self._first.calls, self._second.calls])]
+
     def describe(self) -> list[Any]:
         return [["concat", self._first.describe(), self._second.describe()]]
 
@@ -66,11 +74,14 @@ class ConcatStart(JoinStart):
             total += length
         return total
 
+    def call(self, children: list[list[str]]) -> str:
+        return join_text("concat", children)
+
     def describe(self) -> list[Any]:
         return [["concat", *(child.describe() for child in self.children)]]
 
 
-def concat_start(first: Pipeline, second: Pipeline) -> Pipeline:
+def concat(first: Pipeline, second: Pipeline) -> Pipeline:
     """Put one pipeline behind another: where both read rows alike, as one that reads all files, and has an index."""
     one, other = first.start, second.start
     if (

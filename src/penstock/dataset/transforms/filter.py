@@ -6,12 +6,16 @@ from contextlib import closing
 from typing import Any
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow, cut_short, some
+from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
-from penstock.dataset.workers import FunctionStage, name_of, run
+from penstock.dataset.transforms.map import FunctionStage, run
+from penstock.dataset.workers import name_of
 
 
 class FilterStage(FunctionStage):
     """Drops the elements for which the function returns what is false."""
+
+    keeps_rows = True
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks, closing(run(self, blocks, meter, test=True)) as outcomes:
@@ -24,6 +28,10 @@ class FilterStage(FunctionStage):
                     yield rest if error is None else cut_short(rest)
                 if error is not None:
                     raise error
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("filter", name_of(self.fn).rpartition(".")[2], seed=self.seed)]
 
     def describe(self) -> list[Any]:
         return ["filter", name_of(self.fn), self.seed]

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys
+from penstock.arguments import int_at_least
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, call_text
+from penstock.dataset.pipeline import Pipeline
+
+
+def interleave(pipeline: Pipeline, cycle: int | None) -> Pipeline:
+    """Return a pipeline that reads a row of each file in turn, ``cycle`` files at a time."""
+    if cycle is not None:
+        cycle = int_at_least("cycle", cycle, 1)
+    reads = pipeline.require_reads("interleave()")
+    if reads.batches is not None or not reads.rows.whole:
+        raise ValueError("interleave() comes first, before other orders and before batch()")
+    return pipeline.reorder(lambda order: InterleaveOrder(reads.source.shards, cycle), "interleave()")
 
 
 class InterleaveOrder(Order):
@@ -45,6 +57,10 @@ class InterleaveOrder(Order):
     def _plan_group(self, group: int) -> _Group:
         begin = group * self._turns
         return _Group(np.array(self._files.counts[begin : begin + self._turns], np.int64), int(self._starts[group]))
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("interleave", cycle=self._cycle)]
 
     def describe(self) -> list[Any]:
         return [["interleave", self._cycle]]

@@ -1,14 +1,59 @@
-"""Map: what a function makes of each element."""
+"""map(): a function called with each element, also on threads or in processes."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import replace
+import os
+import pickle
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, closing
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from penstock.dataset.block import Cursor, Flow, OpenFlow, cut_short, pick_keys
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, cut_short, pick_keys
+from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
-from penstock.dataset.workers import FunctionStage, name_of, run
+from penstock.dataset.stage import Stage
+from penstock.dataset.workers import FunctionCall, Outcome, Submit, name_of, run_ahead, threads
+
+
+@dataclass(frozen=True)
+class FunctionStage(Stage):
+    """A stage that calls a function for each element.
+
+    Args:
+        fn: Called with the element, and with a ``np.random.Generator`` where there is a ``seed``.
+        workers: How many threads or processes call it; 0: the one that iterates.
+        processes: Whether workers are processes, for functions that hold the GIL. The function must pickle.
+        seed: Random numbers are derived from it, from the epoch and from the row: the same whoever calls.
+    """
+
+    fn: Callable[..., Any]
+    _: KW_ONLY
+    workers: int = 0
+    processes: bool = False
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise TypeError(f"a function is expected, found {type(self.fn).__name__}")
+        if self.workers < 0:
+            raise ValueError(f"workers are 0 or more, not {self.workers}")
+        if self.processes:
+            if os.name == "nt":
+                raise NotImplementedError("Windows passes no files between processes: use threads (processes=False)")
+            if not self.workers:
+                raise ValueError("processes=True needs workers: how many processes")
+            _check_pickles(self.fn)
+
+
+def _check_pickles(fn: Callable[..., Any]) -> None:
+    try:
+        pickle.dumps(fn)
+    except Exception as error:
+        raise TypeError(
+            f"{name_of(fn)} does not pickle, so other processes cannot call it: define it at the top of a module, "
+            "or use threads (processes=False)"
+        ) from error
 
 
 class MapStage(FunctionStage):
@@ -27,5 +72,31 @@ class MapStage(FunctionStage):
                     yield cut_short(replace(block, elements=results, keys=keys))
                 raise error
 
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("map", name_of(self.fn).rpartition(".")[2], seed=self.seed)]
+
     def describe(self) -> list[Any]:
         return ["map", name_of(self.fn), self.seed]
+
+
+def run(stage: FunctionStage, blocks: Flow, meter: Meter, *, test: bool) -> Generator[tuple[Block, Outcome]]:
+    """Return each block with what the function made of it; closing it ends the workers."""
+    call = FunctionCall(stage.fn, stage.seed, test)
+    if not stage.workers:
+        for block in blocks:
+            with meter.timed("function"):
+                outcome = call(block.elements, block.keys)
+            yield block, outcome
+        return
+    with _crew(stage, call) as submit:
+        yield from run_ahead(blocks, submit, stage.workers + 1, meter)
+
+
+def _crew(stage: FunctionStage, call: FunctionCall) -> AbstractContextManager[Submit]:
+    if not stage.processes:
+        return threads(call, stage.workers)
+    # Imported here: few use processes, and multiprocessing is slow to import.
+    from penstock.dataset.worker_processes import processes
+
+    return processes(call, stage.workers)

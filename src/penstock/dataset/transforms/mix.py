@@ -28,7 +28,7 @@ from penstock.dataset.block import (
     pick_keys,
     start_of,
 )
-from penstock.dataset.order import Epoch, RowKeys
+from penstock.dataset.order import Epoch, RowKeys, join_text
 from penstock.dataset.pipeline import JoinStart
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply
@@ -58,6 +58,10 @@ class MixStart(JoinStart):
 
     def length(self, which: Epoch) -> int | None:
         return None
+
+    def call(self, children: list[list[str]]) -> str:
+        weights, stop = list(self.weights), None if self.stop == "first" else self.stop
+        return join_text("mix", children, weights=weights, seed=self.seed, stop=stop)
 
     def describe(self) -> list[Any]:
         children = [child.describe() for child in self.children]

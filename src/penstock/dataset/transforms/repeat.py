@@ -9,10 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from penstock.arguments import int_at_least
 from penstock.dataset.block import Cursor, Flow, OpenFlow, epoch_of, is_start, placed, start_of
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.order import Epoch, Ints, Order, Repeats, RowKeys, WrappedOrder, call_text, finite
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
+from penstock.errors import StateError
+
+
+def repeat(pipeline: Pipeline, times: int | None) -> Pipeline:
+    """Return a pipeline that iterates another one ``times`` times, or without end."""
+    if times is not None:
+        times = int_at_least("times", times, 0)
+    return pipeline.reorder(lambda order: RepeatOrder(order, times), "repeat()", fallback=RepeatStage(times))
 
 
 class RepeatOrder(WrappedOrder):
@@ -31,11 +41,11 @@ class RepeatOrder(WrappedOrder):
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
         later, within = self.split(positions, which)
         if len(later) and later[0] == later[-1] and (later == later[0]).all():  # as in nearly every block
-            return self.inner.at(within, later_epoch(which, int(later[0])))
+            return self.inner.at(within, which.later(int(later[0])))
         rows, epochs = np.empty_like(positions), np.empty_like(positions)
         for epoch in np.unique(later).tolist():
             mine = later == epoch
-            rows[mine], epochs[mine] = self.inner.at(within[mine], later_epoch(which, epoch))
+            rows[mine], epochs[mine] = self.inner.at(within[mine], which.later(epoch))
         return RowKeys(rows, epochs)
 
     def split(self, positions: Ints, which: Epoch) -> tuple[Ints, Ints]:
@@ -51,21 +61,35 @@ class RepeatOrder(WrappedOrder):
         later, within = self.split(np.array([position]), which)
         return int(later[0]), int(within[0])
 
+    @property
+    def repeats(self) -> Repeats:
+        return self
+
+    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+        if not self.inner.has_even_shares(which):
+            raise StateError(
+                "the shares of the ranks are of different length, so that they stand in different epochs: "
+                'shard with remainder="drop" or "repeat" where the number of ranks may change'
+            )
+        later, within = self.split_one(position, which)
+        return self.inner.common_place(within, which.later(later))
+
     def _lengths(self, which: Epoch) -> tuple[int, int]:
-        return finite(self.inner, which, "repeat"), finite(self.inner, later_epoch(which, 1), "repeat")
+        return finite(self.inner, which, "repeat"), finite(self.inner, which.later(1), "repeat")
+
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("repeat", *([] if self.times is None else [self.times]))]
 
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["repeat", self.times]]
 
 
-def later_epoch(which: Epoch, epochs: int) -> Epoch:
-    """Return the pass that stands some epochs behind another; only the first was taken up in its middle."""
-    return Epoch(which.epoch + epochs) if epochs else which
-
-
 @dataclass(frozen=True)
 class RepeatStage(Stage):
     """Epoch after epoch, ``times`` or without end."""
+
+    keeps_rows = True
 
     times: int | None = None
 
@@ -94,6 +118,10 @@ class RepeatStage(Stage):
         if self.times is None or upstream is None:
             return 0 if upstream == 0 or self.times == 0 else None
         return self.times * upstream
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("repeat", *([] if self.times is None else [self.times]))]
 
     def describe(self) -> list[Any]:
         return ["repeat", self.times]

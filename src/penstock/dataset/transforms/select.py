@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _core
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder, call_text
+from penstock.dataset.pipeline import Pipeline
+
+
+def select(pipeline: Pipeline, positions: Ints) -> Pipeline:
+    """Return a pipeline of the elements at some positions, in that order."""
+    return pipeline.reorder(lambda order: SelectOrder(order, positions), "select()")
 
 
 class SelectOrder(WrappedOrder):
@@ -24,6 +30,10 @@ class SelectOrder(WrappedOrder):
     @property
     def seeks(self) -> bool:
         return True
+
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("select", f"{len(self._positions)} positions")]
 
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["picked", len(self._positions), _core.crc32c(self._positions)]]

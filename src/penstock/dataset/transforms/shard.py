@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import operator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
+from penstock.arguments import int_at_least
 from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, placed, some
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.order import Epoch, Ints, Order, Remainder, RowKeys, Share, WrappedOrder, call_text, finite
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 
-Remainder: TypeAlias = Literal["keep", "drop", "repeat"]
-"""What is done about rows that cannot be dealt out evenly."""
+
+def shard(pipeline: Pipeline, rank: int, world: int, remainder: Remainder) -> Pipeline:
+    """Return the share of one rank."""
+    world, rank = int_at_least("world", world, 1), operator.index(rank)
+    if not 0 <= rank < world:
+        swapped = " (tf.data takes them in the other order)" if rank >= world else ""
+        raise ValueError(f"shard(rank, world) takes a rank from 0 to {world - 1}, not {rank}{swapped}")
+    if remainder not in get_args(Remainder):
+        raise ValueError(f"remainder is 'keep', 'drop' or 'repeat', not {remainder!r}")
+
+    def share(order: Order) -> Order:
+        if isinstance(order, ShardOrder):
+            return order.divided(rank, world, remainder)
+        return ShardOrder(order, rank, world, remainder)
+
+    fallback = ShardStage(rank, world) if remainder == "keep" else None
+    return pipeline.reorder(share, "an even shard()", fallback=fallback)
 
 
 class ShardOrder(WrappedOrder):
@@ -48,9 +66,24 @@ class ShardOrder(WrappedOrder):
             inner = inner % finite(self.inner, which, "a share that repeats rows")
         return self.inner.at(inner, which)
 
-    def is_even(self, which: Epoch) -> bool:
-        """Whether all ranks have shares of the same length."""
+    @property
+    def share(self) -> Share:
+        return Share(self.rank, self.world, self.remainder)
+
+    @property
+    def is_sharded(self) -> bool:
+        return True
+
+    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+        return which.epoch, which.origin + position * self.world
+
+    def has_even_shares(self, which: Epoch) -> bool:
         return self.remainder != "keep" or (self.inner.length(which) or 0) % self.world == 0
+
+    @property
+    def calls(self) -> list[str]:
+        remainder = None if self.remainder == "keep" else self.remainder
+        return [*self.inner.calls, call_text("shard", self.rank, self.world, remainder=remainder)]
 
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["shard", self.remainder]]
@@ -59,6 +92,9 @@ class ShardOrder(WrappedOrder):
 @dataclass(frozen=True)
 class ShardStage(Stage):
     """Every ``world``-th element, from number ``rank`` on: the share of one rank of a flow that all ranks walk."""
+
+    keeps_rows = True
+    is_sharded = True
 
     rank: int
     world: int
@@ -80,6 +116,10 @@ class ShardStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else len(range(self.rank, upstream, self.world))
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("shard", self.rank, self.world)]
 
     def describe(self) -> list[Any]:
         return ["stride", self.rank, self.world]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock import _core
+from penstock.arguments import int_at_least, seed_of
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, join, join_keys, some
-from penstock.dataset.order import AllRows, Epoch, Files, Ints, Order, RowKeys, WrappedOrder, finite
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, WrappedOrder, call_text, finite
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
 
@@ -20,6 +23,25 @@ from penstock.dataset.stage import ElementSupply, Stage
 _RUNS_IN_WINDOW = 16
 # Which of several permutations of one seed and epoch.
 _OF_ROWS, _OF_RUNS, _IN_WINDOWS = 0, 1, 2
+
+
+def shuffle(pipeline: Pipeline, seed: int, window: int | None) -> Pipeline:
+    """Return a pipeline with its elements in random order: of all of them, or within windows."""
+    seed = seed_of(seed)
+    if window is None:
+        # Elements that are in memory anyway are shuffled there.
+        return pipeline.reorder(
+            lambda order: ShuffleOrder(order, seed),
+            "shuffle() without a window",
+            fallback=WindowShuffleStage(seed, sys.maxsize) if pipeline.is_in_memory else None,
+            hint=f"; after them, shuffle(seed={seed}, window=10_000) mixes elements as they come",
+        )
+    window = int_at_least("window", window, 1)
+    reads = pipeline.reads
+    if reads is None:
+        return pipeline.then(WindowShuffleStage(seed, window))
+    shards = reads.source.shards
+    return pipeline.reorder(lambda order: WindowShuffleOrder(order, seed, window, shards), "shuffle()")
 
 
 class ShuffleOrder(WrappedOrder):
@@ -39,6 +61,10 @@ class ShuffleOrder(WrappedOrder):
     @property
     def seeks(self) -> bool:
         return True
+
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("shuffle", seed=self._seed)]
 
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["shuffle", self._seed]]
@@ -92,7 +118,7 @@ class WindowShuffleOrder(WrappedOrder):
 
     def _plan(self, which: Epoch) -> _Runs:
         total = self.length(which)
-        if not self._files.seekable and not isinstance(self.inner, AllRows):
+        if not self._files.seekable and not self.inner.whole:
             raise ValueError("files without random access are shuffled first: put shuffle() before what chooses rows")
         if self._files.seekable:
             size = max(1, self._window // _RUNS_IN_WINDOW)
@@ -116,6 +142,10 @@ class WindowShuffleOrder(WrappedOrder):
     def reach(self) -> int:
         return max(2 * self._window, self.inner.reach)
 
+    @property
+    def calls(self) -> list[str]:
+        return [*self.inner.calls, call_text("shuffle", seed=self._seed, window=self._window)]
+
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["shuffle", self._seed, self._window]]
 
@@ -123,6 +153,8 @@ class WindowShuffleOrder(WrappedOrder):
 @dataclass(frozen=True)
 class WindowShuffleStage(Stage):
     """Collects ``window`` elements at a time and gives them in random order, another one in each epoch."""
+
+    keeps_rows = True
 
     seed: int
     window: int
@@ -150,6 +182,11 @@ class WindowShuffleStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
+
+    @property
+    def calls(self) -> list[str]:
+        window = None if self.window == sys.maxsize else self.window
+        return [call_text("shuffle", seed=self.seed, window=window)]
 
     def describe(self) -> list[Any]:
         return ["shuffle", self.seed, self.window]

@@ -2,14 +2,43 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.arguments import int_at_least
 from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, part, placed
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder, call_text
+from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
+
+
+def take(pipeline: Pipeline, count: int) -> Pipeline:
+    """Return a pipeline that ends after ``count`` elements."""
+    count = int_at_least("count", count, 0)
+    return pipeline.reorder(lambda order: SliceOrder(order, 0, count), "take()", fallback=TakeStage(count))
+
+
+def skip(pipeline: Pipeline, count: int) -> Pipeline:
+    """Return a pipeline without its first ``count`` elements."""
+    count = int_at_least("count", count, 0)
+    return pipeline.reorder(lambda order: SliceOrder(order, count, None), "skip()", fallback=SkipStage(count))
+
+
+def slice_elements(pipeline: Pipeline, key: slice, length: Callable[[], int]) -> Pipeline:
+    """Return a pipeline of the elements in a slice; ``length`` is called only where a bound depends on it."""
+    start, stop, step = _bounds(key, length)
+    return pipeline.reorder(lambda order: SliceOrder(order, start, stop, step), "a slice")
+
+
+def _bounds(key: slice, length: Callable[[], int]) -> tuple[int, int | None, int]:
+    start, stop, step = (None if bound is None else operator.index(bound) for bound in (key.start, key.stop, key.step))
+    if (start or 0) >= 0 and (stop or 0) >= 0 and (step is None or step > 0):
+        return start or 0, stop, step or 1
+    return key.indices(length())
 
 
 class SliceOrder(WrappedOrder):
@@ -40,6 +69,15 @@ class SliceOrder(WrappedOrder):
     def seeks(self) -> bool:
         return self._step < 0 or self.inner.seeks
 
+    @property
+    def calls(self) -> list[str]:
+        start, stop, step = self._start, self._stop, self._step
+        if step == 1 and stop is None:
+            return [*self.inner.calls, call_text("skip", start)]
+        if step == 1 and not start:
+            return [*self.inner.calls, call_text("take", stop)]
+        return [*self.inner.calls, f"[{start}:{'' if stop is None else stop}{'' if step == 1 else f':{step}'}]"]
+
     def describe(self) -> list[Any]:
         return [*self.inner.describe(), ["range", self._start, self._stop, self._step]]
 
@@ -47,6 +85,8 @@ class SliceOrder(WrappedOrder):
 @dataclass(frozen=True)
 class TakeStage(Stage):
     """The first ``count`` elements."""
+
+    keeps_rows = True
 
     count: int
 
@@ -70,6 +110,10 @@ class TakeStage(Stage):
         # A flow without a known length may be shorter.
         return None if upstream is None else min(upstream, self.count)
 
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("take", self.count)]
+
     def describe(self) -> list[Any]:
         return ["take", self.count]
 
@@ -77,6 +121,8 @@ class TakeStage(Stage):
 @dataclass(frozen=True)
 class SkipStage(Stage):
     """All elements but the first ``count``."""
+
+    keeps_rows = True
 
     count: int
 
@@ -92,6 +138,10 @@ class SkipStage(Stage):
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else max(0, upstream - self.count)
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("skip", self.count)]
 
     def describe(self) -> list[Any]:
         return ["skip", self.count]

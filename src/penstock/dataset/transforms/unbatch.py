@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.columns import Batch
 from penstock.dataset.block import Cursor, Elements, Flow, OpenFlow, join
-from penstock.dataset.order import RowKeys
+from penstock.dataset.order import RowKeys, call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 
@@ -24,6 +24,9 @@ _PLACE = 2**40
 class UnbatchStage(Stage):
     """Gives the rows of each batch: of a Batch or a dict of columns, a tuple of columns, or one column."""
 
+    keeps_rows = True
+    groups_rows = False
+
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
@@ -35,6 +38,10 @@ class UnbatchStage(Stage):
                     places = np.concatenate([np.arange(length) for length in lengths])
                     rows, epochs = (np.repeat(keys, lengths) for keys in block.keys)
                     yield replace(block, elements=join(parts), keys=RowKeys(rows + places * _PLACE, epochs))
+
+    @property
+    def calls(self) -> list[str]:
+        return [call_text("unbatch")]
 
     def describe(self) -> list[Any]:
         return ["unbatch"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, each, is_start
-from penstock.dataset.order import Epoch, Order
+from penstock.dataset.order import Epoch, Order, join_text
 from penstock.dataset.pipeline import JoinStart
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply
@@ -25,6 +25,10 @@ class ZipStart(JoinStart):
     def length(self, which: Epoch) -> int | None:
         return min((length for length in self._lengths(which) if length is not None), default=None)
 
+    @property
+    def is_indexed(self) -> bool:
+        return all(child.is_indexed for child in self.children)
+
     def reordered(self, change: Callable[[Order], Order]) -> ZipStart | None:
         shortest = self.length(Epoch())
         children = tuple(
@@ -32,6 +36,9 @@ class ZipStart(JoinStart):
         )
         whole = tuple(child for child in children if child is not None)
         return ZipStart(whole) if len(whole) == len(children) else None
+
+    def call(self, children: list[list[str]]) -> str:
+        return join_text("zip", children)
 
     def describe(self) -> list[Any]:
         return [["zip", *(child.describe() for child in self.children)]]

@@ -1,3 +1,3 @@
-"""Schemas in the formats of others, one file each. What a format cannot say is refused, or listed in docs/schema.md."""
+"""File formats of schemas, one module each. What a format cannot express raises, or is listed in docs/schema.md."""
 
 from __future__ import annotations

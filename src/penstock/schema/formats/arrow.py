@@ -1,4 +1,4 @@
-"""Arrow schemas, through pyarrow: types say what they can, field metadata the rest, so that the round trip is exact."""
+"""Arrow schemas, through pyarrow. Field metadata holds what Arrow types cannot express, so round trips are exact."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def to_arrow(sections: Sections) -> Any:
 
 
 def from_arrow(schema: Any, *, float64: Float64 | None = None) -> Sections:
-    """Return the features that hold the columns of a ``pyarrow.Schema``."""
+    """Return features that store the columns of a ``pyarrow.Schema``."""
     pa = import_extra("pyarrow", "arrow", "an Arrow schema")
     if float64 not in (None, "float32", "raw"):
-        raise SchemaError(f'float64 is "float32" or "raw", not {float64!r}')
+        raise SchemaError(f'float64 must be "float32" or "raw", found {float64!r}')
     context: dict[str, Feature] = {}
     sequence: dict[str, Feature] = {}
     for field in schema:
         if field.name in context or field.name in sequence:
             raise SchemaError(f"two columns have the name {field.name!r}")
         is_step = (field.metadata or {}).get(_SECTION) == b"sequence"
-        feature = _recorded(pa, field, is_step)
+        feature = _from_metadata(pa, field, is_step)
         if feature is not None:
             (sequence if is_step else context)[field.name] = feature
         else:
-            context[field.name] = _derived(pa, field, float64)
+            context[field.name] = _from_type(pa, field, float64)
     is_sequence = sequence or (schema.metadata or {}).get(_RECORDS) == b"SequenceExample"
     return Sections(context, sequence if is_sequence else None)
 
@@ -55,7 +55,7 @@ def _field(pa: Any, name: str, feature: Feature, section: bytes) -> Any:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise SchemaError(f"Arrow has no column with the name {name!r}, which is no valid text") from None
+        raise SchemaError(f"the name {name!r} is not valid text, which Arrow needs for a column") from None
     kind = _type(pa, feature, section == b"sequence")
     metadata = {_FEATURE: json.dumps(feature_to_json(feature)).encode(), _SECTION: section}
     return pa.field(name, kind, nullable=feature.optional, metadata=metadata)
@@ -66,7 +66,7 @@ def _type(pa: Any, feature: Feature, is_step: bool) -> Any:
         "bytes": pa.binary_view(),
         "str": pa.string_view(),
         "bool": pa.bool_(),
-        "bfloat16": pa.binary(2),  # Arrow has no such type: two bytes, little-endian
+        "bfloat16": pa.binary(2),  # Arrow has no bfloat16: two bytes, little-endian
     }.get(feature.dtype) or pa.type_for_alias(feature.dtype)
     for size in reversed(feature.shape):
         item = pa.field("item", kind, nullable=False)
@@ -74,20 +74,20 @@ def _type(pa: Any, feature: Feature, is_step: bool) -> Any:
     return pa.large_list(pa.field("item", kind, nullable=False)) if is_step else kind
 
 
-def _recorded(pa: Any, field: Any, is_step: bool) -> Feature | None:
-    """Return the feature in the field's metadata, unless the column has been changed since."""
+def _from_metadata(pa: Any, field: Any, is_step: bool) -> Feature | None:
+    """Return the feature in the field's metadata, unless the column has changed since."""
     text = (field.metadata or {}).get(_FEATURE)
     if text is None:
         return None
     try:
         feature = feature_from_json(json.loads(text))
     except (SchemaError, ValueError, RecursionError) as error:
-        raise SchemaError(f"the metadata of column {field.name!r} describe no feature: {error}") from None
+        raise SchemaError(f"the metadata of column {field.name!r} is not a feature: {error}") from None
     same = _type(pa, feature, is_step) == field.type and feature.optional == field.nullable
     return feature if same else None
 
 
-def _derived(pa: Any, field: Any, float64: Float64 | None) -> Feature:
+def _from_type(pa: Any, field: Any, float64: Float64 | None) -> Feature:
     shape: list[int | None] = []
     kind = field.type
     types = pa.types
@@ -132,4 +132,4 @@ def _leaf(types: Any, kind: Any, shape: list[int | None], float64: Float64 | Non
         return Feature("uint64", shape, encoding="raw", optional=optional)
     if str(kind) in _NUMBERS:
         return Feature(_NUMBERS[str(kind)], shape, optional=optional)
-    raise SchemaError(f"Examples hold numbers, bytes and text, not {kind}: cast the column first")
+    raise SchemaError(f"Examples store numbers, bytes and text, not {kind}: cast the column first")

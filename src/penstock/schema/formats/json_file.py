@@ -1,6 +1,6 @@
 """The JSON file of a schema: a small, versioned format, described in ``docs/schema.md``.
 
-What a file holds beyond this version is kept and written back; what it *requires* beyond it is refused.
+Unknown keys are preserved and written back. Unknown entries of ``requires`` raise.
 """
 
 from __future__ import annotations
@@ -13,25 +13,23 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from penstock.errors import SchemaError
+from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.schema.dtype import FLOATS
 from penstock.schema.feature import Feature, Sections
 
-FORMAT = "penstock.schema"
-VERSION = 1
-REQUIREMENTS: frozenset[str] = frozenset()
-"""The extensions of the format that this version understands."""
+HEADER = FormatHeader("schema", "penstock.schema", 1)
 # A schema of 100,000 features is smaller; a larger file is something else.
 MAX_BYTES = 64 << 20
-_FILE_KEYS = ("format", "version", "requires", "features", "sequence")
+_FILE_KEYS = (*HEADER_KEYS, "features", "sequence")
 _FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Unknown: TypeAlias = dict[str | None, dict[str, Any]]
-"""Keys that this version does not know: under None those of the file, else those of a feature, by its name."""
+"""Unknown keys of each feature, by its name, and of the file itself under None."""
 
 
 def dumps(sections: Sections, unknown: Unknown) -> str:
     """Return the JSON text of a schema, with one line for each feature."""
-    head = {"format": FORMAT, "version": VERSION, "requires": []} | unknown.get(None, {})
+    head = HEADER.to_json() | unknown.get(None, {})
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     for title, section in zip(("features", "sequence"), sections, strict=True):
         if section is not None:
@@ -40,28 +38,27 @@ def dumps(sections: Sections, unknown: Unknown) -> str:
 
 
 def loads(text: str | bytes) -> tuple[Sections, Unknown]:
-    """Return the schema that a JSON text describes."""
+    """Return the features of a JSON text, and its unknown keys."""
     if len(text) > MAX_BYTES:
-        raise SchemaError(f"no schema: larger than {MAX_BYTES} bytes")
+        raise SchemaError(f"not a schema: larger than {MAX_BYTES} bytes")
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except SchemaError:
         raise
-    # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+    # Deep nesting raises a RecursionError; invalid UTF-8 and huge integers raise a ValueError.
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"no schema: it is not JSON ({type(error).__name__})") from None
-    found = _expect(document, dict, "a schema")
-    _check_head(found)
+        raise SchemaError(f"not a schema: the text is not JSON ({type(error).__name__})") from None
+    found = HEADER.check(document, SchemaError)
     unknown: Unknown = {}
     context = _section_from_json(found.get("features"), "features", unknown)
     sequence = _section_from_json(found["sequence"], "sequence", unknown) if "sequence" in found else None
-    if rest := _beyond(found, _FILE_KEYS):
+    if rest := _unknown_keys(found, _FILE_KEYS):
         unknown[None] = rest
     return Sections(context, sequence), unknown
 
 
 def feature_to_json(feature: Feature) -> dict[str, Any]:
-    """Return ``feature`` as what JSON can hold; what has its usual value is left out."""
+    """Return a feature as a JSON object, without the arguments that have their default value."""
     entry: dict[str, Any] = {"dtype": feature.dtype, "shape": list(feature.shape), "encoding": feature.encoding}
     if feature.optional:
         entry["optional"] = True
@@ -90,19 +87,6 @@ def feature_from_json(entry: object) -> Feature:
     return Feature(**arguments)
 
 
-def _check_head(found: dict[str, Any]) -> None:
-    if found.get("format") != FORMAT:
-        raise SchemaError(f'no schema: expected "format": "{FORMAT}"')
-    version = found.get("version")
-    if type(version) is not int or version < 1:
-        raise SchemaError('a schema has a "version", which is a positive integer')
-    if version > VERSION:
-        raise SchemaError(f"the schema has version {version}; this Penstock reads up to version {VERSION}: update it")
-    for requirement in _expect(found.get("requires", []), list, '"requires"'):
-        if not isinstance(requirement, str) or requirement not in REQUIREMENTS:
-            raise SchemaError(f"the schema requires {str(requirement)[:80]!r}, which this Penstock does not know")
-
-
 def _section_to_json(section: Mapping[str, Feature], unknown: Unknown) -> str:
     entries = [
         f"    {json.dumps(name)}: {json.dumps(feature_to_json(feature) | unknown.get(name, {}))}"
@@ -118,7 +102,7 @@ def _section_from_json(section: object, title: str, unknown: Unknown) -> dict[st
             features[name] = feature_from_json(entry)
         except SchemaError as error:
             raise SchemaError(f"feature {name[:80]!r}: {error}") from None
-        if rest := _beyond(entry, _FEATURE_KEYS):
+        if rest := _unknown_keys(entry, _FEATURE_KEYS):
             unknown[name] = rest
     return features
 
@@ -126,22 +110,22 @@ def _section_from_json(section: object, title: str, unknown: Unknown) -> dict[st
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise SchemaError("no schema: an object of the JSON has the same key twice")
+        raise SchemaError("not a schema: an object of the JSON has the same key twice")
     return found
 
 
 def _refuse_constant(name: str) -> None:
-    raise SchemaError(f'no schema: JSON has no {name}; a default is written as the string "nan", "inf" or "-inf"')
+    raise SchemaError(f'not a schema: JSON has no {name}; write a default as the string "nan", "inf" or "-inf"')
 
 
-def _beyond(found: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+def _unknown_keys(found: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key not in known}
 
 
 def _expect(value: object, kind: type, what: str) -> Any:
     if type(value) is not kind:
         names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "an integer"}
-        raise SchemaError(f"{what} is {names[kind]} in JSON, found {type(value).__name__}")
+        raise SchemaError(f"{what} must be {names[kind]} in JSON, found {type(value).__name__}")
     return value
 
 
@@ -162,7 +146,7 @@ def _default_from_json(value: object, dtype: str, depth: int = 0) -> Any:
         try:
             return base64.b64decode(_expect(value.get("base64"), str, '"base64"'), validate=True)
         except (binascii.Error, ValueError):
-            raise SchemaError('the default is no base64: bytes are written {"base64": "..."}') from None
+            raise SchemaError('the default is not base64: write bytes as {"base64": "..."}') from None
     if isinstance(value, str) and dtype in FLOATS:
         return _NOT_FINITE.get(value, value)
     return value

@@ -1,7 +1,7 @@
 """TensorFlow Metadata's ``schema.pbtxt``: kind, shape and presence in its fields, the rest in a comment annotation.
 
-The comment holds what the format has no field for (dtype, encoding, key). It counts only while the fields agree with
-it: whoever edits them by hand is believed.
+The comment holds what the format has no field for: dtype, encoding and key. If the fields were edited by hand and no
+longer agree with the comment, the fields win.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from penstock.errors import SchemaError
 from penstock.schema.feature import Feature, Kind, Sections
 from penstock.schema.formats.json_file import feature_from_json, feature_to_json
 
-# The name under which TensorFlow's libraries keep the feature lists of a SequenceExample.
+# The name that TensorFlow's libraries use for the feature lists of a SequenceExample.
 _SEQUENCE = "##SEQUENCE##"
 _COMMENT = "penstock.feature "
 _TYPES: dict[Kind, str] = {"bytes": "BYTES", "int64": "INT", "float": "FLOAT"}
@@ -35,11 +35,11 @@ def to_pbtxt(sections: Sections) -> str:
 def from_pbtxt(text: str) -> Sections:
     """Return the features of a ``schema.pbtxt``."""
     if not isinstance(text, str):
-        raise SchemaError(f"schema.pbtxt is text, not {type(text).__name__}")
+        raise SchemaError(f"schema.pbtxt must be a str, found {type(text).__name__}")
     try:
         top = parse(text)
     except SchemaError as error:
-        raise SchemaError(f"no schema.pbtxt: {error}") from None
+        raise SchemaError(f"not a schema.pbtxt: {error}") from None
     entries = top.messages("feature")
     lists = [entry for entry in entries if entry.texts("name") == [_SEQUENCE]]
     context = _section([entry for entry in entries if entry not in lists])
@@ -59,7 +59,7 @@ def _entry(name: str, feature: Feature) -> Iterator[str]:
 
 
 def _fields(feature: Feature) -> list[str]:
-    """Return what TensorFlow Metadata says of a feature as it is stored."""
+    """Return the fields of TensorFlow Metadata for a feature as it is stored."""
     lines = [f"type: {_TYPES[feature.kind]}"]
     shape = feature.shape if feature.encoding == "list" else ()
     if None in shape:
@@ -78,7 +78,7 @@ def _section(entries: list[Message]) -> dict[str, Feature]:
     for entry in entries:
         names = entry.texts("name")
         if not names:
-            raise SchemaError("no schema.pbtxt: a feature has no name")
+            raise SchemaError("not a schema.pbtxt: a feature has no name")
         key = names[-1]
         if key in found:
             raise SchemaError(f"two features have the name {key!r}")
@@ -86,41 +86,41 @@ def _section(entries: list[Message]) -> dict[str, Feature]:
             found[key] = _read(key, entry)
         except SchemaError as error:
             raise SchemaError(f"feature {key!r}: {error}") from None
-    # Row lengths belong to the ragged feature that names them.
+    # Row lengths are part of the ragged feature that names them.
     lengths = {key for _, feature, commented in found.values() if commented for key in feature.partitions}
-    kept = [(name, feature) for key, (name, feature, _) in found.items() if key not in lengths]
-    section = dict(kept)
-    if len(section) != len(kept):
+    remaining = [(name, feature) for key, (name, feature, _) in found.items() if key not in lengths]
+    section = dict(remaining)
+    if len(section) != len(remaining):
         raise SchemaError("two features have the same name in their comments")
     return section
 
 
 def _read(key: str, entry: Message) -> tuple[str, Feature, bool]:
-    plain = _plain(entry)
+    from_fields = _from_fields(entry)
     for note in entry.messages("annotation"):
         for comment in note.texts("comment"):
             if comment.startswith(_COMMENT):
-                name, feature = _commented(comment.removeprefix(_COMMENT))
+                name, feature = _from_comment(comment.removeprefix(_COMMENT))
                 own = name if feature.key is None else feature.key
-                # Fields that were edited since count more than the comment.
-                if own == key and _plain(parse("\n".join(_fields(feature)))) == plain:
+                # If the fields were edited, the comment no longer counts.
+                if own == key and _from_fields(parse("\n".join(_fields(feature)))) == from_fields:
                     return name, feature, True
-    return key, plain, False
+    return key, from_fields, False
 
 
-def _commented(text: str) -> tuple[str, Feature]:
+def _from_comment(text: str) -> tuple[str, Feature]:
     try:
         details = json.loads(text)
         name = details.pop("name")
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise SchemaError("the comment of Penstock is damaged: remove it, or write the file again") from None
+        raise SchemaError("the Penstock comment is damaged: remove it, or write the file again") from None
     if not isinstance(name, str):
-        raise SchemaError("the comment of Penstock is damaged: remove it, or write the file again")
+        raise SchemaError("the Penstock comment is damaged: remove it, or write the file again")
     return name, feature_from_json(details)
 
 
-def _plain(entry: Message) -> Feature:
-    """Return the feature that the fields alone describe."""
+def _from_fields(entry: Message) -> Feature:
+    """Return the feature that the fields describe."""
     kind = entry.word("type")
     if kind not in _DTYPES:
         raise SchemaError(f"expected type BYTES, INT or FLOAT, found {str(kind)[:40]}")
@@ -138,9 +138,9 @@ def _shape(entry: Message) -> tuple[int | None, ...]:
         return tuple(_integer(dim.word("size") or "0") for dim in shape.messages("dim"))
     count = entry.message("value_count")
     if count is not None:
-        least, most = (_integer(count.word(name) or "-1") for name in ("min", "max"))
-        if least == most > 0:
-            return () if most == 1 else (most,)
+        smallest, largest = (_integer(count.word(name) or "-1") for name in ("min", "max"))
+        if smallest == largest > 0:
+            return () if largest == 1 else (largest,)
     return (None,)
 
 
@@ -174,25 +174,25 @@ _SIMPLE = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f"
 
 
 class Message:
-    """The fields of a message, in order; a repeated field stands several times."""
+    """The fields of a message, in order; a repeated field occurs several times."""
 
     def __init__(self) -> None:
         self.fields: list[tuple[str, Value]] = []
 
     def messages(self, name: str) -> list[Message]:
-        """All messages of a field."""
+        """Return all messages of a field."""
         return [value for key, value in self.fields if key == name and isinstance(value, Message)]
 
     def message(self, name: str) -> Message | None:
-        """The last message of a field."""
+        """Return the last message of a field."""
         return next(reversed(self.messages(name)), None)
 
     def word(self, name: str) -> str | None:
-        """The last bare word or number of a field."""
+        """Return the last bare word or number of a field."""
         return next((value for key, value in reversed(self.fields) if key == name and isinstance(value, str)), None)
 
     def texts(self, name: str) -> list[str]:
-        """All quoted strings of a field; bytes that are no UTF-8 are kept as surrogate escapes."""
+        """Return all quoted strings of a field; bytes that are not UTF-8 become surrogate escapes."""
         found = (value for key, value in self.fields if key == name and isinstance(value, bytes))
         return [value.decode("utf-8", "surrogateescape") for value in found]
 
@@ -209,7 +209,7 @@ def quote(text: str) -> str:
     try:
         raw = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        raise SchemaError("half of a surrogate pair is no text") from None
+        raise SchemaError("half of a surrogate pair is not text") from None
     return '"' + "".join(map(_escape_one, raw)) + '"'
 
 
@@ -241,9 +241,9 @@ class _Parser:
         yield "end", ""
 
     def _next(self) -> str:
-        passed = self._token
+        previous = self._token
         self._kind, self._token = next(self._tokens, ("end", ""))
-        return passed
+        return previous
 
     def _error(self, problem: str) -> SchemaError:
         return SchemaError(f"{problem} in line {self._text.count(chr(10), 0, self._at) + 1}")
@@ -256,7 +256,7 @@ class _Parser:
             if self._kind == "end":
                 if close is None:
                     return found
-                raise self._error(f"the text ends where {close} was expected,")
+                raise self._error(f"expected {close}, found the end of the text")
             name = self._name()
             if self._is("["):
                 self._next()
@@ -289,7 +289,7 @@ class _Parser:
         if self._is(":"):
             self._next()
         elif not (self._is("{") or self._is("<")):
-            raise self._error(f"expected : or {{ behind {name[:80]},")
+            raise self._error(f"expected : or {{ after {name[:80]}")
         return name
 
     def _value(self, depth: int) -> Value:

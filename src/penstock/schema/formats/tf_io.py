@@ -1,6 +1,6 @@
 """Feature descriptions of ``tf.io``: written as objects or as source text, read by class names and attributes.
 
-TensorFlow is imported only to make its objects; reading needs none, so lookalikes serve as well.
+TensorFlow is imported only to create its objects. Reading does not need it, so the classes of ``penstock.tf`` work too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FROM_TF = {"string": "bytes", "bytes": "bytes", "float32": "float32", "int64": 
 
 @dataclass
 class FeatureCall:
-    """A call of a constructor, to be made or to be written down."""
+    """A call of a constructor, to execute or to write as source."""
 
     function: str
     arguments: list[Any] = field(default_factory=list)
@@ -46,7 +46,7 @@ def to_tf(sections: Sections) -> Any:
 
 
 def to_tf_source(sections: Sections) -> str:
-    """Return Python source text that makes the feature description."""
+    """Return Python source that builds the feature description."""
     if sections.sequence is None:
         blocks = [("features", _describe(sections.context, _context))]
     else:
@@ -64,10 +64,10 @@ def to_tf_source(sections: Sections) -> str:
 
 
 def from_tf(spec: Mapping[str, Any], sequence: Mapping[str, Any] | None = None) -> Sections:
-    """Return the features that a feature description asks for."""
+    """Return the features of a feature description."""
     return Sections(
-        {name: _naming(name, _read_context, value) for name, value in spec.items()},
-        None if sequence is None else {name: _naming(name, _read_step, value) for name, value in sequence.items()},
+        {name: _with_name(name, _read_context, value) for name, value in spec.items()},
+        None if sequence is None else {name: _with_name(name, _read_step, value) for name, value in sequence.items()},
     )
 
 
@@ -76,8 +76,8 @@ def _describe(
 ) -> list[tuple[str, FeatureCall, Feature]]:
     entries: dict[str, tuple[str, FeatureCall, Feature]] = {}
     for name, feature in section.items():
-        call = _naming(name, functools.partial(describe, name), feature)
-        # A RaggedFeature knows its value_key; all others are named by the key in the Example.
+        call = _with_name(name, functools.partial(describe, name), feature)
+        # A RaggedFeature has a value_key; all others are named by the key in the Example.
         key = name if feature.key is None or "value_key" in call.options else feature.key
         if key in entries:
             raise SchemaError(f"two features would have the name {key!r} in a tf.io feature description")
@@ -89,23 +89,23 @@ def _context(name: str, feature: Feature) -> FeatureCall:
     dtype = Name(_TO_TF[feature.kind])
     shape = feature.shape if feature.encoding == "list" else ()
     if feature.has_default and feature.encoding != "list":
-        raise SchemaError(f'tf.io has no default for encoding="{feature.encoding}": write optional=True')
+        raise SchemaError(f'tf.io has no default for encoding="{feature.encoding}": use optional=True')
     if feature.has_default and 0 in shape:
-        raise SchemaError("tf.io takes a default without elements for none: write optional=True")
+        raise SchemaError("tf.io ignores a default without elements: use optional=True")
     if None not in shape and not feature.optional:
         default = {"default_value": _listed(feature.default)} if feature.has_default else {}
         return FeatureCall("tf.io.FixedLenFeature", [list(shape), dtype], default)
-    # Optional: a ragged feature is empty where it is absent, and fails nowhere.
+    # Optional features are ragged: tf.io returns an empty row if they are absent.
     inner = [size for size in shape[1:] if size is not None]
     partitions = [FeatureCall("tf.io.RaggedFeature.RowLengths", [key]) for key in feature.partitions]
-    partitions += [FeatureCall("tf.io.RaggedFeature.UniformRowLength", [size]) for size in inner if _countable(size)]
+    partitions += [FeatureCall("tf.io.RaggedFeature.UniformRowLength", [size]) for size in inner if _is_nonzero(size)]
     options: dict[str, Any] = {} if feature.key in (None, name) else {"value_key": feature.key}
     return FeatureCall("tf.io.RaggedFeature", [dtype], options | ({"partitions": partitions} if partitions else {}))
 
 
-def _countable(size: int) -> bool:
+def _is_nonzero(size: int) -> bool:
     if size == 0:
-        raise SchemaError("tf.io has no optional feature with a dimension 0")
+        raise SchemaError("tf.io has no optional feature with a dimension of size 0")
     return True
 
 
@@ -160,14 +160,14 @@ def _write(node: Any) -> str:
 
 
 def _comment(feature: Feature) -> str:
-    """Say what the values are, where the stored kind does not."""
+    """Return a comment on the dtype and encoding, if the stored kind does not imply them."""
     if feature.encoding == "list" and feature.dtype in ("bytes", "int64", "float32"):
         return ""
     how = "" if feature.encoding == "list" else f", encoding {feature.encoding}, shape {feature.shape}"
     return f"  # {feature.dtype}{how}"
 
 
-def _naming(name: str, function: Callable[[Any], Any], value: Any) -> Any:
+def _with_name(name: str, function: Callable[[Any], Any], value: Any) -> Any:
     try:
         return function(value)
     except SchemaError as error:
@@ -182,19 +182,19 @@ def _read_context(spec: Any) -> Feature:
         case "VarLenFeature":
             return Feature(_dtype(spec), (None,))
         case "FixedLenSequenceFeature":
-            _refuse_padding(spec)
+            _check_no_padding(spec)
             if not spec.allow_missing:
                 raise SchemaError("FixedLenSequenceFeature needs allow_missing=True in an Example")
             return Feature(_dtype(spec), (None, *_shape(spec.shape)))
         case "RaggedFeature":
             return _read_ragged(spec)
-    raise SchemaError(_refusal(spec))
+    raise SchemaError(_unsupported(spec))
 
 
 def _read_step(spec: Any) -> Feature:
     match type(spec).__name__:
         case "FixedLenSequenceFeature":
-            _refuse_padding(spec)
+            _check_no_padding(spec)
             return Feature(_dtype(spec), _shape(spec.shape), optional=bool(spec.allow_missing))
         case "VarLenFeature":
             return Feature(_dtype(spec), (None,), optional=True)
@@ -202,7 +202,7 @@ def _read_step(spec: Any) -> Feature:
             return Feature(_dtype(spec), (None,), optional=True, key=spec.value_key)
         case "RaggedFeature":
             raise SchemaError("RaggedFeature with partitions has no counterpart in a sequence")
-    raise SchemaError(_refusal(spec))
+    raise SchemaError(_unsupported(spec))
 
 
 def _read_ragged(spec: Any) -> Feature:
@@ -216,28 +216,30 @@ def _read_ragged(spec: Any) -> Feature:
             case "UniformRowLength":
                 shape.append(int(partition.length))
             case other:
-                raise SchemaError(f"the partition {other} is not supported: store row lengths, and write RowLengths")
+                raise SchemaError(f"the partition {other} is not supported: store row lengths and use RowLengths")
     return Feature(_dtype(spec), shape, key=spec.value_key, partitions=keys)
 
 
-def _refusal(spec: Any) -> str:
+def _unsupported(spec: Any) -> str:
     if type(spec).__name__ == "SparseFeature":
         return (
-            "SparseFeature joins several keys into one tensor, which a feature does not: describe its index and value"
-            " keys as ragged features, shape (None,)"
+            "SparseFeature combines several keys into one tensor, which is not supported: describe its index and value"
+            " keys as ragged features of shape (None,)"
         )
-    return f"{type(spec).__name__} is no feature of this kind of record in tf.io"
+    return f"{type(spec).__name__} is not a tf.io feature of this kind of record"
 
 
-def _refuse_padding(spec: Any) -> None:
+def _check_no_padding(spec: Any) -> None:
     if spec.default_value is not None:
-        raise SchemaError("default_value of a FixedLenSequenceFeature pads: pad the column, Ragged.to_padded(value)")
+        raise SchemaError(
+            "default_value of a FixedLenSequenceFeature is not supported: pad the column with Ragged.to_padded(value)"
+        )
 
 
 def _dtype(spec: Any) -> str:
     name = getattr(spec.dtype, "name", None) or np.dtype(spec.dtype).name
     if name not in _FROM_TF:
-        raise SchemaError(f"an Example holds string, int64 and float32, not {name}")
+        raise SchemaError(f"an Example stores string, int64 and float32, not {name}")
     return _FROM_TF[name]
 
 
@@ -255,12 +257,12 @@ def _read_default(spec: Any, shape: tuple[int, ...]) -> Any:
         return NO_DEFAULT
     value = spec.default_value
     array = value.numpy() if hasattr(value, "numpy") else value
-    # Objects: NumPy's own strings would lose trailing zero bytes.
+    # As objects: NumPy's string dtypes drop trailing zero bytes.
     array = np.array(array, dtype=object if _dtype(spec) == "bytes" else None)
     if array.size == 0:
         return NO_DEFAULT
     if array.size != np.prod(shape, dtype=object):
-        raise SchemaError(f"the default has {array.size} values, shape {shape} does not")
+        raise SchemaError(f"the default has {array.size} values, which does not fit the shape {shape}")
     if _dtype(spec) == "bytes":
         array = np.array([item.encode() if isinstance(item, str) else item for item in array.flat], object)
     return array.reshape(shape).tolist()

@@ -1,6 +1,6 @@
-"""``features.json`` of TensorFlow Datasets: read as what its Examples hold, written where it can say the same.
+"""``features.json`` of TensorFlow Datasets, read and written.
 
-A leaf is read as it is *stored*. Where TFDS stores something that a feature does not describe (a sequence of images, a
+A leaf is read as it is *stored*. If TFDS stores something that a feature cannot describe (a sequence of images, a
 zlib-compressed tensor), the feature is the stored bytes; docs/schema.md lists these cases.
 """
 
@@ -21,37 +21,39 @@ _CLASSES = "tensorflow_datasets.core.features."
 def from_tfds(text: str | bytes) -> Sections:
     """Return the features of a dataset from the text of its ``features.json``."""
     if len(text) > MAX_BYTES:
-        raise SchemaError(f"no features.json: larger than {MAX_BYTES} bytes")
+        raise SchemaError(f"not a features.json: larger than {MAX_BYTES} bytes")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"no features.json: it is not JSON ({type(error).__name__})") from None
+        raise SchemaError(f"not a features.json: the text is not JSON ({type(error).__name__})") from None
     features: dict[str, Feature] = {}
-    for name, feature in _walk("", _modern(document), ()):
+    for name, feature in _walk("", _unwrap(document), ()):
         if name in features:
             raise SchemaError(f"two features have the name {name!r}")
         features[name] = feature
     return Sections(features)
 
 
-def _modern(document: Any) -> Any:
+def _unwrap(document: Any) -> Any:
     """Return the message of a file whose top is wrapped as ``{type, content, proto_cls}``."""
     if not isinstance(document, dict) or "type" not in document:
         return document
     if document.get("proto_cls") != "tensorflow_datasets.FeaturesDict":
-        raise SchemaError("features.json was written by an old version of TFDS: read the dataset with it once more")
+        raise SchemaError(
+            "features.json was written by an old version of TFDS: load the dataset once with a current version of TFDS"
+        )
     content = document.get("content")
     if isinstance(content, str):
         try:
             content = json.loads(content)
         except (ValueError, RecursionError):
-            raise SchemaError('no features.json: "content" is not JSON') from None
+            raise SchemaError('not a features.json: "content" is not JSON') from None
     return {"featuresDict": content}
 
 
 def _walk(name: str, node: Any, levels: Shape, depth: int = 0) -> Iterator[tuple[str, Feature]]:
     if depth > _MAX_DEPTH:
-        raise SchemaError("no features.json: nested too deep")
+        raise SchemaError("not a features.json: nested too deep")
     message = _object(node, name)
     if "featuresDict" in message:
         for child, value in _object(_object(message["featuresDict"], name).get("features", {}), name).items():
@@ -59,7 +61,7 @@ def _walk(name: str, node: Any, levels: Shape, depth: int = 0) -> Iterator[tuple
     elif "sequence" in message:
         sequence = _object(message["sequence"], name)
         length = _integer(sequence.get("length", -1), name)
-        # A length of 0 is how older files say that it is not known.
+        # In older files, a length of 0 means unknown.
         yield from _walk(name, sequence.get("feature"), (*levels, length if length > 0 else None), depth + 1)
     elif "translation" in message:
         yield from _translation(name, _object(message["translation"], name), levels)
@@ -78,13 +80,13 @@ def _translation(name: str, message: dict[str, Any], levels: Shape) -> Iterator[
     else:
         parts = message.get("languages", [])
     if not isinstance(parts, list):
-        raise SchemaError(f"no features.json: expected an array of languages at {name[:80]!r}")
+        raise SchemaError(f"not a features.json: expected an array of languages at {name[:80]!r}")
     for part in parts:
         yield f"{name}/{part}", _in_sequence(f"{name}/{part}", Feature("str"), levels)
 
 
 def _leaf(name: str, message: dict[str, Any]) -> list[tuple[str, Feature]]:
-    """Return what a leaf stores: usually one feature, under its own name."""
+    """Return the stored features of a leaf with their name suffixes: usually one, without a suffix."""
     for key, value in message.items():
         match key:
             case "classLabel":
@@ -101,7 +103,7 @@ def _leaf(name: str, message: dict[str, Any]) -> list[tuple[str, Feature]]:
                 return [("", Feature("bytes"))]
             case "tensor" | "audio":
                 return _tensor(name, _object(value, name))
-    raise SchemaError(f"{str(message.get('pythonClassName'))[:80]} is not known")
+    raise SchemaError(f"the feature class {str(message.get('pythonClassName'))[:80]} is not supported")
 
 
 def _image(name: str, message: dict[str, Any]) -> Feature:
@@ -109,7 +111,7 @@ def _image(name: str, message: dict[str, Any]) -> Feature:
     dtype = message.get("dtype") or "uint8"
     if dtype not in ("uint8", "uint16"):
         return Feature("bytes")
-    # Files pass through TFDS as they are, whatever the format that it was told for arrays.
+    # TFDS stores image files unchanged, whatever format is declared for arrays.
     return Feature(dtype, shape, encoding="image")
 
 
@@ -130,14 +132,14 @@ def _tensor(name: str, message: dict[str, Any]) -> list[tuple[str, Feature]]:
 
 
 def _in_sequence(name: str, leaf: Feature, levels: Shape) -> Feature:
-    """Return ``leaf`` with the dimensions of the sequences around it, as TFDS flattens them."""
+    """Return ``leaf`` with the dimensions of its enclosing sequences, as TFDS flattens them."""
     if not levels:
         return leaf
     if leaf.encoding != "list":
         leaf = Feature("bytes")
     if not leaf.is_dense:
         raise SchemaError(f"feature {name!r}: a sequence of tensors of unknown shape is not supported")
-    # TFDS keeps row lengths below a fixed length, too: what stands before a None is read as None.
+    # TFDS stores row lengths even for fixed lengths: a dimension before a None is read as None.
     ragged = max((place + 1 for place, size in enumerate(levels) if size is None), default=0)
     shape = (None,) * ragged + levels[ragged:] + leaf.shape
     if len(levels) == 1:
@@ -148,7 +150,7 @@ def _in_sequence(name: str, leaf: Feature, levels: Shape) -> Feature:
 
 def _object(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise SchemaError(f"no features.json: expected an object at {name[:80]!r}, found {type(value).__name__}")
+        raise SchemaError(f"not a features.json: expected an object at {name[:80]!r}, found {type(value).__name__}")
     return value
 
 
@@ -156,22 +158,22 @@ def _integer(value: Any, name: str) -> int:
     # Protobuf writes int64 as strings.
     text = str(value)
     if isinstance(value, bool) or len(text) > 20 or not text.removeprefix("-").isascii():
-        raise SchemaError(f"no features.json: expected an integer at {name[:80]!r}")
+        raise SchemaError(f"not a features.json: expected an integer at {name[:80]!r}")
     try:
         return int(text)
     except ValueError:
-        raise SchemaError(f"no features.json: expected an integer at {name[:80]!r}") from None
+        raise SchemaError(f"not a features.json: expected an integer at {name[:80]!r}") from None
 
 
 def _shape(message: dict[str, Any], name: str) -> Shape:
     sizes = _object(message.get("shape", {}), name).get("dimensions", [])
     if not isinstance(sizes, list):
-        raise SchemaError(f"no features.json: expected an array of dimensions at {name[:80]!r}")
+        raise SchemaError(f"not a features.json: expected an array of dimensions at {name[:80]!r}")
     return tuple(None if size < 0 else size for size in (_integer(size, name) for size in sizes))
 
 
 def to_tfds(sections: Sections) -> str:
-    """Return the text of a ``features.json``; refuse what TFDS would store in another way."""
+    """Return the text of a ``features.json``; raise for features that TFDS would store differently."""
     if sections.sequence is not None:
         raise SchemaError("TFDS has no SequenceExamples")
     top = _folder()
@@ -179,7 +181,7 @@ def to_tfds(sections: Sections) -> str:
         *path, leaf = name.split("/")
         children = _open(top, path, name)
         if leaf in children:
-            raise SchemaError(f"feature {name!r}: TFDS has no feature with others below it")
+            raise SchemaError(f"feature {name!r}: TFDS cannot have a feature below another feature")
         try:
             children[leaf] = _describe(name, feature)
         except SchemaError as error:
@@ -192,28 +194,28 @@ def _folder() -> dict[str, Any]:
 
 
 def _open(top: dict[str, Any], path: list[str], name: str) -> dict[str, Any]:
-    """Return what stands in a folder, and make the folders that lead there."""
+    """Return the features of a nested dict, and create the dicts that lead to it."""
     children: dict[str, Any] = top["featuresDict"]["features"]
     for part in path:
         folder = children.setdefault(part, _folder())
         if "featuresDict" not in folder:
-            raise SchemaError(f"feature {name!r}: TFDS has no feature with others below it")
+            raise SchemaError(f"feature {name!r}: TFDS cannot have a feature below another feature")
         children = folder["featuresDict"]["features"]
     return children
 
 
 def _describe(name: str, feature: Feature) -> dict[str, Any]:
     levels = feature.ragged_levels
-    usual = f"{name}/ragged_flat_values" if levels > 1 else name
+    default_key = f"{name}/ragged_flat_values" if levels > 1 else name
     lengths = tuple(f"{name}/ragged_row_lengths_{level}" for level in range(levels - 1))
-    if feature.key not in (None, usual) or feature.partitions != lengths:
-        raise SchemaError("TFDS derives the keys in the Example from the name; this feature has others")
+    if feature.key not in (None, default_key) or feature.partitions != lengths:
+        raise SchemaError("TFDS derives the keys in the Example from the name, but this feature has other keys")
     if feature.has_default:
         raise SchemaError("TFDS has no defaults")
     if feature.encoding == "tensor":
         raise SchemaError('TFDS has no encoding="tensor"')
     if feature.optional and (levels > 1 or feature.encoding in IMAGES or feature.dtype == "str"):
-        raise SchemaError("TFDS has optional tensors only")
+        raise SchemaError("in TFDS, only tensors can be optional")
     if feature.encoding in IMAGES:
         image: dict[str, Any] = {"shape": _dimensions(feature.shape), "dtype": feature.dtype}
         if feature.encoding != "image":
@@ -229,7 +231,7 @@ def _describe(name: str, feature: Feature) -> dict[str, Any]:
 def _text(feature: Feature) -> dict[str, Any]:
     text = {"pythonClassName": _CLASSES + "text_feature.Text", "text": {}}
     if feature.inner_shape and (feature.ragged_levels or len(feature.shape) > 1):
-        raise SchemaError("TFDS has no text with several known dimensions: write dtype bytes")
+        raise SchemaError("TFDS has no text with several known dimensions: use dtype bytes")
     if feature.is_dense and feature.shape:
         return _sequence(1, text, feature.shape[0])
     return _sequence(feature.ragged_levels, text)

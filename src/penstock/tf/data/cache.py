@@ -1,7 +1,7 @@
-"""``cache(filename)``: elements in a file, which the first whole pass writes and all others read.
+"""``cache()`` in memory, and ``cache(filename)`` in a file that the first complete iteration writes.
 
-The file is there when it is complete, and not before. Its first record says what the elements were made from: where
-that has changed they are not read, for they may be wrong by now.
+The file appears once it is complete. Its first record is a header with a fingerprint of what the elements depend on:
+where that has changed, the file is not read, because its elements may be wrong by now.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import os
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.codec.tensor_proto import parse_tensor, serialize_tensor
+from penstock.format_header import FormatHeader
 from penstock.records.reader import RecordReader
 from penstock.records.writer import RecordWriter
-from penstock.tf.data.cache_fingerprint import MadeFrom, made_from
-from penstock.tf.data.error_recovery import lasting
-from penstock.tf.data.node import Node, PassThroughNode
+from penstock.tf.data.error_recovery import resume_after_errors
+from penstock.tf.data.node import Dependencies, Node, PassThroughNode
 from penstock.tf.errors import DataLossError, FailedPreconditionError, UnimplementedError, tensorflow_errors
 from penstock.tf.io import gfile
 from penstock.tf.tensors.dtypes import as_dtype, string
@@ -28,89 +28,127 @@ from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.tensor import Tensor
 
-_FORMAT, _VERSION = "penstock.tf.cache", 2
+if TYPE_CHECKING:
+    from penstock.tf.data.cache_fingerprint import Fingerprint
+
+# Versions before 3 were keyed by names of classes that have changed.
+_HEADER = FormatHeader("cache file", "penstock.tf.cache", 3, oldest=3)
+
+
+class CacheNode(PassThroughNode):
+    """All rows, stored in memory by the first iteration that reaches the end."""
+
+    def __init__(self, upstream: Node) -> None:
+        super().__init__(upstream)
+        self.cardinality = upstream.cardinality
+        self._stored: list[Any] | None = None
+
+    def rows(self) -> Iterator[Any]:
+        if self._stored is not None:
+            return iter(self._stored)
+        rows, seen = self._upstream.rows(), list[Any]()
+
+        def first_iteration() -> Iterator[Any]:
+            for row in rows:
+                seen.append(row)
+                if len(seen) == self.cardinality:  # these are all: nobody has to request another one
+                    self._store(seen)
+                yield row
+            self._store(seen)
+
+        return resume_after_errors(first_iteration)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("cache", (self._upstream,))
+
+    def _store(self, rows: list[Any]) -> None:
+        if self._stored is None:  # else another iteration was faster
+            self._stored = rows
 
 
 class FileCacheNode(PassThroughNode):
-    """All elements, kept in a file by the first pass that comes to the end."""
+    """All elements, written to a file by the first iteration that reaches the end."""
 
-    def __init__(self, before: Node, name: str) -> None:
-        super().__init__(before)
-        self.cardinality = before.cardinality
+    def __init__(self, upstream: Node, name: str) -> None:
+        super().__init__(upstream)
+        self.cardinality = upstream.cardinality
         self._path = f"{name}.cache"
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return self._kept() if gfile.exists(self._path) else chain.from_iterable(self._stretches())
+        return self._read() if gfile.exists(self._path) else chain.from_iterable(self._write())
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("cache", (self._upstream,))
 
     @cached_property
-    def _made_from(self) -> MadeFrom:
-        return made_from(self.before)
+    def _fingerprint(self) -> Fingerprint:
+        from penstock.tf.data.cache_fingerprint import fingerprint_of  # only caches in files need it
 
-    def _kept(self) -> Iterator[Any]:
+        return fingerprint_of(self._upstream)
+
+    def _read(self) -> Iterator[Any]:
         with tensorflow_errors():
             records = iter(RecordReader(self._path, compression=""))
             self._check(next(records, b""))
-            yield from decode(records)
+            yield from decode_elements(records)
 
-    def _stretches(self) -> Iterator[Iterator[Any]]:
-        """Give the elements up to an error, which ends a generator, and then those behind it; and write them all.
+    def _write(self) -> Iterator[Iterator[Any]]:
+        """Return the elements up to an error, which ends a generator, then those after it, and write them all.
 
-        A pass that is given up closes this generator, and the writer leaves no file.
+        An abandoned iteration closes this generator, and the writer leaves no file.
         """
         with tensorflow_errors():
             gfile.makedirs(os.path.dirname(self._path) or ".")
             with RecordWriter(self._path, compression="") as writer:
-                header = {"format": _FORMAT, "version": _VERSION, **self._made_from._asdict()}
+                header = _HEADER.to_json() | self._fingerprint._asdict()
                 writer.write(json.dumps(header).encode())
-                rows = self.before.rows()
+                rows = self._upstream.rows()
                 ended: list[bool] = []
                 while not ended:
-                    yield _stretch(rows, writer, ended)
+                    yield _write_run(rows, writer, ended)
 
-    def _check(self, header: bytes) -> None:
-        try:
-            found = json.loads(bytes(header))
-            fits = found["format"] == _FORMAT and found["version"] == _VERSION
-            steps, files = found["steps"], dict(found["files"])
-        except (ValueError, TypeError, KeyError):
-            fits = False
-        if not fits:
-            raise DataLossError(f"{self._path} is no cache that can be read: delete it")
-        now = self._made_from
+    def _check(self, record: bytes) -> None:
+        """Raise unless the file with this header contains the elements of this dataset."""
+        steps, files = self._parse_header(record)
+        now = self._fingerprint
         changed = [name for name, content in now.files.items() if files.get(name, content) != content]
         if changed or steps != now.steps:
-            what = (
-                f"{changed[0]} has changed" if changed else "the steps before cache() or their functions have changed"
-            )
+            what = changed[0] if changed else "a transformation before cache(), its function or the Penstock version"
             raise FailedPreconditionError(
-                f"{self._path} holds other elements than this dataset gives: {what} since it was written. "
-                "Delete it, or give cache() another name"
+                f"{self._path} does not contain the elements of this dataset: {what} has changed since it was "
+                "written. Delete it, or give cache() another name"
             )
 
+    def _parse_header(self, record: bytes) -> tuple[str, dict[str, str]]:
+        try:
+            header = _HEADER.check(json.loads(bytes(record)), ValueError)
+            return header["steps"], dict(header["files"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise DataLossError(f"{self._path} cannot be read, delete it: {error}") from None
 
-def _stretch(rows: Iterator[Any], writer: RecordWriter, ended: list[bool]) -> Iterator[Any]:
+
+def _write_run(rows: Iterator[Any], writer: RecordWriter, ended: list[bool]) -> Iterator[Any]:
     for row in rows:
-        writer.write_many(encode(row))
+        writer.write_many(encode_element(row))
         yield row
     ended.append(True)
 
 
-def encode(element: Any) -> list[bytes]:
-    """Return the records of an element."""
+def encode_element(element: Any) -> list[bytes]:
+    """Return the records of an element: its layout in JSON, then one for each tensor."""
     tensors: list[bytes] = []
-    plan = _plan(element, tensors)
-    return [json.dumps(plan).encode(), *tensors]
+    layout = _encode_layout(element, tensors)
+    return [json.dumps(layout).encode(), *tensors]
 
 
-def decode(records: Iterator[Any]) -> Iterator[Any]:
+def decode_elements(records: Iterator[Any]) -> Iterator[Any]:
     """Return the elements of records."""
-    for plan in records:
-        yield _element(_parsed(bytes(plan)), records)
+    for layout in records:
+        yield _decode_value(_parse_layout(bytes(layout)), records)
 
 
-def _plan(value: Any, tensors: list[bytes]) -> Any:
-    """Return the kind of a value and what it is built of; its tensors are added to those before it."""
+def _encode_layout(value: Any, tensors: list[bytes]) -> Any:
+    """Return the layout of a value, and append its tensors."""
     if isinstance(value, Tensor) and value.dtype == string:
         tensors.append(serialize_tensor(value._array))
         return ["strings"]
@@ -119,91 +157,61 @@ def _plan(value: Any, tensors: list[bytes]) -> Any:
         tensors.append(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         return ["numbers", value.dtype.name, list(array.shape)]
     if isinstance(value, RaggedTensor):
-        splits = _plan(value.row_splits, tensors)
-        return ["ragged", splits, _plan(value.values, tensors), value.uniform_row_length]
+        splits = _encode_layout(value.row_splits, tensors)
+        return ["ragged", splits, _encode_layout(value.values, tensors), value.uniform_row_length]
     if isinstance(value, SparseTensor):
-        return ["sparse", *(_plan(part, tensors) for part in (value.indices, value.values, value.dense_shape))]
+        return ["sparse", *(_encode_layout(part, tensors) for part in (value.indices, value.values, value.dense_shape))]
     if type(value) is tuple:
-        return ["tuple", *(_plan(item, tensors) for item in value)]
+        return ["tuple", *(_encode_layout(item, tensors) for item in value)]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return ["dict", *([key, _plan(item, tensors)] for key, item in value.items())]
+        return ["dict", *([key, _encode_layout(item, tensors)] for key, item in value.items())]
     raise UnimplementedError(
-        f"cache(filename) keeps tensors in tuples and in dicts by strings, and found a {type(value).__name__}"
+        f"cache(filename) stores tensors, in tuples and in dicts with string keys, found a {type(value).__name__}"
     )
 
 
-def _element(plan: Any, records: Iterator[Any]) -> Any:
-    match plan:
+def _decode_value(layout: Any, records: Iterator[Any]) -> Any:
+    match layout:
         case ["strings"]:
-            return Tensor(parse_tensor(_next(records), "bytes"))
+            return Tensor(parse_tensor(_next_record(records), "bytes"))
         case ["numbers", dtype, shape]:
-            return _numbers(_next(records), dtype, shape)
+            return _decode_numbers(_next_record(records), dtype, shape)
         case ["ragged", splits, values, uniform]:
-            ends = np.asarray(_element(splits, records))
-            return RaggedTensor(_element(values, records), ends, uniform_row_length=uniform)
+            ends = np.asarray(_decode_value(splits, records))
+            return RaggedTensor(_decode_value(values, records), ends, uniform_row_length=uniform)
         case ["sparse", *parts]:
-            return SparseTensor(*(_element(part, records) for part in parts))
+            return SparseTensor(*(_decode_value(part, records) for part in parts))
         case ["tuple", *items]:
-            return tuple([_element(item, records) for item in items])
+            return tuple([_decode_value(item, records) for item in items])
         case ["dict", *pairs]:
-            return {key: _element(item, records) for key, item in pairs}
-    raise DataLossError(f"the file of a cache holds no element where one is due: {plan!r}")
+            return {key: _decode_value(item, records) for key, item in pairs}
+    raise DataLossError(f"expected the layout of an element in a cache file, found {layout!r}: delete the file")
 
 
-def _next(records: Iterator[Any]) -> Any:
+def _next_record(records: Iterator[Any]) -> Any:
     record = next(records, None)
     if record is None:
-        raise DataLossError("the file of a cache ends within an element")
+        raise DataLossError("a cache file ends within an element: delete it")
     return record
 
 
-def _numbers(record: Any, dtype: Any, shape: Any) -> Tensor:
+def _decode_numbers(record: Any, dtype: Any, shape: Any) -> Tensor:
     try:
-        return Tensor(np.frombuffer(record, _stored(dtype)).reshape(shape).astype(as_dtype(dtype).numpy))
+        return Tensor(np.frombuffer(record, _stored_dtype(dtype)).reshape(shape).astype(as_dtype(dtype).numpy))
     except (ValueError, TypeError) as error:
-        raise DataLossError(f"the file of a cache holds no tensor where one is due: {error}") from error
+        raise DataLossError(f"expected a tensor in a cache file: {error}. Delete the file") from error
 
 
 @lru_cache
-def _stored(dtype: str) -> np.dtype[Any]:
-    """Return how numbers lie in a record: little-endian, as everywhere in TFRecords."""
+def _stored_dtype(dtype: str) -> np.dtype[Any]:
+    """Return the dtype of numbers in a record: little-endian, as everywhere in TFRecords."""
     return np.dtype(as_dtype(dtype).numpy).newbyteorder("<")
 
 
 @lru_cache(maxsize=64)
-def _parsed(plan: bytes) -> Any:
-    """Parse what an element is built of; most are built alike."""
+def _parse_layout(layout: bytes) -> Any:
+    """Parse a layout; most elements share one."""
     try:
-        return json.loads(plan)
+        return json.loads(layout)
     except ValueError as error:
-        raise DataLossError(f"the file of a cache holds no element where one is due: {error}") from error
-
-
-class CacheNode(PassThroughNode):
-    """All rows, kept in memory by the first pass that comes to the end."""
-
-    def __init__(self, before: Node) -> None:
-        super().__init__(before)
-        self.cardinality = before.cardinality
-        self._kept: list[Any] | None = None
-
-    def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        if self._kept is not None:
-            return iter(self._kept)
-        rows, kept = self.before.rows(), list[Any]()
-
-        def first_pass() -> Iterator[Any]:
-            for row in rows:
-                kept.append(row)
-                if len(kept) == self.cardinality:  # all there are: nobody has to ask for another one
-                    self._keep(kept)
-                yield row
-            self._keep(kept)
-
-        return lasting(first_pass)
-
-    def _keep(self, rows: list[Any]) -> None:
-        """Keep the rows of the first pass that is complete; another may have been begun beside it."""
-        if self._kept is None:
-            self._kept = rows
+        raise DataLossError(f"expected the layout of an element in a cache file: {error}. Delete the file") from error

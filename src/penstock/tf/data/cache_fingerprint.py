@@ -1,4 +1,4 @@
-"""What the elements of a step are made from: its files, its values and its code, as far as they can be told."""
+"""Fingerprints what the elements of a cache file depend on: transformations, values, functions and files."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ import numpy as np
 from penstock.dataset.fingerprint import Parts, UnknownPartError
 from penstock.index.file_identity import identify
 from penstock.storage import locate
-from penstock.tf.data.node import Node
+from penstock.tf.data.node import Dependencies, Node
 from penstock.tf.tensors.dtypes import DType
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from penstock.tf.tensors.tensor import Tensor
-from penstock.tf.tracing.trace import Trace
-
-# What follows from the rest, or differs from one process to the next where no seed was given.
-_NOT_TOLD = frozenset({"origin", "_beginning", "_kept", "_lock", "_made_from", "_of_passes", "_seeds"})
 
 
-@runtime_checkable
-class MadeOfParts(Protocol):
-    """A dataset, which tells what its elements depend on."""
-
-    def _parts_of_fingerprint(self) -> list[Any]: ...
-
-
-class MadeFrom(NamedTuple):
-    """What elements are made from."""
+class Fingerprint(NamedTuple):
+    """Identifies what elements depend on."""
 
     steps: str
-    """A digest of the steps, the values in memory and the code of functions."""
+    """A digest of the transformations, the values in memory and the code of functions."""
 
     files: dict[str, str]
-    """The files that are there, each with a name for its content."""
+    """The existing files among the values, each with a digest that identifies its content."""
 
 
-def made_from(node: Node) -> MadeFrom:
-    """Find out what the elements of a step are made from."""
-    parts = _StepParts()
+def fingerprint_of(node: Node) -> Fingerprint:
+    """Return the fingerprint of the elements of a node."""
+    parts = _ElementParts()
     digest = hashlib.blake2b(digest_size=16)
     for part in parts.of(node):
         digest.update(f"{len(part)} ".encode() + part)
-    return MadeFrom(digest.hexdigest(), parts.files)
+    return Fingerprint(digest.hexdigest(), parts.files)
 
 
-class _StepParts(Parts):
-    """Steps in parts. A value that nobody can name counts by its type alone."""
+@runtime_checkable
+class _Dataset(Protocol):
+    """A dataset, which a function may refer to."""
+
+    def _elements(self) -> Node: ...
+
+
+class _ElementParts(Parts):
+    """The parts of nodes and of the values they hold. A value that cannot be named counts by its type alone.
+
+    Nodes are named by their ``dependencies()``, and Penstock's functions and classes without their modules, so that a
+    cache stays valid when Penstock's code is reorganized.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,17 +62,28 @@ class _StepParts(Parts):
 
     def of(self, value: Any) -> Iterator[bytes]:
         """Return the parts of a value; a string may name a file."""
+        while _is_penstock_function(value) and hasattr(value, "__wrapped__"):
+            value = value.__wrapped__  # the user's function
         if isinstance(value, str | bytes):
             self._note_file(os.fsdecode(value))
-        return super().of(value)
+        if isinstance(value, Dependencies):
+            return self._of_dependencies(value)
+        return self._of_node(value) if isinstance(value, Node) else super().of(value)
+
+    def _of_node(self, node: Node) -> Iterator[bytes]:
+        if id(node) in self._seen:
+            yield b"seen"
+            return
+        self._seen[id(node)] = node
+        yield from self.of(node.dependencies())
+
+    def _of_dependencies(self, dependencies: Dependencies) -> Iterator[bytes]:
+        yield dependencies.kind.encode()
+        yield from self._of_all(dependencies.values)
 
     def _of_object(self, value: Any) -> Iterator[bytes]:
-        if isinstance(value, Node):
-            yield from self._of_all([item for name, item in vars(value).items() if name not in _NOT_TOLD])
-        elif isinstance(value, MadeOfParts):
-            yield from self._of_all(value._parts_of_fingerprint())
-        elif isinstance(value, Trace):
-            yield from self.of(value.function)
+        if isinstance(value, _Dataset) and not isinstance(value, type):
+            yield from self.of(value._elements())
         elif isinstance(value, Tensor):
             yield from self._of_array(value._array)
         elif isinstance(value, RaggedTensor):
@@ -81,9 +92,8 @@ class _StepParts(Parts):
             yield from self._of_all([value.indices, value.values, value.dense_shape])
         elif isinstance(value, DType | TensorShape | TensorSpec | RaggedTensorSpec | SparseTensorSpec):
             yield repr(value).encode()
-        elif isinstance(value, FunctionType) and (value.__module__ or "").startswith("penstock."):
-            yield value.__qualname__.encode()  # of a step: it holds what the user gave
-            yield from self._of_all([cell.cell_contents for cell in value.__closure__ or ()])
+        elif _is_penstock_function(value):  # a public operation or class
+            yield value.__qualname__.encode()
         else:
             try:
                 yield from super()._of_object(value)
@@ -99,6 +109,10 @@ class _StepParts(Parts):
 
     def _note_file(self, name: str) -> None:
         if name not in self.files and os.path.isfile(name):
-            with suppress(OSError):  # one that may not be read is not what elements are made from
+            with suppress(OSError):  # elements do not come from a file that may not be read
                 identity = identify(*locate(name))
                 self.files[name] = "" if identity is None else identity.name
+
+
+def _is_penstock_function(value: Any) -> bool:
+    return isinstance(value, FunctionType | type) and (value.__module__ or "").partition(".")[0] == "penstock"

@@ -1,102 +1,118 @@
-"""Steps that take elements of several datasets by choice, and of one as long as something holds."""
+"""Combines datasets: ``zip``, ``interleave``, ``choose_from_datasets`` and ``sample_from_datasets``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from penstock.tf.data.error_recovery import lasting
-from penstock.tf.data.node import ELEMENTS, INFINITE, UNKNOWN, Node, Origin, PassThroughNode, ragged_rows_in
-from penstock.tf.data.shuffle import seeds_of
+from penstock.tf.data.error_recovery import resume_after_errors
+from penstock.tf.data.node import (
+    ELEMENTS,
+    INFINITE,
+    UNKNOWN,
+    Dependencies,
+    Node,
+    PassThroughNode,
+    RowFormat,
+    ScalarFormat,
+    ragged_components_in,
+)
+from penstock.tf.data.shuffle import seed_pair
 from penstock.tf.errors import FailedPreconditionError, InvalidArgumentError
+from penstock.tf.tensors.dtypes import int64
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.structure import filled, leaves, map_structure
 
 
 class ZipNode(Node):
-    """The elements of several steps side by side, as long as all last."""
+    """The elements of several nodes side by side, up to the end of the shortest."""
 
-    origin = ELEMENTS
+    row_format = ELEMENTS
 
     def __init__(self, nodes: Any) -> None:
         self._nodes = nodes
-        parts = [node.cardinality for node in leaves(nodes)]
-        finite = [part for part in parts if part != INFINITE]
+        counts = [node.cardinality for node in leaves(nodes)]
+        finite = [count for count in counts if count != INFINITE]
         self.cardinality = UNKNOWN if UNKNOWN in finite else min(finite, default=INFINITE)
-        self.varying_first = any(node.varying_first for node in leaves(nodes))
-        if any(node.ragged_rows for node in leaves(nodes)):
-            self.ragged_rows = ragged_rows_in(self.spec())
+        self.first_dim_varies = any(node.first_dim_varies for node in leaves(nodes))
+        if any(node.ragged_components for node in leaves(nodes)):
+            self.ragged_components = ragged_components_in(self.spec())
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        passes = [node.rows() for node in leaves(self._nodes)]
+        iterators = [node.rows() for node in leaves(self._nodes)]
 
-        def side_by_side() -> Iterator[Any]:
+        def zipped() -> Iterator[Any]:
             while True:
                 values: list[Any] = []
                 failure: Exception | None = None
-                for place, rows in enumerate(passes):
+                for place, rows in enumerate(iterators):
                     try:
                         values.append(next(rows))
                     except StopIteration:
-                        for other in passes[place + 1 :]:  # as in TensorFlow: caches in them are complete by this
+                        for other in iterators[place + 1 :]:  # as in TensorFlow: this completes caches in them
                             with suppress(Exception):
                                 next(other, None)
                         return
-                    except Exception as error:  # the others move on, too, to stay beside it
+                    except Exception as error:  # the others advance too, to stay aligned
                         failure = failure or error
                 if failure is not None:
                     raise failure
                 yield filled(self._nodes, values)
 
-        return lasting(side_by_side)
+        return resume_after_errors(zipped)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("zip", (self._nodes,))
 
     def sample(self) -> Any:
-        """Return an element of each."""
         return map_structure(lambda node: node.sample(), self._nodes)
 
     def spec(self) -> Any:
-        """Return what is known of all of them, if it is."""
         known = [node.spec() for node in leaves(self._nodes)]
         return None if None in known else filled(self._nodes, known)
 
 
 class InterleaveNode(Node):
-    """The rows of datasets that a function makes of elements: of ``cycle`` ones in turn, ``block`` at a time."""
+    """The rows of nodes that a function makes of elements: from ``cycle`` of them in turn, ``block`` at a time.
+
+    ``depends_on`` is what the user passed to make them, for fingerprints.
+    """
 
     def __init__(
         self,
-        before: Node,
-        make: Callable[[Any], Node],
+        upstream: Node,
+        make_node: Callable[[Any], Node],
         cycle: int,
         block: int,
         *,
-        origin: Origin = ELEMENTS,
+        depends_on: Any,
+        row_format: RowFormat = ELEMENTS,
         spec: Any = None,
     ) -> None:
-        self._before = before
-        self._make = make
+        self._upstream = upstream
+        self._make_node = make_node
         self._cycle = cycle
         self._block = block
+        self._depends_on = depends_on
         self._spec = spec
-        self.origin = origin
+        self.row_format = row_format
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        inputs = self._before.rows()
+        inputs = self._upstream.rows()
         slots: list[Iterator[Any] | None] = [None] * self._cycle
-        more, open_slots, at, taken = True, 0, 0, 0
+        more, open_slots, slot, taken = True, 0, 0, 0
 
-        def in_turn() -> Iterator[Any]:
-            nonlocal more, open_slots, at, taken
+        def interleaved() -> Iterator[Any]:
+            nonlocal more, open_slots, slot, taken
             while more or open_slots:
-                rows = slots[at]
+                rows = slots[slot]
                 if rows is None and more:
                     try:
-                        rows = slots[at] = self._make(next(inputs)).rows()
+                        rows = slots[slot] = self._make_node(next(inputs)).rows()
                         open_slots += 1
                     except StopIteration:
                         more = False
@@ -104,87 +120,74 @@ class InterleaveNode(Node):
                     for row in islice(rows, self._block - taken):
                         taken += 1
                         yield row
-                    if taken < self._block:  # its slot is empty now, and filled when its turn comes again
-                        slots[at] = None
+                    if taken < self._block:  # the slot is refilled when its turn comes again
+                        slots[slot] = None
                         open_slots -= 1
-                at, taken = (at + 1) % self._cycle, 0
+                slot, taken = (slot + 1) % self._cycle, 0
 
-        return lasting(in_turn)
+        return resume_after_errors(interleaved)
 
-    def sample_of_steps(self) -> Node | None:
-        """Return the first dataset."""
+    def dependencies(self) -> Dependencies:
+        return Dependencies("interleave", (self._upstream, self._depends_on, self._cycle, self._block))
+
+    def sample_node(self) -> Node | None:
         try:
-            return self._make(self._before.sample())
+            return self._make_node(self._upstream.sample())
         except StopIteration:
             return None
 
     def sample(self) -> Any:
-        """Return a row of the first dataset; or, where that is empty, of all of them."""
         try:
-            return self._make(self._before.sample()).sample()
+            return self._make_node(self._upstream.sample()).sample()
         except StopIteration:
             return next(self.rows())
 
     def spec(self) -> Any:
-        """Return what was said of the elements of all."""
         return self._spec
 
 
-class _Failure(NamedTuple):
-    """Stands in the place of an element that cannot be had: windows that it is in fail, and no others."""
-
-    error: Exception
-
-
-def _outcomes(rows: Iterator[Any]) -> Iterator[Any]:
-    while True:
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except Exception as error:
-            row = _Failure(error)
-        yield row
-
-
 class ChooseNode(Node):
-    """Elements of several steps, by the numbers that another one gives; ``stop``: until a chosen step has ended."""
+    """Elements of several nodes, in the order of their numbers in ``choices``.
 
-    origin = ELEMENTS
+    With ``stop``, the end of a chosen node ends the iteration.
+    """
+
+    row_format = ELEMENTS
 
     def __init__(self, nodes: Sequence[Node], choices: Node, *, stop: bool) -> None:
         self._nodes = nodes
         self._choices = choices
         self._stop = stop
-        self.varying_first = any(node.varying_first for node in nodes)
+        self.first_dim_varies = any(node.first_dim_varies for node in nodes)
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        passes: list[Iterator[Any] | None] = [node.rows() for node in self._nodes]
+        iterators: list[Iterator[Any] | None] = [node.rows() for node in self._nodes]
         choices = self._choices.rows()
 
-        def taken() -> Iterator[Any]:
+        def chosen() -> Iterator[Any]:
             for choice in choices:
                 number = int(choice)
-                if not 0 <= number < len(passes):
+                if not 0 <= number < len(iterators):
                     raise InvalidArgumentError(
-                        f"Selector index out of range: {number} should be between 0 and {len(passes) - 1}"
+                        f"Selector index out of range: {number} should be between 0 and {len(iterators) - 1}"
                     )
-                rows = passes[number]
+                rows = iterators[number]
                 if rows is None:
                     continue
                 for row in rows:
                     yield row
                     break
                 else:
-                    passes[number] = None
-                    if self._stop or not any(passes):
+                    iterators[number] = None
+                    if self._stop or not any(iterators):
                         return
 
-        return lasting(taken)
+        return resume_after_errors(chosen)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("choose", (self._nodes, self._choices, self._stop))
 
     def sample(self) -> Any:
-        """Return an element of the first step that has one."""
         for node in self._nodes:
             try:
                 return node.sample()
@@ -193,55 +196,68 @@ class ChooseNode(Node):
         raise StopIteration
 
     def spec(self) -> Any:
-        """Return what is known of all of them, where it is the same."""
         first, *others = (node.spec() for node in self._nodes)
         return first if all(other == first for other in others) else None
 
 
-class SampleNode(Node):
-    """Random numbers without end, drawn some at a time; ``again``: others in each pass."""
+class RandomNode(Node):
+    """Random integers below ``limit`` without end, with these probabilities or equal ones."""
 
-    origin = ELEMENTS
+    row_format = ScalarFormat(np.dtype(np.int64))
+    cardinality = INFINITE
 
-    def __init__(self, draw: Callable[[np.random.Generator], Any], seed: int | None, *, again: bool) -> None:
-        self._draw = draw
-        self._seeds = seeds_of(seed)
-        self._again = again
-        self._passes = 0
+    def __init__(self, limit: int, seed: int | None, *, rerandomize: bool, probabilities: Any = None) -> None:
+        self._limit = limit
+        self._probabilities = probabilities
+        self._seed = seed
+        self._seeds = seed_pair(seed)
+        self._rerandomize = rerandomize
+        self._iterations = 0
 
     def rows(self) -> Iterator[int]:
-        """Start a pass."""
-        self._passes += self._again
-        generator = np.random.default_rng([*self._seeds, self._passes])
+        self._iterations += self._rerandomize
+        generator = np.random.default_rng([*self._seeds, self._iterations])
         while True:
-            yield from self._draw(generator).tolist()
+            if self._probabilities is None:
+                numbers = generator.integers(self._limit, size=256)
+            else:
+                numbers = generator.choice(self._limit, 256, p=self._probabilities)
+            yield from numbers.tolist()
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("random", (self._limit, self._probabilities, self._seed, self._rerandomize))
+
+    def spec(self) -> TensorSpec:
+        return TensorSpec([], int64)
 
 
 class AssertCardinalityNode(PassThroughNode):
-    """Rows as they are, which have to be as many as was said."""
+    """Unchanged rows, of which there have to be ``count``."""
 
-    def __init__(self, before: Node, count: int) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, count: int) -> None:
+        super().__init__(upstream)
         self.cardinality = count
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        rows, given = self.before.rows(), 0
+        rows, seen = self._upstream.rows(), 0
 
         def counted() -> Iterator[Any]:
-            nonlocal given
+            nonlocal seen
             for row in rows:
-                given += 1
-                if given > self.cardinality >= 0:
+                seen += 1
+                if seen > self.cardinality >= 0:
                     raise FailedPreconditionError(
                         f"Input dataset was expected to contain {self.cardinality} elements but contained at least "
-                        f"{given} elements."
+                        f"{seen} elements."
                     )
                 yield row
-            if given != self.cardinality:
-                wanted = "an infinite number of" if self.cardinality < 0 else self.cardinality
+            if seen != self.cardinality:
+                expected = "an infinite number of" if self.cardinality < 0 else self.cardinality
                 raise FailedPreconditionError(
-                    f"Input dataset was expected to contain {wanted} elements but contained only {given} elements."
+                    f"Input dataset was expected to contain {expected} elements but contained only {seen} elements."
                 )
 
-        return lasting(counted)
+        return resume_after_errors(counted)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("assert_cardinality", (self._upstream, self.cardinality))

@@ -1,4 +1,4 @@
-"""``tf.data.experimental``: what data code still takes from there."""
+"""``tf.data.experimental``: the names that input pipelines still use."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNKNOWN_CARDINALITY = UNKNOWN
 
 
 class AutoShardPolicy(IntEnum):
-    """How TensorFlow shards a dataset among workers; kept, and not heeded."""
+    """How TensorFlow shards a dataset among workers; accepted and ignored."""
 
     OFF = -1
     AUTO = 0
@@ -58,13 +58,13 @@ class AutoShardPolicy(IntEnum):
 
 
 class TFRecordWriter:
-    """Writes the elements of a dataset, which are strings, to a file."""
+    """Writes a dataset of strings to a file."""
 
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
         self._filename, self._compression = filename, compression_type
 
     def write(self, dataset: Dataset) -> None:
-        """Write all elements, over what was there."""
+        """Write all elements, and replace an existing file."""
         if not isinstance(dataset, Dataset):
             raise TypeError(f"Invalid `dataset.` Expected a `tf.data.Dataset` object but got {type(dataset)}.")
         with io.TFRecordWriter(self._filename, self._compression) as writer:
@@ -73,48 +73,48 @@ class TFRecordWriter:
 
 
 def cardinality(dataset: Dataset) -> Tensor:
-    """Return how many elements there are."""
+    """Return the number of elements; -1 is infinite, -2 unknown."""
     return dataset.cardinality()
 
 
 def get_single_element(dataset: Dataset) -> Any:
-    """Return the one element that there is."""
+    """Return the only element."""
     return dataset.get_single_element()
 
 
 def from_list(elements: list[Any], name: str | None = None) -> Dataset:
-    """Make a dataset of elements in a list."""
+    """Return a dataset of the elements of a list."""
     if not elements:
         raise ValueError("Invalid `elements`. `elements` should not be empty.")
     made = [as_element(element) for element in elements]
-    return Dataset(ListNode(made), structure=inputs_like(made[0]), story=("from_list: elements in memory",))
+    return Dataset(ListNode(made), structure=inputs_like(made[0]), explanation=("from_list: elements in memory",))
 
 
 def assert_cardinality(expected_cardinality: int) -> Callable[[Dataset], Dataset]:
-    """Return what is given to ``Dataset.apply``: it says how many elements there are, and passes check it."""
+    """Return a function for ``Dataset.apply`` that sets the number of elements, which each iteration checks."""
     count = int(expected_cardinality)
-    return lambda dataset: dataset._moved(AssertCardinalityNode(dataset._node, count), f"assert_cardinality({count})")
+    return lambda dataset: dataset._of_rows(AssertCardinalityNode(dataset._node, count), f"assert_cardinality({count})")
 
 
-def _applied(method: Callable[..., Dataset]) -> Callable[..., Callable[[Dataset], Dataset]]:
-    """Make a method of datasets a function whose answer is given to ``Dataset.apply``."""
+def _as_function(method: Callable[..., Dataset]) -> Callable[..., Callable[[Dataset], Dataset]]:
+    """Return a function of a method's arguments that returns a function for ``Dataset.apply``."""
 
     @functools.wraps(method)
-    def of_arguments(*args: Any, **kwargs: Any) -> Callable[[Dataset], Dataset]:
+    def for_apply(*args: Any, **kwargs: Any) -> Callable[[Dataset], Dataset]:
         return lambda dataset: method(dataset, *args, **kwargs)
 
-    return of_arguments
+    return for_apply
 
 
-bucket_by_sequence_length = _applied(Dataset.bucket_by_sequence_length)
-dense_to_ragged_batch = _applied(Dataset.ragged_batch)
-enumerate_dataset = _applied(Dataset.enumerate)
-group_by_window = _applied(Dataset.group_by_window)
-ignore_errors = _applied(Dataset.ignore_errors)
-scan = _applied(Dataset.scan)
-take_while = _applied(Dataset.take_while)
-unbatch = _applied(Dataset.unbatch)
-unique = _applied(Dataset.unique)
+bucket_by_sequence_length = _as_function(Dataset.bucket_by_sequence_length)
+dense_to_ragged_batch = _as_function(Dataset.ragged_batch)
+enumerate_dataset = _as_function(Dataset.enumerate)
+group_by_window = _as_function(Dataset.group_by_window)
+ignore_errors = _as_function(Dataset.ignore_errors)
+scan = _as_function(Dataset.scan)
+take_while = _as_function(Dataset.take_while)
+unbatch = _as_function(Dataset.unbatch)
+unique = _as_function(Dataset.unique)
 
 Counter = Dataset.counter
 choose_from_datasets = Dataset.choose_from_datasets

@@ -1,8 +1,7 @@
-"""Lets Keras take our datasets in ``fit``, ``evaluate`` and ``predict``.
+"""Makes Keras accept our datasets in ``fit``, ``evaluate`` and ``predict``.
 
-Keras tells the kinds of data that it takes by their classes and has no way to add one. So the function with which it
-chooses an adapter is asked about our datasets first; it is done when ``tf.keras`` is first used, or a dataset is made
-where Keras is imported, and never else.
+Keras chooses an adapter by the class of the data, and has no way to add one. So the function that chooses it is
+wrapped: when ``tf.keras`` is first used, or when a dataset is made after Keras was imported.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from penstock.tf.tensors.structure import map_structure
 
 
 def accept_datasets() -> None:
-    """Make Keras take our datasets; once is enough. A Keras that is built otherwise is left as it is."""
+    """Make Keras accept our datasets. It is done once, and not where Keras has another internal structure."""
     try:
         adapters: Any = importlib.import_module("keras.src.trainers.data_adapters")
         kind: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter").DataAdapter
@@ -28,8 +27,8 @@ def accept_datasets() -> None:
     if hasattr(choose, "__wrapped__"):
         return
 
-    class DatasetAdapter(_Feed, kind):  # type: ignore[misc]
-        """A dataset of ours, as Keras goes through data."""
+    class DatasetAdapter(_AdapterMethods, kind):  # type: ignore[misc]
+        """Reads one of our datasets for Keras."""
 
     @functools.wraps(choose)
     def get_data_adapter(x: Any, *args: Any, **options: Any) -> Any:
@@ -38,37 +37,37 @@ def accept_datasets() -> None:
     adapters.get_data_adapter = get_data_adapter
 
 
-class _Feed:
+class _AdapterMethods:
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
     def get_numpy_iterator(self) -> Iterator[Any]:
-        """Go through batches as arrays."""
+        """Return an iterator over batches as arrays."""
         return self._dataset.as_numpy_iterator()
 
     get_jax_iterator = get_numpy_iterator
 
     def get_tf_dataset(self) -> Any:
-        """Return a dataset of TensorFlow that takes its batches from ours."""
+        """Return a TensorFlow dataset of the batches."""
         tensorflow: Any = importlib.import_module("tensorflow")
         signature = map_structure(lambda spec: _spec(tensorflow, spec), self._dataset.element_spec)
         return tensorflow.data.Dataset.from_generator(self._dataset.as_numpy_iterator, output_signature=signature)
 
     def get_torch_dataloader(self) -> Any:
-        """Return a loader of torch that takes its batches from ours."""
-        help_with: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
-        return help_with.get_torch_dataloader(_Arrays(self._dataset))
+        """Return a PyTorch data loader of the batches."""
+        adapter_utils: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
+        return adapter_utils.get_torch_dataloader(_NumpyBatches(self._dataset))
 
     @property
     def num_batches(self) -> int | None:
-        """How many batches there are, where that is known."""
+        """The number of batches, or None where it is not known."""
         known = int(self._dataset.cardinality())
         return None if known < 0 else known
 
     batch_size = has_partial_batch = partial_batch_size = None
 
 
-class _Arrays:
+class _NumpyBatches:
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
@@ -78,5 +77,7 @@ class _Arrays:
 
 def _spec(tensorflow: Any, spec: Any) -> Any:
     if not isinstance(spec, TensorSpec):
-        raise TypeError(f"fit takes dense batches, found {spec!r}")
+        raise TypeError(
+            f"Keras expects dense batches, found {spec!r}: convert them in map(), with to_tensor() or to_dense()"
+        )
     return tensorflow.TensorSpec(spec.shape.as_list(), spec.dtype.name)

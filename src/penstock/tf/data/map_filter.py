@@ -1,4 +1,4 @@
-"""Steps that call functions for each element, and that put several datasets together."""
+"""``map`` of untraced functions, ``filter``, ``take_while``, ``scan`` and ``unique``: one call for each element."""
 
 from __future__ import annotations
 
@@ -6,110 +6,122 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any
 
-from penstock.tf.data.compute import spec_behind
-from penstock.tf.data.error_recovery import lasting
-from penstock.tf.data.node import ELEMENTS, Node, PassThroughNode, arguments_of, as_answer, call_function
+from penstock.tf.data.compute import map_dependencies, result_spec
+from penstock.tf.data.error_recovery import resume_after_errors
+from penstock.tf.data.node import (
+    ELEMENTS,
+    Dependencies,
+    Node,
+    PassThroughNode,
+    arguments_of,
+    call_user_function,
+    result_as_element,
+)
 from penstock.tf.errors import InternalError
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.tensor import Tensor
 
 
 class MapNode(Node):
-    """What a function answers, called for each element."""
+    """The results of a function that is called for each element."""
 
-    origin = ELEMENTS
+    row_format = ELEMENTS
 
-    def __init__(self, before: Node, function: Callable[..., Any]) -> None:
-        self._before = before
+    def __init__(self, upstream: Node, function: Callable[..., Any]) -> None:
+        self._upstream = upstream
         self._function = function
-        self.cardinality = before.cardinality
-        self.varying_first = before.varying_first
-        self.coarse = before.coarse
+        self.cardinality = upstream.cardinality
+        self.first_dim_varies = upstream.first_dim_varies
+        self.yields_batches = upstream.yields_batches
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return map(self._call, self._before.rows())
+        return map(self._call, self._upstream.rows())
+
+    def dependencies(self) -> Dependencies:
+        return map_dependencies(self._upstream, self._function)
 
     def sample(self) -> Any:
-        """Call the function once."""
-        return self._call(self._before.sample())
+        return self._call(self._upstream.sample())
 
     def spec(self) -> Any:
-        """Return what a trace of the function tells, where it can be traced."""
-        return spec_behind(self._function, self._before.spec())
+        return result_spec(self._function, self._upstream.spec())
 
     def _call(self, element: Any) -> Any:
-        return as_answer(call_function(self._function, *arguments_of(element)))
+        return result_as_element(call_user_function(self._function, *arguments_of(element)))
 
 
 class FilterNode(PassThroughNode):
-    """The elements for which a function answers True."""
+    """The elements for which a function returns True."""
 
-    def __init__(self, before: Node, predicate: Callable[..., Any]) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, predicate: Callable[..., Any]) -> None:
+        super().__init__(upstream)
         self._predicate = predicate
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return filter(lambda element: truth_of(self._predicate, element), self.before.rows())
+        return filter(lambda element: _is_true(self._predicate, element), self._upstream.rows())
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("filter", (self._upstream, self._predicate))
 
 
-def truth_of(predicate: Callable[..., Any], element: Any) -> bool:
-    """Ask a predicate, which has to answer one bool."""
-    answer = as_array(call_function(predicate, *arguments_of(element), ended=InternalError))
-    if answer.dtype != bool or answer.ndim:
+def _is_true(predicate: Callable[..., Any], element: Any) -> bool:
+    result = as_array(call_user_function(predicate, *arguments_of(element), stop_error=InternalError))
+    if result.dtype != bool or result.ndim:
         raise ValueError(
-            f"`predicate` must return a scalar boolean, found a tensor of {answer.dtype} and shape {answer.shape}"
+            f"`predicate` must return a scalar boolean, found a tensor of {result.dtype} and shape {result.shape}"
         )
-    return bool(answer)
+    return bool(result)
 
 
 class TakeWhileNode(PassThroughNode):
-    """The elements up to the first for which a function answers False."""
+    """The elements before the first for which a function returns False."""
 
-    def __init__(self, before: Node, predicate: Callable[..., Any]) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, predicate: Callable[..., Any]) -> None:
+        super().__init__(upstream)
         self._predicate = predicate
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return takewhile(lambda element: truth_of(self._predicate, element), self.before.rows())
+        return takewhile(lambda element: _is_true(self._predicate, element), self._upstream.rows())
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("take_while", (self._upstream, self._predicate))
 
 
 class ScanNode(Node):
-    """What a function answers for each element and a state, beside the state for the next."""
+    """The outputs of a function of a state and an element, which also returns the next state."""
 
-    origin = ELEMENTS
+    row_format = ELEMENTS
 
-    def __init__(self, before: Node, state: Any, function: Callable[..., Any]) -> None:
-        self._before = before
-        self._state = state
+    def __init__(self, upstream: Node, initial_state: Any, function: Callable[..., Any]) -> None:
+        self._upstream = upstream
+        self._initial_state = initial_state
         self._function = function
-        self.cardinality = before.cardinality
+        self.cardinality = upstream.cardinality
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        state, elements = self._state, self._before.rows()
+        state, elements = self._initial_state, self._upstream.rows()
 
-        def answers() -> Iterator[Any]:
+        def outputs() -> Iterator[Any]:
             nonlocal state
             for element in elements:
-                answer = call_function(self._function, state, element)
-                if not isinstance(answer, list | tuple) or len(answer) != 2:
+                result = call_user_function(self._function, state, element)
+                if not isinstance(result, list | tuple) or len(result) != 2:
                     raise TypeError(
                         "The scan function must return a pair comprising the new state and the output value."
                     )
-                state = as_answer(answer[0])
-                yield as_answer(answer[1])
+                state = result_as_element(result[0])
+                yield result_as_element(result[1])
 
-        return lasting(answers)
+        return resume_after_errors(outputs)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("scan", (self._upstream, self._initial_state, self._function))
 
 
 class UniqueNode(PassThroughNode):
-    """The elements that have not come before: scalars, or tensors, of integers or strings."""
+    """The first of each distinct element: tensors of integers or strings."""
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
         seen: set[Any] = set()
 
         def is_new(element: Any) -> bool:
@@ -121,4 +133,7 @@ class UniqueNode(PassThroughNode):
             seen.add(value)
             return new
 
-        return filter(is_new, self.before.rows())
+        return filter(is_new, self._upstream.rows())
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("unique", (self._upstream,))

@@ -1,15 +1,16 @@
-"""The steps of a dataset: each gives rows, again and again from the start, and knows how many there are."""
+"""``Node``: one transformation of a dataset, which yields rows, and the row formats that make elements of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError, OpError, OutOfRangeError
 from penstock.tf.ops.functions import in_dataset
+from penstock.tf.ops.random_state import with_random_state
 from penstock.tf.registry import invoke
 from penstock.tf.tensors.batch_values import RecordRows, RowValues, Stacked, stack_rows
 from penstock.tf.tensors.convert import as_tensor, object_array
@@ -25,97 +26,113 @@ INFINITE = -1
 UNKNOWN = -2
 
 
-class Node(ABC):
-    """One step, over those before it."""
+class Dependencies(NamedTuple):
+    """What the elements of a node depend on, for the fingerprint of a cache file."""
 
-    origin: Origin
-    """What makes elements of the rows."""
+    kind: str
+    """Names the transformation. Cache files contain a digest of it, so it stays when classes are renamed."""
+
+    values: tuple[Any, ...]
+    """Nodes, functions and values, in an order that stays."""
+
+
+class Node(ABC):
+    """One transformation. Its rows can be iterated any number of times."""
+
+    row_format: RowFormat
+    """Makes elements of the rows."""
 
     cardinality: int = UNKNOWN
-    """How many rows there are; or that there is no end, or that it is not known."""
+    """The number of rows, INFINITE or UNKNOWN."""
 
-    varying_first = False
-    """Whether the first dimension of elements differs: behind ``batch``, whose last batch may be smaller."""
+    first_dim_varies = False
+    """Whether the first dimension of elements differs: after ``batch``, whose last batch may be smaller."""
 
-    ragged_rows: frozenset[int] = frozenset()
-    """Which components are rows of RaggedTensors: they are plain tensors, and become ragged again in a batch."""
+    ragged_components: frozenset[int] = frozenset()
+    """The components that are rows of RaggedTensors: plain tensors that become ragged again in a batch."""
 
-    coarse = False
-    """Whether elements are batches, so that each of them is worth a thread's while."""
+    yields_batches = False
+    """Whether elements are batches, large enough that a thread is worth its overhead."""
 
     @abstractmethod
     def rows(self) -> Iterator[Any]:
-        """Start a pass. It goes on behind an error, with the next row, where there is one."""
+        """Return a new iterator over the rows. After an error, it continues with the next row, where there is one."""
+
+    @abstractmethod
+    def dependencies(self) -> Dependencies | Node:
+        """Return what the elements depend on, or another node whose elements are the same."""
 
     def sample(self) -> Any:
-        """Return some row, to see what rows are like; StopIteration where there is none. No pass is begun for it."""
+        """Return some row, to see what rows are like, without starting an iteration.
+
+        Raises:
+            StopIteration: There is none.
+        """
         return next(self.rows())
 
     def spec(self) -> Any:
-        """Return what is known of all elements without looking at one, or None."""
+        """Return the specs of elements as far as they are known without looking at one, or None."""
         return None
 
-    def sample_of_steps(self) -> Node | None:
-        """Return one of the steps that give the rows, where elements decide on them, to see what they are like."""
+    def sample_node(self) -> Node | None:
+        """Return one of the nodes that a function makes of elements, to see what its elements are like."""
         return None
 
 
-def ragged_rows_in(spec: Any) -> frozenset[int]:
-    """Return which components of elements are rows of RaggedTensors, where their specs are known."""
+def ragged_components_in(spec: Any) -> frozenset[int]:
+    """Return the components of elements that are rows of RaggedTensors, where their specs are known."""
     numbered = enumerate(() if spec is None else leaves(spec))
     return frozenset(n for n, leaf in numbered if isinstance(leaf, RaggedTensorSpec) and not leaf.ragged_rank)
 
 
 class PassThroughNode(Node):
-    """A step that takes rows as they are, in another order or number."""
+    """A node that leaves rows unchanged, and yields them in another order or number."""
 
-    def __init__(self, before: Node) -> None:
-        self.before = before
-        self.origin = before.origin
-        self.varying_first = before.varying_first
-        self.ragged_rows = before.ragged_rows
-        self.coarse = before.coarse
+    def __init__(self, upstream: Node) -> None:
+        self._upstream = upstream
+        self.row_format = upstream.row_format
+        self.first_dim_varies = upstream.first_dim_varies
+        self.ragged_components = upstream.ragged_components
+        self.yields_batches = upstream.yields_batches
 
     def sample(self) -> Any:
-        """Return a row of the step before."""
-        return self.before.sample()
+        return self._upstream.sample()
 
     def spec(self) -> Any:
-        """Return what the step before knows."""
-        return self.before.spec()
+        return self._upstream.spec()
 
 
-class Origin(Protocol):
+class RowFormat(Protocol):
     """Makes elements of rows."""
 
-    in_order: bool
-    """Whether to make a row has effects, so that none is to be made before it is wanted."""
+    has_effects: bool
+    """Whether a row is the result of calls with effects, so that rows must not be requested ahead."""
 
     def element(self, row: Any) -> Any:
-        """Make the element of a row: a structure of tensors."""
+        """Return the element of a row: a structure of tensors."""
 
     def batch(self, rows: list[Any]) -> Any:
-        """Make the elements of many rows: a structure with the values of all rows at each leaf."""
+        """Return the elements of many rows: a structure with the values of all rows at each leaf."""
 
 
-class OfRecords:
+class RecordFormat:
     """Rows are the bytes of records."""
 
-    in_order = False
+    has_effects = False
 
     def element(self, row: bytes) -> Tensor:
-        """Return the record as a string."""
+        """Return the record as a string tensor."""
         return Tensor(object_array([row], ()))
 
     def batch(self, rows: list[bytes]) -> RecordRows:
-        """Return the records as they are."""
+        """Return the records unchanged."""
         return RecordRows(rows)
 
 
-class OfNumbers:
-    """Rows are integers, and elements the same as scalars."""
+class ScalarFormat:
+    """Rows are Python integers, and elements scalars."""
 
-    in_order = False
+    has_effects = False
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
@@ -129,10 +146,10 @@ class OfNumbers:
         return Stacked(np.array(rows, self._dtype))
 
 
-class OfSlices:
-    """Rows are numbers: places along the first dimension of tensors."""
+class SliceFormat:
+    """Rows are indices along the first dimension of tensors."""
 
-    in_order = False
+    has_effects = False
 
     def __init__(self, tensors: Any) -> None:
         self._tensors = tensors
@@ -150,10 +167,10 @@ def _slices(tensor: Tensor | RaggedTensor, rows: list[int]) -> Stacked | RowValu
     return Stacked(tensor._array[rows]) if isinstance(tensor, Tensor) else RowValues([tensor[row] for row in rows])
 
 
-class OfElements:
+class ElementFormat:
     """Rows are elements."""
 
-    in_order = False
+    has_effects = False
 
     def element(self, row: Any) -> Any:
         """Return the row."""
@@ -165,8 +182,8 @@ class OfElements:
         return filled(rows[0], columns)
 
 
-RECORDS = OfRecords()
-ELEMENTS = OfElements()
+RECORDS = RecordFormat()
+ELEMENTS = ElementFormat()
 
 
 def as_element(value: Any) -> Any:
@@ -183,30 +200,39 @@ def as_element(value: Any) -> Any:
     if isinstance(value, Symbol | RaggedTensor | SparseTensor) or hasattr(value, "element_spec"):
         return value
     if value is None:
-        raise TypeError("an element is made of tensors, and a function answered None")
+        raise TypeError("a function of the dataset returned None: return a tensor, or a tuple or dict of tensors")
     return as_tensor(value)
 
 
-def as_answer(value: Any) -> Any:
-    """Return what a function of elements answered as an element; a list of several values is a tuple of them."""
-    return as_element(tuple(value) if isinstance(value, list) else value)
+def result_as_element(result: Any) -> Any:
+    """Return the result of a function as an element; a list of several values becomes a tuple, as in TensorFlow."""
+    return as_element(tuple(result) if isinstance(result, list) else result)
 
 
 def arguments_of(element: Any) -> tuple[Any, ...]:
-    """Return the arguments of a function of an element: tuples are spread."""
+    """Return the arguments for a function of an element: tuples are unpacked."""
     return element if type(element) is tuple else (element,)
 
 
-def call_function(function: Callable[..., Any], *arguments: Any, ended: type[OpError] = InvalidArgumentError) -> Any:
-    """Call a function that a user gave.
+def wrap_user_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of elements whose random operations continue from element to element."""
+    wrapped: Any = with_random_state(function)
+    wrapped.__wrapped__ = function  # what a fingerprint depends on
+    return wrapped  # type: ignore[no-any-return]
 
-    A StopIteration of its own would end the iteration as if there were no more elements. It is raised as ``ended``,
-    and so is an OutOfRangeError: TensorFlow names it by the step that the function belongs to.
+
+def call_user_function(
+    function: Callable[..., Any], *arguments: Any, stop_error: type[OpError] = InvalidArgumentError
+) -> Any:
+    """Call a function that a user passed to the dataset.
+
+    Its own StopIteration would end the iteration as if there were no more elements. It is raised as ``stop_error``, and
+    so is an OutOfRangeError: in TensorFlow, the type depends on the transformation that the function belongs to.
     """
     token = in_dataset.set(True)
     try:
         return function(*arguments)
     except (StopIteration, OutOfRangeError) as error:
-        raise ended(f"a function of the dataset raised {type(error).__name__}: {error}") from error
+        raise stop_error(f"a function of the dataset raised {type(error).__name__}: {error}") from error
     finally:
         in_dataset.reset(token)

@@ -1,4 +1,4 @@
-"""``prefetch``: batches are made on a thread, ahead of the consumer."""
+"""``prefetch``: a thread computes batches ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -15,45 +15,47 @@ _END = object()
 
 
 class PrefetchNode(PassThroughNode):
-    """Rows as they are, up to ``ahead`` of them made while the consumer works."""
+    """Unchanged rows, of which a thread computes up to ``buffer_size`` ahead."""
 
-    def __init__(self, before: Node, ahead: int) -> None:
-        super().__init__(before)
-        self.cardinality = before.cardinality
-        self._ahead = ahead
+    def __init__(self, upstream: Node, buffer_size: int) -> None:
+        super().__init__(upstream)
+        self.cardinality = upstream.cardinality
+        self._buffer_size = buffer_size
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return chain.from_iterable(self._stretches())
+        return chain.from_iterable(self._runs())
 
-    def _stretches(self) -> Iterator[Iterator[Any]]:
-        """Give the rows up to an error, which ends a generator, and then those behind it."""
-        rows = self.before.rows()
+    def dependencies(self) -> Node:
+        return self._upstream
+
+    def _runs(self) -> Iterator[Iterator[Any]]:
+        """Return the rows up to an error, which ends a generator, then those after it."""
+        rows = self._upstream.rows()
         thread = ThreadPoolExecutor(1, "penstock-prefetch")
         try:
-            waiting: deque[Future[Any]] = deque(_ask(thread, rows) for _ in range(self._ahead))
-            while waiting:
-                yield _stretch(rows, waiting, thread)
+            pending: deque[Future[Any]] = deque(_submit(thread, rows) for _ in range(self._buffer_size))
+            while pending:
+                yield _run(rows, pending, thread)
         finally:
-            # Not waited for: it may be the thread itself that collects an abandoned pass.
+            # Without waiting: an abandoned iterator may be collected on the thread itself.
             thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _stretch(rows: Iterator[Any], waiting: deque[Future[Any]], thread: ThreadPoolExecutor) -> Iterator[Any]:
-    while waiting:
+def _run(rows: Iterator[Any], pending: deque[Future[Any]], thread: ThreadPoolExecutor) -> Iterator[Any]:
+    while pending:
         try:
-            row = waiting.popleft().result()
+            row = pending.popleft().result()
         except Exception:
-            waiting.append(_ask(thread, rows))
+            pending.append(_submit(thread, rows))
             raise
         if row is _END:
-            waiting.clear()
+            pending.clear()
             return
-        waiting.append(_ask(thread, rows))
+        pending.append(_submit(thread, rows))
         yield row
-        del row  # or its memory could not be used again while the next one is awaited
+        del row  # or its memory could not be reused while the next one is computed
 
 
-def _ask(thread: ThreadPoolExecutor, rows: Iterator[Any]) -> Future[Any]:
-    """Let the thread make the next row, in the context of the consumer: it says which iteration this is."""
+def _submit(thread: ThreadPoolExecutor, rows: Iterator[Any]) -> Future[Any]:
+    """Compute the next row on the thread, in the consumer's context, which identifies the iteration."""
     return thread.submit(copy_context().run, lambda: next(rows, _END))

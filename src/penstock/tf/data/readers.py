@@ -1,4 +1,4 @@
-"""``tf.data.TFRecordDataset``: the records of files."""
+"""``tf.data.TFRecordDataset``: the records of TFRecord files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class TFRecordDataset(Dataset):
     """The records of TFRecord files, as strings.
 
     Args:
-        filenames: Names, nested as you like, or a dataset of names.
-        compression_type: ``"GZIP"``, ``"ZLIB"``, or nothing.
-        buffer_size: Not heeded: native threads read blocks ahead.
-        num_parallel_reads: Of how many files records are taken in turn; None, or AUTOTUNE: one after another.
+        filenames: File names in any nesting, or a dataset of file names.
+        compression_type: ``"GZIP"``, ``"ZLIB"``, ``""`` or None.
+        buffer_size: Ignored: native threads read ahead in blocks.
+        num_parallel_reads: The number of files to read in turn; None or AUTOTUNE reads one after another.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class TFRecordDataset(Dataset):
         name: str | None = None,
     ) -> None:
         compression = TFRecordOptions.get_compression_type_string(compression_type)
-        names = _names(filenames)
+        names: Node = FileNamesNode(filenames) if isinstance(filenames, Dataset) else ListNode(paths_of(filenames))
         reads = AUTOTUNE if num_parallel_reads is None else int(num_parallel_reads)
         node: Node
         if reads == AUTOTUNE:
@@ -42,23 +42,24 @@ class TFRecordDataset(Dataset):
             raise InvalidArgumentError("`cycle_length` must be > 0")
         else:
             node = InterleaveNode(
-                names, lambda path: RecordsNode(ListNode([path]), compression), reads, 1, origin=RECORDS
+                names,
+                lambda path: RecordsNode(ListNode([path]), compression),
+                reads,
+                1,
+                depends_on=compression,
+                row_format=RECORDS,
             )
-        super().__init__(node, structure=INPUT, story=("TFRecordDataset: records, read natively",))
-
-
-def _names(filenames: Any) -> Node:
-    if isinstance(filenames, Dataset):
-        return FileNamesNode(filenames)
-    return ListNode(paths_of(filenames))
+        super().__init__(node, structure=INPUT, explanation=("TFRecordDataset: records, read natively",))
 
 
 class FileNamesNode(Node):
-    """The names that a dataset gives."""
+    """The file names in a dataset."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
     def rows(self) -> Iterator[str]:
-        """Start a pass."""
         return map(path_of_element, self._dataset)
+
+    def dependencies(self) -> Node:
+        return self._dataset._elements()

@@ -8,76 +8,79 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from penstock.tf.data.error_recovery import lasting
-from penstock.tf.data.node import Node, PassThroughNode
+from penstock.tf.data.error_recovery import resume_after_errors
+from penstock.tf.data.node import Dependencies, Node, PassThroughNode
 from penstock.tf.ops.philox import words
 from penstock.tf.ops.random_state import operation_seeds
 
 _END = object()
 
 
-def seeds_of(seed: int | None) -> tuple[int, int]:
-    """Return the two seeds of a shuffle, as TensorFlow makes them of the global seed and its own."""
+def seed_pair(seed: int | None) -> tuple[int, int]:
+    """Return the two seeds that TensorFlow derives from the global seed and this one; random ones without any."""
     return operation_seeds(seed) or (secrets.randbits(64), secrets.randbits(64))
 
 
 class ShuffleNode(PassThroughNode):
-    """Rows drawn from a buffer of ``size`` rows; None holds all. Every pass draws anew where ``reshuffle`` is set."""
+    """Rows drawn from a buffer of ``buffer_size`` rows (None holds all); ``reshuffle``: differently each iteration."""
 
-    def __init__(self, before: Node, size: int | None, seed: int | None, *, reshuffle: bool) -> None:
-        super().__init__(before)
-        self.cardinality = before.cardinality
-        self._size, self._seed = size, seed
-        self._seeds = seeds_of(seed)
-        self._of_passes = words(*self._seeds) if reshuffle else None
+    def __init__(self, upstream: Node, buffer_size: int | None, seed: int | None, *, reshuffle: bool) -> None:
+        super().__init__(upstream)
+        self.cardinality = upstream.cardinality
+        self._buffer_size, self._seed, self._reshuffle = buffer_size, seed, reshuffle
+        self._seeds = seed_pair(seed)
+        self._iteration_seeds = words(*self._seeds) if reshuffle else None
         self._lock = threading.Lock()
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return _drawn(self.before.rows(), self._size, words(*self._next_seeds()))
+        return _shuffled(self._upstream.rows(), self._buffer_size, words(*self._next_seeds()))
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("shuffle", (self._upstream, self._buffer_size, self._seed, self._reshuffle))
 
     def _next_seeds(self) -> tuple[int, int]:
-        if self._of_passes is None:
+        if self._iteration_seeds is None:
             return self._seeds
         with self._lock:
-            return next(self._of_passes), next(self._of_passes)
+            return next(self._iteration_seeds), next(self._iteration_seeds)
 
 
-def _drawn(rows: Iterator[Any], size: int | None, drawn: Iterator[int]) -> Iterator[Any]:
-    # A ring: slot ``first`` is the oldest, and moves to where a row was taken from. A row follows when one is gone.
+def _shuffled(rows: Iterator[Any], buffer_size: int | None, random_words: Iterator[int]) -> Iterator[Any]:
+    # The buffer is a ring: slot ``first`` holds the oldest row, which moves to the slot that a row was drawn from. The
+    # next row takes slot ``first``.
     buffer: list[Any] = []
-    owing: int | None = None  # the slot that waits for a row, where an error came in its place
+    empty_slot: int | None = None  # set where an error came instead of the next row
 
     def draw() -> Iterator[Any]:
-        nonlocal owing
+        nonlocal empty_slot
         first, row = 0, None
-        if owing is None:
-            buffer.extend(islice(rows, None if size is None else size - len(buffer)))
-        held = len(buffer)
-        if owing is not None:
-            row = buffer[owing] = next(rows, _END)
-            first = (owing + 1) % held
-            owing = None
-        while held and row is not _END:
-            place = (first + next(drawn) % held) % held
-            picked = buffer[place]
-            buffer[place] = buffer[first]
-            yield picked
+        if empty_slot is None:
+            buffer.extend(islice(rows, None if buffer_size is None else buffer_size - len(buffer)))
+        size = len(buffer)
+        if empty_slot is not None:
+            row = buffer[empty_slot] = next(rows, _END)
+            first = (empty_slot + 1) % size
+            empty_slot = None
+        while size and row is not _END:
+            slot = (first + next(random_words) % size) % size
+            drawn = buffer[slot]
+            buffer[slot] = buffer[first]
+            yield drawn
             try:
                 row = next(rows, _END)
             except Exception:
-                owing = first
+                empty_slot = first
                 raise
             buffer[first] = row
             first += 1
-            if first == held:
+            if first == size:
                 first = 0
-        for left in range(held - 1, 0, -1):
-            place = (first + next(drawn) % left) % held
-            picked = buffer[place]
-            buffer[place] = buffer[first]
-            buffer[first] = _END  # so that its memory is not held until the last row is gone
-            first = (first + 1) % held
-            yield picked
+        for remaining in range(size - 1, 0, -1):
+            slot = (first + next(random_words) % remaining) % size
+            drawn = buffer[slot]
+            buffer[slot] = buffer[first]
+            buffer[first] = _END  # so that its memory is released before the last row
+            first = (first + 1) % size
+            yield drawn
 
-    return lasting(draw)
+    return resume_after_errors(draw)

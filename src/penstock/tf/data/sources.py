@@ -1,4 +1,4 @@
-"""Where rows come from: files of records, tensors in memory, Python generators."""
+"""The nodes that datasets start from: record files, tensors in memory, ranges and Python generators."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from penstock.records.reader import RecordReader
-from penstock.tf.data.error_recovery import lasting
+from penstock.tf.data.error_recovery import resume_after_errors
 from penstock.tf.data.node import (
     ELEMENTS,
     RECORDS,
     UNKNOWN,
+    Dependencies,
     Node,
-    OfNumbers,
-    OfSlices,
-    Origin,
+    RowFormat,
+    ScalarFormat,
+    SliceFormat,
     as_element,
-    ragged_rows_in,
+    ragged_components_in,
 )
 from penstock.tf.errors import InvalidArgumentError, error_of_python, tensorflow_errors
 from penstock.tf.io import gfile
@@ -37,48 +38,50 @@ from penstock.tf.tensors.tensor import Tensor
 class RecordsNode(Node):
     """The records of files, one file after another."""
 
-    origin: Origin = RECORDS
+    row_format: RowFormat = RECORDS
 
     def __init__(self, paths: Node, compression: str) -> None:
         self._paths = paths
         self._compression = compression
 
     def rows(self) -> Iterator[bytes]:
-        """Start a pass."""
-        return chain.from_iterable(map(self._of_file, self._paths.rows()))
+        return chain.from_iterable(map(self._read, self._paths.rows()))
 
-    def _of_file(self, path: str) -> Iterator[bytes]:
+    def dependencies(self) -> Dependencies:
+        return Dependencies("records", (self._paths, self._compression))
+
+    def _read(self, path: str) -> Iterator[bytes]:
         with tensorflow_errors():
             yield from RecordReader(path, compression=self._compression)
 
     def spec(self) -> TensorSpec:
-        """Return that records are strings."""
         return TensorSpec([], string)
 
 
 class SlicesNode(Node):
-    """Tensors, slice by slice along their first dimension."""
+    """The slices of tensors along their first dimension."""
 
     def __init__(self, tensors: Any) -> None:
         parts = list(leaves(tensors))
         if not parts:
-            raise ValueError("there are no tensors to slice")
+            raise ValueError("from_tensor_slices() expects at least one tensor, found none")
         if any(not part.shape.rank for part in parts):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         sizes = [len(part) for part in parts]
         if len(set(sizes)) > 1:
-            raise ValueError(f"the first dimensions of the tensors differ: {sizes}")
-        self.origin = OfSlices(tensors)
+            raise ValueError(f"from_tensor_slices() expects tensors with the same first dimension, found {sizes}")
+        self.row_format = SliceFormat(tensors)
         self.cardinality = sizes[0]
         self._tensors = tensors
-        self.ragged_rows = ragged_rows_in(self.spec())
+        self.ragged_components = ragged_components_in(self.spec())
 
     def rows(self) -> Iterator[int]:
-        """Start a pass."""
         return iter(range(self.cardinality))
 
+    def dependencies(self) -> Dependencies:
+        return Dependencies("slices", (self._tensors,))
+
     def spec(self) -> Any:
-        """Return what slices are like."""
         return map_structure(_slice_spec, self._tensors)
 
 
@@ -94,22 +97,23 @@ class RangeNode(Node):
     def __init__(self, numbers: range, dtype: np.dtype[Any]) -> None:
         self._numbers = numbers
         self._dtype = dtype
-        self.origin = OfNumbers(dtype)
+        self.row_format = ScalarFormat(dtype)
         self.cardinality = len(numbers)
 
     def rows(self) -> Iterator[int]:
-        """Start a pass."""
         return iter(self._numbers)
 
+    def dependencies(self) -> Dependencies:
+        return Dependencies("range", (self._numbers, self.spec()))
+
     def spec(self) -> TensorSpec:
-        """Return that they are scalars."""
         return TensorSpec([], self._dtype)
 
 
 class ListNode(Node):
-    """Elements that are in memory."""
+    """Elements in memory."""
 
-    origin = ELEMENTS
+    row_format = ELEMENTS
 
     def __init__(self, elements: list[Any], spec: Any = None) -> None:
         self._elements = elements
@@ -117,18 +121,19 @@ class ListNode(Node):
         self.cardinality = len(elements)
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
         return iter(self._elements)
 
+    def dependencies(self) -> Dependencies:
+        return Dependencies("list", (self._elements,))
+
     def spec(self) -> Any:
-        """Return what is known of all of them, where that was said."""
         return self._spec
 
 
 class GeneratorNode(Node):
-    """What a Python generator gives, checked against what was said of it."""
+    """The elements of a Python generator, checked against their signature."""
 
-    origin = ELEMENTS
+    row_format = ELEMENTS
     cardinality = UNKNOWN
 
     def __init__(self, generator: Callable[..., Any], arguments: tuple[Any, ...], signature: Any) -> None:
@@ -137,64 +142,65 @@ class GeneratorNode(Node):
         self._signature = signature
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
         try:
             values = iter(self._generator(*self._arguments))
         except Exception as error:
             raise error_of_python(error) from error
 
-        def given() -> Iterator[Any]:
+        def elements() -> Iterator[Any]:
             while True:
                 try:
-                    yield _as_said(next(values), self._signature)
+                    yield _conform(next(values), self._signature)
                 except StopIteration:
                     return
                 except Exception as error:
                     raise error_of_python(error) from error
 
-        return lasting(given)
+        return resume_after_errors(elements)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("generator", (self._generator, self._arguments, self._signature))
 
     def spec(self) -> Any:
-        """Return what was said of the elements."""
         return self._signature
 
 
-def _as_said(value: Any, signature: Any) -> Any:
+def _conform(value: Any, signature: Any) -> Any:
     if isinstance(signature, dict):
         if not isinstance(value, dict) or value.keys() != signature.keys():
             raise TypeError(
-                f"the generator was to give a dict of {', '.join(map(repr, signature))}, and gave {value!r}"
+                f"`generator` must yield a dict with the keys {', '.join(map(repr, signature))}, found {value!r}"
             )
-        return {key: _as_said(value[key], spec) for key, spec in signature.items()}
+        return {key: _conform(value[key], spec) for key, spec in signature.items()}
     if isinstance(signature, tuple):
         if not isinstance(value, tuple | list) or len(value) != len(signature):
-            raise TypeError(f"the generator was to give {len(signature)} values, and gave {value!r}")
-        return tuple(_as_said(item, spec) for item, spec in zip(value, signature, strict=True))
+            raise TypeError(f"`generator` must yield {len(signature)} values, found {value!r}")
+        return tuple(_conform(item, spec) for item, spec in zip(value, signature, strict=True))
     if isinstance(signature, RaggedTensorSpec | SparseTensorSpec):
         return as_element(value)
-    tensor = as_tensor(value, signature.dtype) if not hasattr(value, "dtype") else _of_dtype(value, signature)
+    tensor = as_tensor(value, signature.dtype) if not hasattr(value, "dtype") else _with_dtype(value, signature)
     if not signature.shape.is_compatible_with(tensor.shape):
         raise TypeError(f"`generator` yielded an element of shape {tensor.shape} where {signature.shape} was expected")
     return tensor
 
 
-def _of_dtype(value: Any, signature: TensorSpec) -> Any:
+def _with_dtype(value: Any, signature: TensorSpec) -> Any:
     tensor = as_tensor(value)
     return tensor if tensor.dtype == signature.dtype else as_tensor(np.asarray(tensor), signature.dtype)
 
 
 def slices(tensors: Any) -> SlicesNode:
-    """Slice tensors, and what becomes tensors."""
+    """Return the slices of tensors, or of values that become tensors."""
     element = as_element(tensors)
     if any(isinstance(leaf, SparseTensor) for leaf in leaves(element)):
         raise NotImplementedError(
-            "slices of a SparseTensor are not part of penstock.tf: tf.sparse.to_dense makes it dense"
+            "slices of a SparseTensor are not part of penstock.tf: convert it with tf.sparse.to_dense()"
         )
     return SlicesNode(element)
 
 
 def numbers(args: tuple[Any, ...], output_type: Any) -> RangeNode:
-    """Count as ``range`` does."""
+    """Return a range of numbers, from the arguments of Python's ``range``."""
     if not 1 <= len(args) <= 3:
         raise ValueError(f"Invalid `args`. The length of `args` should be between 1 and 3 but was {len(args)}.")
     bounds = [int(as_array(arg, None if hasattr(arg, "dtype") else int64)) for arg in args]
@@ -205,8 +211,8 @@ def numbers(args: tuple[Any, ...], output_type: Any) -> RangeNode:
 
 
 def matching_files(file_pattern: Any) -> Tensor:
-    """List the files of patterns, in order; none at all is an error."""
-    patterns = [_text(pattern) for pattern in np.ravel(as_array(_plain(file_pattern))).tolist()]
+    """Return the sorted names of the files that match patterns. No match is an error."""
+    patterns = [os.fsdecode(pattern) for pattern in np.ravel(as_array(_as_paths(file_pattern))).tolist()]
     found = sorted(path for pattern in patterns for path in gfile.glob(pattern))
     if not found:
         raise InvalidArgumentError(f"No files matched pattern: {', '.join(patterns)}")
@@ -214,38 +220,38 @@ def matching_files(file_pattern: Any) -> Tensor:
 
 
 def paths_of(filenames: Any) -> list[str]:
-    """Return the names of files, however they are nested."""
-    array = as_array(_plain(filenames))
+    """Return file names as a flat list, from any nesting."""
+    array = as_array(_as_paths(filenames))
     if array.dtype != object and array.size:
         raise TypeError(f"The `filenames` argument must contain `tf.string` elements. Got `{array.dtype}` elements.")
-    return [_text(name) for name in array.ravel().tolist()]
+    return [os.fsdecode(name) for name in array.ravel().tolist()]
 
 
 def path_of(path: Any) -> str:
-    """Return one name."""
+    """Return one file name."""
     (name,) = paths_of(path)
     return name
 
 
 def path_of_element(element: Any) -> str:
-    """Return the name of a file that an element is."""
+    """Return the file name in an element."""
     if not isinstance(element, Tensor) or element.dtype != string or element.ndim:
         raise TypeError("The `filenames` argument must contain scalar `tf.string` elements.")
-    return _text(element.numpy())
+    return os.fsdecode(element.numpy())
 
 
 def signature_of(output_signature: Any, output_types: Any, output_shapes: Any) -> Any:
-    """Return the specs of what a generator gives, which are given as such or as types and shapes."""
+    """Return the specs of a generator's elements, from a signature or from types and shapes."""
     if output_signature is not None:
         if output_types is not None or output_shapes is not None:
             raise TypeError("The `output_types` and `output_shapes` arguments can't be used with `output_signature`.")
-        return _checked(output_signature)
+        return _check_specs(output_signature)
     if output_types is None:
         raise TypeError("Either `output_signature` or `output_types` must be specified.")
     return _specs(output_types, output_shapes)
 
 
-def _checked(signature: Any) -> Any:
+def _check_specs(signature: Any) -> Any:
     if any(not isinstance(leaf, TensorSpec | RaggedTensorSpec | SparseTensorSpec) for leaf in leaves(signature)):
         raise TypeError("`output_signature` must contain objects that are subclass of `tf.TypeSpec`.")
     return signature
@@ -260,11 +266,7 @@ def _specs(types: Any, shapes: Any) -> Any:
     return TensorSpec(TensorShape(shapes), types)
 
 
-def _plain(names: Any) -> Any:
+def _as_paths(names: Any) -> Any:
     if isinstance(names, os.PathLike):
         return os.fspath(names)
-    return [_plain(name) for name in names] if isinstance(names, list | tuple) else names
-
-
-def _text(name: Any) -> str:
-    return os.fsdecode(name)
+    return [_as_paths(name) for name in names] if isinstance(names, list | tuple) else names

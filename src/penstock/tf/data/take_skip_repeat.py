@@ -1,4 +1,4 @@
-"""Steps that move rows and compute nothing."""
+"""``take``, ``skip``, ``shard``, ``repeat`` and ``concatenate``: rows move, and nothing is computed."""
 
 from __future__ import annotations
 
@@ -6,92 +6,98 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from penstock.tf.data.error_recovery import lasting
-from penstock.tf.data.node import INFINITE, UNKNOWN, Node, PassThroughNode
+from penstock.tf.data.error_recovery import resume_after_errors
+from penstock.tf.data.node import INFINITE, UNKNOWN, Dependencies, Node, PassThroughNode
 from penstock.tf.tensors.specs import common_spec
 from penstock.tf.tensors.structure import filled, leaves
 
 
 class TakeNode(PassThroughNode):
-    """The first ``count`` rows; -1 is all."""
+    """The first ``count`` rows; -1 takes all."""
 
-    def __init__(self, before: Node, count: int) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, count: int) -> None:
+        super().__init__(upstream)
         self._count = count
-        known = before.cardinality
+        known = upstream.cardinality
         if count < 0 or known == UNKNOWN:
             self.cardinality = 0 if not count else known
         else:
             self.cardinality = count if known == INFINITE else min(count, known)
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
         if not self._count:
-            return iter(())  # without beginning the step before, which may draw seeds
-        rows = self.before.rows()
+            return iter(())  # without an iteration of the node before, which may draw seeds
+        rows = self._upstream.rows()
         if self._count < 0:
             return rows
-        left = self._count
+        remaining = self._count
 
         def first() -> Iterator[Any]:
-            nonlocal left
-            for row in islice(rows, left):
-                left -= 1
+            nonlocal remaining
+            for row in islice(rows, remaining):
+                remaining -= 1
                 yield row
 
-        return lasting(first)
+        return resume_after_errors(first)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("take", (self._upstream, self._count))
 
 
 class SkipNode(PassThroughNode):
-    """All rows but the first ``count``; -1 leaves none."""
+    """All rows except the first ``count``; -1 skips all."""
 
-    def __init__(self, before: Node, count: int) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, count: int) -> None:
+        super().__init__(upstream)
         self._count = count
-        known = before.cardinality
+        known = upstream.cardinality
         self.cardinality = 0 if count < 0 else known if known < 0 else max(0, known - count)
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
         if self._count < 0:
             return iter(())
-        rows = self.before.rows()
-        return chain(lasting(lambda: islice(rows, self._count, self._count)), rows)
+        rows = self._upstream.rows()
+        return chain(resume_after_errors(lambda: islice(rows, self._count, self._count)), rows)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("skip", (self._upstream, self._count))
 
 
 class ShardNode(PassThroughNode):
     """Every ``count``-th row, from ``index`` on."""
 
-    def __init__(self, before: Node, count: int, index: int) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, count: int, index: int) -> None:
+        super().__init__(upstream)
         self._count, self._index = count, index
-        known = before.cardinality
+        known = upstream.cardinality
         self.cardinality = known if known < 0 else len(range(index, known, count))
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        rows = self.before.rows()
-        ahead = self._index  # rows to pass over
+        rows = self._upstream.rows()
+        to_skip = self._index
 
-        def ours() -> Iterator[Any]:
-            nonlocal ahead
+        def shard() -> Iterator[Any]:
+            nonlocal to_skip
             for row in rows:
-                if ahead:
-                    ahead -= 1
+                if to_skip:
+                    to_skip -= 1
                 else:
-                    ahead = self._count - 1
+                    to_skip = self._count - 1
                     yield row
 
-        return lasting(ours)
+        return resume_after_errors(shard)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("shard", (self._upstream, self._count, self._index))
 
 
 class RepeatNode(PassThroughNode):
-    """All rows ``count`` times over; -1 is without end, unless there are none."""
+    """All rows ``count`` times; -1 repeats without end, unless there are none."""
 
-    def __init__(self, before: Node, count: int) -> None:
-        super().__init__(before)
+    def __init__(self, upstream: Node, count: int) -> None:
+        super().__init__(upstream)
         self._count = count
-        known = before.cardinality
+        known = upstream.cardinality
         if count == 0 or known == 0:
             self.cardinality = 0
         elif count < 0 or known == INFINITE:
@@ -100,43 +106,46 @@ class RepeatNode(PassThroughNode):
             self.cardinality = known if known == UNKNOWN else known * count
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        left, empty = self._count, True
+        remaining, empty = self._count, True
         rows: Iterator[Any] | None = None
 
-        def again() -> Iterator[Any]:
-            nonlocal left, empty, rows
-            while left:
+        def repeated() -> Iterator[Any]:
+            nonlocal remaining, empty, rows
+            while remaining:
                 if rows is None:
-                    rows, empty = self.before.rows(), True
+                    rows, empty = self._upstream.rows(), True
                 for row in rows:
                     empty = False
                     yield row
-                if empty and left < 0:
+                if empty and remaining < 0:
                     return
                 rows = None
-                left -= left > 0
+                remaining -= remaining > 0
 
-        return lasting(again)
+        return resume_after_errors(repeated)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("repeat", (self._upstream, self._count))
 
 
 class ConcatenateNode(PassThroughNode):
-    """All rows, and then those of another step of the same origin."""
+    """All rows, then those of another node with the same row format."""
 
-    def __init__(self, before: Node, after: Node) -> None:
-        super().__init__(before)
-        self._after = after
-        self.varying_first = before.varying_first or after.varying_first
-        parts = (before.cardinality, after.cardinality)
-        self.cardinality = sum(parts) if min(parts) >= 0 else INFINITE if INFINITE in parts else UNKNOWN
-
-    def spec(self) -> Any:
-        """Return what is known of rows of both."""
-        before, after = self.before.spec(), self._after.spec()
-        if before is None or after is None:
-            return None
-        return filled(before, map(common_spec, zip(leaves(before), leaves(after), strict=True)))
+    def __init__(self, first: Node, second: Node) -> None:
+        super().__init__(first)
+        self._second = second
+        self.first_dim_varies = first.first_dim_varies or second.first_dim_varies
+        counts = (first.cardinality, second.cardinality)
+        self.cardinality = sum(counts) if min(counts) >= 0 else INFINITE if INFINITE in counts else UNKNOWN
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        return chain.from_iterable(node.rows() for node in (self.before, self._after))
+        return chain.from_iterable(node.rows() for node in (self._upstream, self._second))
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("concatenate", (self._upstream, self._second))
+
+    def spec(self) -> Any:
+        first, second = self._upstream.spec(), self._second.spec()
+        if first is None or second is None:
+            return None
+        return filled(first, map(common_spec, zip(leaves(first), leaves(second), strict=True)))

@@ -1,4 +1,4 @@
-"""Steps that call functions for each element, and that put several datasets together."""
+"""``window``, ``unbatch``, ``group_by_window`` and ``bucket_by_sequence_length``."""
 
 from __future__ import annotations
 
@@ -6,98 +6,101 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.tf.data.batch import sizes_of
-from penstock.tf.data.combine import _Failure, _outcomes
-from penstock.tf.data.error_recovery import lasting
-from penstock.tf.data.node import ELEMENTS, Node, arguments_of, call_function, ragged_rows_in
+from penstock.tf.data.error_recovery import Failure, resume_after_errors, rows_or_failures
+from penstock.tf.data.node import ELEMENTS, Dependencies, Node, arguments_of, call_user_function, ragged_components_in
 from penstock.tf.errors import InternalError, InvalidArgumentError
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.specs import TensorSpec, without_first
 from penstock.tf.tensors.structure import filled, leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 
-if TYPE_CHECKING:
-    from penstock.tf.data.dataset import Dataset
-
 
 class WindowNode(Node):
-    """Windows of elements: datasets of ``size`` elements each."""
+    """Windows of ``size`` elements; ``make_dataset`` turns the values of a component, with their spec, into a dataset.
 
-    origin = ELEMENTS
+    An element that fails fails the windows that contain it, and no others.
+    """
+
+    row_format = ELEMENTS
 
     def __init__(
         self,
-        before: Node,
-        make: Callable[[list[Any], Any], Dataset],
+        upstream: Node,
+        make_dataset: Callable[[list[Any], Any], Any],
         size: int,
         shift: int,
         stride: int,
         *,
         drop_remainder: bool,
     ) -> None:
-        self._before = before
-        self._make = make
+        self._upstream = upstream
+        self._make_dataset = make_dataset
         self._size, self._shift, self._stride = size, shift, stride
-        self._drop = drop_remainder
+        self._drop_remainder = drop_remainder
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        elements = _outcomes(self._before.rows())
+        elements = rows_or_failures(self._upstream.rows())
         span = (self._size - 1) * self._stride + 1
-        known = self._before.spec()
+        known = self._upstream.spec()
         specs = repeat(None) if known is None else list(leaves(known))
-        held: deque[Any] = deque()
+        buffer: deque[Any] = deque()
 
         def windows() -> Iterator[Any]:
-            held.extend(islice(elements, span - len(held)))
-            while held:
-                window = list(islice(held, 0, span, self._stride))
-                if len(window) < self._size and self._drop:
+            buffer.extend(islice(elements, span - len(buffer)))
+            while buffer:
+                window = list(islice(buffer, 0, span, self._stride))
+                if len(window) < self._size and self._drop_remainder:
                     return
-                failure = next((one.error for one in window if isinstance(one, _Failure)), None)
+                failure = next((one.error for one in window if isinstance(one, Failure)), None)
                 if failure is None:
                     columns = map(list, zip(*(leaves(element) for element in window), strict=True))
-                    yield filled(window[0], map(self._make, columns, specs))
-                for _ in range(min(self._shift, len(held))):
-                    held.popleft()
-                passed_over = self._shift - span
-                if passed_over > 0 and not held:
-                    next(islice(elements, passed_over, passed_over), None)
+                    yield filled(window[0], map(self._make_dataset, columns, specs))
+                for _ in range(min(self._shift, len(buffer))):
+                    buffer.popleft()
+                gap = self._shift - span
+                if gap > 0 and not buffer:
+                    next(islice(elements, gap, gap), None)
                 if failure is not None:
                     raise failure
-                held.extend(islice(elements, span - len(held)))
+                buffer.extend(islice(elements, span - len(buffer)))
 
-        return lasting(windows)
+        return resume_after_errors(windows)
+
+    def dependencies(self) -> Dependencies:
+        sizes = (self._size, self._shift, self._stride, self._drop_remainder)
+        return Dependencies("window", (self._upstream, *sizes))
 
 
 class UnbatchNode(Node):
     """The slices of each element along its first dimension."""
 
-    origin = ELEMENTS
+    row_format = ELEMENTS
 
-    def __init__(self, before: Node) -> None:
-        self._before = before
-        self.ragged_rows = ragged_rows_in(self.spec())
+    def __init__(self, upstream: Node) -> None:
+        self._upstream = upstream
+        self.ragged_components = ragged_components_in(self.spec())
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        batches = self._before.rows()
+        batches = self._upstream.rows()
 
         def slices() -> Iterator[Any]:
             for element in batches:
                 sizes = {len(leaf) for leaf in leaves(element)}
                 if len(sizes) != 1:
-                    raise ValueError(f"the first dimensions of a batch differ: {sorted(sizes)}")
+                    raise ValueError(f"the components of a batch have different first dimensions: {sorted(sizes)}")
                 for row in range(sizes.pop()):
                     yield filled(element, (_slice(leaf, row) for leaf in leaves(element)))
 
-        return lasting(slices)
+        return resume_after_errors(slices)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("unbatch", (self._upstream,))
 
     def spec(self) -> Any:
-        """Return the specs of the batches without their first dimension."""
-        known = self._before.spec()
+        known = self._upstream.spec()
         return None if known is None else map_structure(without_first, known)
 
 
@@ -106,34 +109,39 @@ def _slice(leaf: Any, row: int) -> Any:
 
 
 class GroupByWindowNode(Node):
-    """What a function makes of windows of elements of one key: a dataset for each, one behind the other."""
+    """The elements of the nodes that ``reduce`` makes of windows of elements with the same key, one after another.
 
-    origin = ELEMENTS
+    ``depends_on`` is what the user passed to compute keys, sizes and reductions, for fingerprints.
+    """
+
+    row_format = ELEMENTS
 
     def __init__(
         self,
-        before: Node,
+        upstream: Node,
         key_of: Callable[..., Any],
         reduce: Callable[[Tensor, list[Any]], Node],
         size_of: Callable[[Any], Any],
+        *,
+        depends_on: Any,
         spec: Any = None,
     ) -> None:
-        self._before = before
-        self._spec = spec
+        self._upstream = upstream
         self._key_of = key_of
         self._reduce = reduce
         self._size_of = size_of
+        self._depends_on = depends_on
+        self._spec = spec
 
     def rows(self) -> Iterator[Any]:
-        """Start a pass."""
-        elements = self._before.rows()
+        elements = self._upstream.rows()
         groups: dict[int, list[Any]] = {}
         sizes: dict[int, int] = {}
-        ready: Iterator[Any] = iter(())
+        reduced: Iterator[Any] = iter(())
 
         def windows() -> Iterator[Any]:
-            nonlocal ready
-            yield from ready
+            nonlocal reduced
+            yield from reduced
             for element in elements:
                 key = self._key(element)
                 number = int(key)
@@ -142,45 +150,46 @@ class GroupByWindowNode(Node):
                 group = groups.setdefault(number, [])
                 group.append(element)
                 if len(group) == sizes[number]:
-                    ready = self._reduce(Tensor(key), groups.pop(number)).rows()
-                    yield from ready
-            while groups:  # what is left, by key
+                    reduced = self._reduce(Tensor(key), groups.pop(number)).rows()
+                    yield from reduced
+            while groups:  # windows that are not full, in the order of keys
                 number = min(groups)
-                ready = self._reduce(_key(number), groups.pop(number)).rows()
-                yield from ready
+                reduced = self._reduce(_key_tensor(number), groups.pop(number)).rows()
+                yield from reduced
 
-        return lasting(windows)
+        return resume_after_errors(windows)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("group_by_window", (self._upstream, self._depends_on))
 
     def spec(self) -> Any:
-        """Return what is known of all that the function makes, where that was said."""
         return self._spec
 
-    def sample_of_steps(self) -> Node | None:
-        """Return what the function makes of a window of one element."""
+    def sample_node(self) -> Node | None:
         try:
-            element = self._before.sample()
+            element = self._upstream.sample()
         except StopIteration:
             return None
         return self._reduce(Tensor(self._key(element)), [element])
 
     def _key(self, element: Any) -> Any:
-        return as_array(call_function(self._key_of, *arguments_of(element), ended=InternalError))
+        return as_array(call_user_function(self._key_of, *arguments_of(element), stop_error=InternalError))
 
     def _size(self, key: Any) -> int:
-        size = int(as_array(call_function(self._size_of, Tensor(key), ended=InternalError)))
+        size = int(as_array(call_user_function(self._size_of, Tensor(key), stop_error=InternalError)))
         if size < 1:
             raise InvalidArgumentError(f"Window size must be greater than zero, but got {size}.")
         return size
 
 
-def _key(number: int) -> Tensor:
+def _key_tensor(number: int) -> Tensor:
     return Tensor(as_array(number, "int64"))
 
 
 class Buckets:
-    """Lengths up to each of the boundaries, and above all of them."""
+    """The buckets of ``bucket_by_sequence_length``: one below each boundary, and one above all of them."""
 
-    def __init__(self, boundaries: Sequence[int], batch_sizes: Sequence[int], *, to_boundary: bool) -> None:
+    def __init__(self, boundaries: Sequence[int], batch_sizes: Sequence[int], *, pad_to_boundary: bool) -> None:
         if len(batch_sizes) != len(boundaries) + 1:
             raise ValueError(
                 f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but `len(bucket_batch_sizes)="
@@ -188,55 +197,41 @@ class Buckets:
             )
         self._boundaries = boundaries
         self._batch_sizes = batch_sizes
-        self._to_boundary = to_boundary
+        self._pad_to_boundary = pad_to_boundary
 
-    def of_length(self, length: Any) -> Tensor:
+    def bucket_of(self, length: Any) -> Tensor:
         """Return the number of the bucket for a length."""
-        return _key(bisect_right(self._boundaries, int(as_array(length))))
+        return _key_tensor(bisect_right(self._boundaries, int(as_array(length))))
 
     def batch_size(self, bucket: Any) -> int:
-        """Return how many elements a batch of a bucket has."""
+        """Return the batch size of a bucket."""
         return self._batch_sizes[int(bucket)]
 
     def padded_shapes(self, bucket: Any, shapes: Any) -> Any:
-        """Return the shapes to pad to: sizes that are not known are those of the boundary, where that is wanted."""
-        if not self._to_boundary:
+        """Return the shapes to pad to, in which the boundary replaces unknown sizes where that was requested."""
+        if not self._pad_to_boundary:
             return shapes
         if int(bucket) == len(self._boundaries):
             raise InvalidArgumentError(
                 "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
             )
-        size = self._boundaries[int(bucket)] - 1
-        return _filled(shapes, size)
+        return _with_known_sizes(shapes, self._boundaries[int(bucket)] - 1)
 
 
-def _filled(shapes: Any, size: int) -> Any:
+def _with_known_sizes(shapes: Any, size: int) -> Any:
     if isinstance(shapes, dict):
-        return {key: _filled(item, size) for key, item in shapes.items()}
+        return {key: _with_known_sizes(item, size) for key, item in shapes.items()}
     if isinstance(shapes, tuple) and not all(part is None or isinstance(part, int) for part in shapes):
-        return tuple(_filled(item, size) for item in shapes)
+        return tuple(_with_known_sizes(item, size) for item in shapes)
     return [size if known is None else known for known in sizes_of(shapes)]
 
 
-def shapes_of(specs: Any) -> Any:
+def dense_shapes(specs: Any) -> Any:
     """Return the shapes of specs of dense tensors."""
 
     def shape(spec: Any) -> Any:
         if not isinstance(spec, TensorSpec):
-            raise TypeError(f"padding to boundaries takes dense tensors, found {spec}")
+            raise TypeError(f"pad_to_bucket_boundary takes dense tensors, found {spec}")
         return spec.shape
 
     return map_structure(shape, specs)
-
-
-def windows_of(make: Callable[[list[Any]], Dataset], reduce: Callable[..., Any]) -> Callable[[Tensor, list[Any]], Node]:
-    """Return what makes a step of a window: the dataset that a function makes of a key and the window's own."""
-
-    def reduced(key: Tensor, elements: list[Any]) -> Node:
-        made = call_function(reduce, key, make(elements), ended=InternalError)
-        if not hasattr(made, "_elements"):
-            raise TypeError(f"`reduce_func` must return a `Dataset` object. Got {type(made)}.")
-        node: Node = made._elements()
-        return node
-
-    return reduced

@@ -1,4 +1,4 @@
-"""``tf.io``: bytes to tensors and back; raw numbers, compressed strings, TensorProtos, images, whole files."""
+"""``tf.io``: decode and encode raw numbers, compressed strings, TensorProtos and images; read and write files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 
 from penstock.codec import images as codec
 from penstock.codec import tensor_proto
-from penstock.storage import write_whole
+from penstock.storage import is_remote, write_whole
 from penstock.tf.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, tensorflow_errors
 from penstock.tf.io.gfile import GFile, glob
+from penstock.tf.ops.rules import batch_whole, spec_of_first
 from penstock.tf.ops.strings import strings_of
 from penstock.tf.registry import operation
+from penstock.tf.tensors.batch_values import EqualStrings, Stacked
 from penstock.tf.tensors.convert import as_array, as_bytes, object_array
-from penstock.tf.tensors.dtypes import DType, as_dtype, of_numpy
+from penstock.tf.tensors.dtypes import DType, as_dtype, of_numpy, string
+from penstock.tf.tensors.dtypes import bool as tf_bool
 from penstock.tf.tensors.dtypes import uint8 as tf_uint8
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
-# Of one compressed string: a few kilobytes can claim gigabytes.
-_MOST_INFLATED = 1 << 30
+# The limit for one compressed string: a few kilobytes can inflate to gigabytes.
+_MAX_INFLATED_BYTES = 1 << 30
 
 _RAW = frozenset(
     [
@@ -43,7 +47,42 @@ _RAW = frozenset(
 )
 
 
-@operation("io.decode_raw")
+def _spec_of_string(operation: Any, *args: Any, **options: Any) -> Any:
+    return TensorSpec([], string)
+
+
+def _decode_raw_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    if args and isinstance(args[0], EqualStrings):
+        if len(args) == 2 and not options:
+            return Stacked(_numbers_of_rows(args[0].raw, args[1]))
+        args = (args[0].strings(), *args[1:])
+    try:
+        return batch_whole(operation, *args, **options)
+    except InvalidArgumentError:
+        return NotImplemented  # rows may differ in length, where the strings of one row may not
+
+
+def _numbers_of_rows(raw: NDArray[np.uint8], out_type: Any) -> NDArray[Any]:
+    """Read the numbers of equally long strings, given as bytes ``[rows, length]``."""
+    dtype = _raw_dtype(out_type)
+    _check_length(raw.shape[1], dtype)
+    return _numbers(raw, dtype.numpy, little_endian=True)
+
+
+def _decode_raw_spec(
+    operation: Any,
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: Any = None,
+    name: str | None = None,
+) -> Any:
+    dtype = as_dtype(out_type)
+    size = None if fixed_length is None else int(fixed_length) // np.dtype(dtype.numpy).itemsize
+    return TensorSpec(input_bytes.shape.concatenate([size]), dtype)
+
+
+@operation("io.decode_raw", batch=_decode_raw_batch, spec=_decode_raw_spec, takes_stored_strings=True)
 def decode_raw(
     input_bytes: Any,
     out_type: Any,
@@ -51,7 +90,7 @@ def decode_raw(
     fixed_length: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Read numbers from their bytes: a dimension more than the strings have."""
+    """Decode the bytes of strings as numbers, along a new last dimension."""
     dtype = _raw_dtype(out_type)
     strings = strings_of(input_bytes)
     size = dtype.numpy.itemsize
@@ -72,17 +111,10 @@ def decode_raw(
     return Tensor(_numbers(raw, dtype.numpy, little_endian).reshape(*strings.shape, length // size))
 
 
-def numbers_of(strings: NDArray[np.uint8], out_type: Any) -> NDArray[Any]:
-    """Read the numbers of strings that lie side by side, as :func:`decode_raw` does: ``[rows, bytes]``."""
-    dtype = _raw_dtype(out_type)
-    _check_length(strings.shape[1], dtype)
-    return _numbers(strings, dtype.numpy, little_endian=True)
-
-
 def _raw_dtype(out_type: Any) -> DType:
     dtype = as_dtype(out_type)
     if dtype.name not in _RAW:
-        raise InvalidArgumentError(f"raw bytes are not read as {dtype.name}")
+        raise InvalidArgumentError(f"decode_raw is not defined for {dtype.name}")
     return dtype
 
 
@@ -101,7 +133,7 @@ def _numbers(raw: NDArray[np.uint8], dtype: np.dtype[Any], little_endian: bool) 
     return found if found.dtype == dtype else found.astype(dtype)
 
 
-@operation("io.decode_compressed")
+@operation("io.decode_compressed", spec=spec_of_first)
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
     """Decompress each string."""
     windows = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
@@ -114,7 +146,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
 
 
 def _inflated(data: bytes, window: int) -> bytes:
-    parts, left = [], _MOST_INFLATED
+    parts, left = [], _MAX_INFLATED_BYTES
     while data:
         stream = zlib.decompressobj(window)
         try:
@@ -123,22 +155,26 @@ def _inflated(data: bytes, window: int) -> bytes:
             raise DataLossError(f"inflate() failed: {error}") from error
         left -= len(parts[-1])
         if left < 0:
-            raise ResourceExhaustedError(f"a compressed string holds more than {_MOST_INFLATED} bytes")
+            raise ResourceExhaustedError(f"a compressed string inflates to more than {_MAX_INFLATED_BYTES} bytes")
         if not stream.eof:
-            raise DataLossError("the compressed string is cut short")
+            raise DataLossError("the compressed string is truncated")
         data = stream.unused_data
     return b"".join(parts)
 
 
-@operation("io.serialize_tensor")
+@operation("io.serialize_tensor", spec=_spec_of_string)
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
-    """Write a tensor as a TensorProto."""
+    """Serialize a tensor as a TensorProto."""
     return Tensor(object_array([tensor_proto.serialize_tensor(as_array(tensor))], ()))
 
 
-@operation("io.parse_tensor")
+def _parse_tensor_spec(operation: Any, serialized: Any, out_type: Any, name: str | None = None) -> Any:
+    return TensorSpec(None, out_type)
+
+
+@operation("io.parse_tensor", spec=_parse_tensor_spec, tensorflow_name="")
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Tensor:
-    """Read a tensor from a TensorProto."""
+    """Parse a tensor from a TensorProto."""
     wanted = as_dtype(out_type)
     with tensorflow_errors():
         return Tensor(
@@ -159,7 +195,30 @@ def _decoded(contents: Any, channels: int, dtype: Any, name: str) -> Tensor:
     return Tensor(array) if wanted.is_integer else Tensor(array.astype(wanted.numpy) / wanted.numpy.type(255))
 
 
-@operation("io.decode_image")
+def _decode_png_spec(
+    operation: Any, contents: Any, channels: int = 0, dtype: Any = tf_uint8, name: str | None = None
+) -> Any:
+    return TensorSpec([None, None, channels or None], dtype)
+
+
+def _decode_jpeg_spec(operation: Any, contents: Any, channels: int = 0, *rest: Any, **options: Any) -> Any:
+    return _decode_png_spec(operation, contents, channels)
+
+
+def _decode_image_spec(
+    operation: Any,
+    contents: Any,
+    channels: int = 0,
+    dtype: Any = tf_uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Any:
+    if expand_animations:
+        return TensorSpec(None, dtype)
+    return _decode_png_spec(operation, contents, channels, dtype)
+
+
+@operation("io.decode_image", spec=_decode_image_spec)
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -167,17 +226,17 @@ def decode_image(
     name: str | None = None,
     expand_animations: bool = True,
 ) -> Tensor:
-    """Decode an image of any format; of an animation the first frame."""
+    """Decode an image of any format; of an animation, the first frame."""
     return _decoded(contents, channels or 0, dtype, "DecodeImage")
 
 
-@operation("io.decode_png")
+@operation("io.decode_png", spec=_decode_png_spec)
 def decode_png(contents: Any, channels: int = 0, dtype: Any = tf_uint8, name: str | None = None) -> Tensor:
-    """Decode an image, of any format."""
+    """Decode an image of any format."""
     return _decoded(contents, channels, dtype, "DecodePng")
 
 
-@operation("io.decode_jpeg")
+@operation("io.decode_jpeg", spec=_decode_jpeg_spec)
 def decode_jpeg(
     contents: Any,
     channels: int = 0,
@@ -188,39 +247,43 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Decode an image, of any format; a JPEG image with the accurate transform, whatever ``dct_method`` says."""
+    """Decode an image of any format; JPEG with the accurate transform, whatever ``dct_method`` is."""
     if ratio != 1:
-        raise InvalidArgumentError("a JPEG image is decoded in full here: ratio=1; tf.image.resize makes it smaller")
+        raise InvalidArgumentError(f"expected ratio=1, found {ratio}: decode in full, then use tf.image.resize")
     return _decoded(contents, channels, tf_uint8, "DecodeJpeg")
 
 
-@operation("io.encode_png")
+@operation("io.encode_png", spec=_spec_of_string)
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
     """Encode an image as PNG."""
     return _encoded(image, "png", 95)
 
 
-@operation("io.encode_jpeg")
+@operation("io.encode_jpeg", spec=_spec_of_string)
 def encode_jpeg(image: Any, format: str = "", quality: int = 95, **options: Any) -> Tensor:
-    """Encode an image as JPEG; what else TensorFlow can choose is left to Pillow."""
+    """Encode an image as JPEG; options other than the quality are ignored."""
     return _encoded(image, "jpeg", quality)
 
 
 def _encoded(image: Any, encoding: str, quality: int) -> Tensor:
     array = as_array(image)
     if of_numpy(array.dtype).name not in ("uint8", "uint16"):
-        raise InvalidArgumentError(f"images are encoded from uint8 and uint16, not {of_numpy(array.dtype).name}")
+        raise InvalidArgumentError(f"expected an image of uint8 or uint16, found {of_numpy(array.dtype).name}")
     with tensorflow_errors():
         return Tensor(object_array([codec.encode_image(array, encoding, quality=quality)], ()))
 
 
-@operation("io.is_jpeg")
+def _is_jpeg_spec(operation: Any, contents: Any, name: str | None = None) -> Any:
+    return TensorSpec([], tf_bool)
+
+
+@operation("io.is_jpeg", spec=_is_jpeg_spec)
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Return whether bytes begin as a JPEG image does."""
+    """Return whether bytes begin like a JPEG image."""
     return Tensor(np.array(as_bytes(contents)[:3] == b"\xff\xd8\xff"))
 
 
-@operation("io.read_file")
+@operation("io.read_file", spec=_spec_of_string)
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """Read a whole file."""
     with tensorflow_errors(), GFile(os.fsdecode(as_bytes(filename)), "rb") as file:
@@ -228,10 +291,10 @@ def read_file(filename: Any, name: str | None = None) -> Tensor:
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Write a whole file; directories are made."""
+    """Write a whole file; missing directories are created."""
     path = os.fsdecode(as_bytes(filename))
     with tensorflow_errors():
-        if "://" not in path and os.path.dirname(path):
+        if not is_remote(path) and os.path.dirname(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         write_whole(path, as_bytes(contents))
 

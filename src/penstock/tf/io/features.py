@@ -1,4 +1,4 @@
-"""What to parse: the descriptions of features, as ``tf.io`` has them."""
+"""The feature descriptions of ``tf.io``, the columns that they read, and the specs of what they parse to."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.tensors.convert import as_array, as_shape
 from penstock.tf.tensors.dtypes import DType, as_dtype, float32, int32, int64, string
 from penstock.tf.tensors.shape import TensorShape
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTensorSpec, TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature of a known shape, with a default where it is absent."""
+    """A feature of a known shape, with an optional default where it is absent."""
 
     shape: Any
     dtype: Any
@@ -26,13 +27,13 @@ class FixedLenFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """A feature of any length, as a SparseTensor."""
+    """A feature of any length, parsed to a SparseTensor."""
 
     dtype: Any
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature of any number of items of a known shape, padded in a batch."""
+    """A list of items of a known shape, padded in a batch."""
 
     shape: Any
     dtype: Any
@@ -41,7 +42,7 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class SparseFeature(NamedTuple):
-    """A SparseTensor whose indices and values are features of their own."""
+    """A SparseTensor whose indices and values are separate features."""
 
     index_key: Any
     value_key: str
@@ -74,7 +75,7 @@ class _UniformRowLength(NamedTuple):
     length: int
 
 
-# Named as TensorFlow names them, which is what describes them to penstock.Schema.
+# penstock.Schema recognizes them by the names that they have in TensorFlow.
 for _partition in (_RowSplits, _RowLengths, _RowStarts, _RowLimits, _ValueRowIds, _UniformRowLength):
     _partition.__name__ = _partition.__name__.removeprefix("_")
     _partition.__qualname__ = f"RaggedFeature.{_partition.__name__}"
@@ -90,7 +91,7 @@ class _RaggedFields(NamedTuple):
 
 
 class RaggedFeature(_RaggedFields):
-    """A feature of any length, as a RaggedTensor; other features may hold how its rows are cut."""
+    """A feature of any length, parsed to a RaggedTensor; other features may hold its row partitions."""
 
     __slots__ = ()
 
@@ -128,8 +129,8 @@ class RaggedFeature(_RaggedFields):
 _STORED = {float32: "float32", int64: "int64", string: "bytes"}
 
 
-class AskedColumns:
-    """The columns of one section of a record (an Example, or the context or lists of a SequenceExample)."""
+class FeatureColumns:
+    """The columns that feature descriptions read from an Example, or from one part of a SequenceExample."""
 
     def __init__(self, prefix: str, *, sequence: bool = False) -> None:
         self._prefix = prefix
@@ -138,7 +139,7 @@ class AskedColumns:
         self.features: dict[str, Feature] = {}
 
     def add_all(self, specs: Mapping[str, Any], allowed: tuple[type, ...]) -> None:
-        """Ask for all that a feature description names."""
+        """Add the columns of all features of a description."""
         for key in sorted(specs):
             spec = specs[key]
             if not isinstance(spec, allowed):
@@ -192,7 +193,7 @@ class AskedColumns:
             self._put(key, dtype, (None,), optional=self._sequence)
 
     def _claim(self, key: str, group: str, dtype: Any, splits: Any = None) -> bool:
-        """Note what a key is read as; return whether it is new. One key is read in one way."""
+        """Record how a key is read, and return whether it is new; raise if it is already read differently."""
         if not dtype:
             raise ValueError(f"Missing type for feature {key}.")
         wanted = (group, as_dtype(dtype), splits)
@@ -208,7 +209,7 @@ class AskedColumns:
     def _put(self, key: str, dtype: Any, shape: Iterable[int | None], **options: Any) -> None:
         found = as_dtype(dtype)
         if found not in _STORED:
-            raise InvalidArgumentError(f"an Example holds string, int64 and float32, not {found.name}")
+            raise InvalidArgumentError(f"expected string, int64 or float32, which an Example holds, not {found.name}")
         try:
             self.features[self.name(key)] = Feature(_STORED[found], shape, key=key, **options)
         except SchemaError as error:
@@ -216,7 +217,7 @@ class AskedColumns:
 
 
 def index_keys(spec: SparseFeature) -> list[str]:
-    """Return the keys of the indices of a SparseFeature, one for each dimension."""
+    """Return the keys of the indices of a SparseFeature, one per dimension."""
     return [spec.index_key] if isinstance(spec.index_key, str) else list(spec.index_key)
 
 
@@ -224,10 +225,10 @@ def sparse_sizes(spec: SparseFeature) -> list[int]:
     """Return the sizes of a SparseFeature."""
     if isinstance(spec.index_key, str):
         if isinstance(spec.size, list | tuple):
-            raise TypeError("size is an int where index_key is a str")
+            raise TypeError("expected an int as size, because index_key is a str")
         return [int(spec.size)]
     if not isinstance(spec.size, list | tuple):
-        raise TypeError("size is a list where index_key is one")
+        raise TypeError("expected a list as size, because index_key is a list")
     if len(spec.size) != len(spec.index_key):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     return [int(size) for size in spec.size]
@@ -257,10 +258,52 @@ def _default(value: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 def padding_of(value: Any, dtype: DType) -> Any:
-    """Return what a FixedLenSequenceFeature pads with."""
+    """Return the padding value of a FixedLenSequenceFeature."""
     if value is None:
         return b"" if dtype == string else 0
     array = as_array(value, dtype)
     if array.size != 1:
-        raise InvalidArgumentError(f"a padding is one value, found {array.size}")
+        raise InvalidArgumentError(f"expected one value as padding, found {array.size}")
     return array.reshape(())[()]
+
+
+def spec_of_feature(feature: Any) -> Any:
+    """Return the spec of a feature of one Example."""
+    match feature:
+        case FixedLenFeature():
+            return TensorSpec(TensorShape(feature.shape), feature.dtype)
+        case FixedLenSequenceFeature():
+            return TensorSpec(TensorShape([None]).concatenate(TensorShape(feature.shape)), feature.dtype)
+        case VarLenFeature():
+            return SparseTensorSpec([None], feature.dtype)
+        case SparseFeature():
+            return SparseTensorSpec(np.atleast_1d(feature.size).tolist(), feature.dtype)
+        case RaggedFeature(partitions=()):
+            return TensorSpec([None], feature.dtype)
+        case RaggedFeature():
+            return _ragged_spec(feature, [])
+    return UNKNOWN_SPEC
+
+
+def spec_of_many(feature: Any, outer: list[int | None], inner: list[None] | None = None) -> Any:
+    """Return the spec of a feature of many Examples; ``inner`` are the dimensions of the steps of a SequenceExample."""
+    between = TensorShape(inner or [])
+    match feature:
+        case FixedLenFeature():
+            return TensorSpec(TensorShape(outer).concatenate(TensorShape(feature.shape)), feature.dtype)
+        case FixedLenSequenceFeature():
+            return TensorSpec(TensorShape([*outer, None]).concatenate(TensorShape(feature.shape)), feature.dtype)
+        case VarLenFeature():
+            return SparseTensorSpec(TensorShape([None]) + between + [None], feature.dtype)
+        case SparseFeature():
+            return SparseTensorSpec([None, *np.atleast_1d(feature.size).tolist()], feature.dtype)
+        case RaggedFeature():
+            return _ragged_spec(feature, [*outer, *between])
+    return UNKNOWN_SPEC
+
+
+def _ragged_spec(feature: RaggedFeature, outer: list[int | None]) -> Any:
+    if any(isinstance(partition, RaggedFeature.UniformRowLength) for partition in feature.partitions):
+        return UNKNOWN_SPEC  # which dimensions are ragged depends on the order of the partitions
+    shape = [*outer, *[None] * (len(feature.partitions) + 1)]
+    return RaggedTensorSpec(shape, feature.dtype, len(shape) - 1, feature.row_splits_dtype)

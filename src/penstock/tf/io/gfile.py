@@ -1,4 +1,4 @@
-"""``tf.io.gfile``: files by path or URL."""
+"""``tf.io.gfile``: files and directories by path or URL."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from penstock.errors import import_extra
+from penstock.storage import is_remote
 from penstock.tf.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, tensorflow_errors
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 class GFile:
-    """A file, open, with all methods of Python's own; text is UTF-8."""
+    """An open file with all methods of Python's file objects; text is UTF-8."""
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         path = _path(name)
         if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "r+b", "w+b", "a+b", "rb+", "wb+", "ab+"):
-            raise InvalidArgumentError(f"mode {mode!r} is no mode of a file")
+            raise InvalidArgumentError(f"expected a mode such as r, w, a or rb, found {mode!r}")
         self.name, self.mode = path, mode
         with tensorflow_errors():
             self._file = _open(path, mode)
 
     def size(self) -> int:
-        """Return the bytes of the file, as it is stored."""
+        """Return the size of the file in bytes."""
         return stat(self.name).length
 
     def __enter__(self) -> GFile:
@@ -41,7 +42,7 @@ class GFile:
         return next(self._file)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_file":  # which is not there where opening failed
+        if name == "_file":  # it does not exist if opening failed
             raise AttributeError(name)
         return getattr(self._file, name)
 
@@ -50,29 +51,29 @@ Open = GFile
 
 
 def exists(path: Any) -> bool:
-    """Return whether there is a file or a directory."""
+    """Return whether a file or directory exists."""
     name = _path(path)
-    if _is_remote(name):
+    if is_remote(name):
         store, inner = _store(name)
         return bool(store.exists(inner))
     return os.path.exists(_local(name))
 
 
 def isdir(path: Any) -> bool:
-    """Return whether there is a directory."""
+    """Return whether a directory exists."""
     name = _path(path)
-    if _is_remote(name):
+    if is_remote(name):
         store, inner = _store(name)
         return bool(store.isdir(inner))
     return os.path.isdir(_local(name))
 
 
 def glob(pattern: Any) -> list[str]:
-    """List the files that match a pattern, or several; none is no error. Hidden files match too, as in TensorFlow."""
+    """List the files that match one or more patterns; hidden files match too, as in TensorFlow."""
     patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
     found: list[str] = []
     for one in map(_path, patterns):
-        if _is_remote(one):
+        if is_remote(one):
             store, inner = _store(one)
             found += [store.unstrip_protocol(name) for name in store.glob(inner)]
         else:
@@ -85,17 +86,17 @@ def listdir(path: Any) -> list[str]:
     name = _path(path)
     if not isdir(name):
         raise NotFoundError(f"Could not find directory {name}")
-    if _is_remote(name):
+    if is_remote(name):
         store, inner = _store(name)
         return [os.path.basename(entry.rstrip("/")) for entry in store.ls(inner, detail=False)]
     return os.listdir(_local(name))
 
 
 def makedirs(path: Any) -> None:
-    """Make a directory and those above it; one that exists is no error."""
+    """Create a directory and its parents; it may exist."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.makedirs(inner, exist_ok=True)
         else:
@@ -103,10 +104,10 @@ def makedirs(path: Any) -> None:
 
 
 def mkdir(path: Any) -> None:
-    """Make a directory."""
+    """Create a directory."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.mkdir(inner, create_parents=False)
         else:
@@ -117,7 +118,7 @@ def remove(path: Any) -> None:
     """Remove a file."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.rm_file(inner)
         else:
@@ -125,10 +126,10 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Remove a directory and all in it."""
+    """Remove a directory and its contents."""
     name = _path(path)
     with tensorflow_errors():
-        if _is_remote(name):
+        if is_remote(name):
             store, inner = _store(name)
             store.rm(inner, recursive=True)
         else:
@@ -143,10 +144,10 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Rename a file; from one store to another, copy it and remove it."""
+    """Rename a file; between remote stores, copy and remove it."""
     _check_target(dst, overwrite)
     source, target = _path(src), _path(dst)
-    if _is_remote(source) or _is_remote(target):
+    if is_remote(source) or is_remote(target):
         copy(source, target, overwrite=True)
         remove(source)
         return
@@ -157,7 +158,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
     """Iterate over the directories below one."""
     name = _path(top)
-    if not _is_remote(name):
+    if not is_remote(name):
         yield from os.walk(_local(name), topdown, onerror)
         return
     store, inner = _store(name)
@@ -171,7 +172,7 @@ def join(path: Any, *paths: Any) -> str:
 
 
 class FileStatistics:
-    """What is known of a file without reading it."""
+    """The size and modification time of a file."""
 
     def __init__(self, length: int, mtime_nsec: int, is_directory: bool) -> None:
         self.length = length
@@ -180,10 +181,10 @@ class FileStatistics:
 
 
 def stat(path: Any) -> FileStatistics:
-    """Return the size and the time of a file; 0 where a store tells no time."""
+    """Return the size and modification time of a file; the time is 0 where a store has none."""
     name = _path(path)
     with tensorflow_errors():
-        if not _is_remote(name):
+        if not is_remote(name):
             info = os.stat(_local(name))
             return FileStatistics(info.st_size, info.st_mtime_ns, os.path.isdir(_local(name)))
         store, inner = _store(name)
@@ -209,17 +210,13 @@ def _path(path: Any) -> str:
     return os.fsdecode(path)
 
 
-def _is_remote(path: str) -> bool:
-    return "://" in path and not path.startswith("file://")
-
-
 def _local(path: str) -> str:
     return path.removeprefix("file://")
 
 
 def _open(path: str, mode: str) -> IO[Any]:
     encoding = None if "b" in mode else "utf-8"
-    if not _is_remote(path):
+    if not is_remote(path):
         return open(_local(path), mode, encoding=encoding)
     file: IO[Any] = _fsspec().open(path, mode, encoding=encoding).open()
     return file

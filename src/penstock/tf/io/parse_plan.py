@@ -1,4 +1,4 @@
-"""A feature description, compiled: a native decoder, and how tensors are made of its columns."""
+"""Compiled feature descriptions: a native decoder, and the conversion of its columns to tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.errors import PenstockError
 from penstock.schema import Feature, Schema
 from penstock.tf.errors import InvalidArgumentError, tensorflow_errors
 from penstock.tf.io.features import (
-    AskedColumns,
+    FeatureColumns,
     FixedLenFeature,
     FixedLenSequenceFeature,
     RaggedFeature,
@@ -32,30 +32,30 @@ from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.tensor import Tensor
 
 Find = Callable[[str], Lists]
-# Shorter strings are words more often than numbers.
-_LEAST_RAW = 64
+# Shorter strings are more often words than numbers.
+_MIN_RAW_BYTES = 64
 EXAMPLE = (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature, SparseFeature, RaggedFeature)
 
 
 class RawBytes(NamedTuple):
-    """Strings of one length, as bytes side by side."""
+    """Strings of one length, as a matrix of bytes."""
 
     raw: NDArray[np.uint8]
 
 
 class ExamplePlan:
-    """How Examples are parsed by a feature description. The same for many records; safe to share between threads."""
+    """Parses Examples by a feature description. Compiled once for many records; safe to share between threads."""
 
     def __init__(self, specs: Mapping[str, Any]) -> None:
         self._specs = dict(specs)
-        asked = AskedColumns("")
-        asked.add_all(specs, EXAMPLE)
+        columns = FeatureColumns("")
+        columns.add_all(specs, EXAMPLE)
         for spec in specs.values():
             check_spec(spec)
-        self._features = asked.features
-        self._schema = Schema(asked.features)
-        self._of_equal_length: Decoder | None = None
-        self._looked_at_lengths = False
+        self._features = columns.features
+        self._schema = Schema(columns.features)
+        self._raw_decoder: Decoder | None = None
+        self._checked_lengths = False
 
     @cached_property
     def _many(self) -> Decoder:
@@ -66,7 +66,7 @@ class ExamplePlan:
         return Decoder(self._schema, threads=1)
 
     def batch(self, records: Records) -> dict[str, Any]:
-        """Parse records to tensors with a first dimension for the records."""
+        """Parse records to tensors whose first dimension is the records."""
         with tensorflow_errors():
             columns = self._many.decode(records)
         find = finder(columns)
@@ -80,32 +80,32 @@ class ExamplePlan:
         return {key: single_tensor(key, spec, columns, find) for key, spec in self._specs.items()}
 
     def rows(self, records: Records) -> dict[str, NDArray[Any] | RawBytes | list[Any]]:
-        """Parse records one by one, but in one call: an array with the records stacked, or a list of their tensors."""
+        """Parse each record on its own, but all in one call: to a stacked array, or to a list of tensors."""
         columns = self._decoded(records)
         return {key: self._rows(key, spec, columns) for key, spec in self._specs.items()}
 
     def _decoded(self, records: Records) -> Batch:
-        """Decode many records. Strings that were of one length are taken for numbers, until there is another length."""
-        decoder = self._of_equal_length
+        """Decode many records. Strings of one length are decoded as raw bytes until a record has another length."""
+        decoder = self._raw_decoder
         if decoder is not None:
             try:
                 return decoder.decode(records)
             except PenstockError:
-                self._of_equal_length = None
+                self._raw_decoder = None
         with tensorflow_errors():
             columns = self._many.decode(records)
-        if not self._looked_at_lengths and columns.num_rows:
-            self._looked_at_lengths = True
-            self._of_equal_length = self._decoder_of_equal_length(columns)
+        if not self._checked_lengths and columns.num_rows:
+            self._checked_lengths = True
+            self._raw_decoder = self._decoder_of_raw_bytes(columns)
         return columns
 
-    def _decoder_of_equal_length(self, columns: Batch) -> Decoder | None:
+    def _decoder_of_raw_bytes(self, columns: Batch) -> Decoder | None:
         features = dict(self._features)
         for key, spec in self._specs.items():
             column = columns[key] if isinstance(spec, FixedLenFeature) and spec.default_value is None else None
             if isinstance(column, BytesColumn) and not column.shape:
                 lengths = column.views[:, 0]
-                if (lengths == lengths[0]).all() and lengths[0] >= _LEAST_RAW:
+                if (lengths == lengths[0]).all() and lengths[0] >= _MIN_RAW_BYTES:
                     features[key] = Feature("uint8", (int(lengths[0]),), encoding="raw")
         return Decoder(Schema(features)) if features != self._features else None
 
@@ -123,7 +123,7 @@ class ExamplePlan:
 
 
 def check_spec(spec: Any) -> None:
-    """Raise where a description cannot be, whatever the records hold."""
+    """Raise if a description is invalid for all records."""
     if isinstance(spec, SparseFeature):
         sparse_sizes(spec)
     elif isinstance(spec, FixedLenSequenceFeature):
@@ -131,18 +131,18 @@ def check_spec(spec: Any) -> None:
 
 
 def keys_of(key: str, spec: Any) -> list[str]:
-    """Return the keys of all columns that a feature is made of."""
+    """Return the keys of all columns that a feature reads."""
     match spec:
         case SparseFeature():
             return [*index_keys(spec), spec.value_key]
         case RaggedFeature():
-            cut = [part.key for part in spec.partitions if not isinstance(part, RaggedFeature.UniformRowLength)]
-            return [key if spec.value_key is None else spec.value_key, *cut]
+            partitions = [part.key for part in spec.partitions if not isinstance(part, RaggedFeature.UniformRowLength)]
+            return [key if spec.value_key is None else spec.value_key, *partitions]
     return [key]
 
 
 def finder(columns: Batch | Mapping[str, Any], prefix: str = "") -> Find:
-    """Return the function that gives the lists of a key."""
+    """Return a function that returns the lists of a key."""
     return lambda key: lists_of(columns[prefix + key])
 
 
@@ -159,7 +159,7 @@ def lists_of(column: Any) -> Lists:
 
 
 def batch_tensor(key: str, spec: Any, columns: Any, find: Find) -> Any:
-    """Make the tensor of a feature for many records."""
+    """Return the tensor of a feature for many records."""
     match spec:
         case FixedLenFeature():
             return Tensor(dense_array(columns[key]))
@@ -176,7 +176,7 @@ def batch_tensor(key: str, spec: Any, columns: Any, find: Find) -> Any:
 
 
 def single_tensor(key: str, spec: Any, columns: Any, find: Find) -> Any:
-    """Make the tensor of a feature for the one record that there is."""
+    """Return the tensor of a feature for a single record."""
     match spec:
         case FixedLenFeature():
             array = dense_array(columns[key])
@@ -197,7 +197,7 @@ def single_tensor(key: str, spec: Any, columns: Any, find: Find) -> Any:
 
 
 def sparse_lists(lists: Lists) -> SparseTensor:
-    """Return lists as a SparseTensor: row, place in the row."""
+    """Return lists as a SparseTensor with indices ``[row, position]``."""
     rows = np.repeat(np.arange(len(lists.counts)), lists.counts)
     places = np.arange(len(rows)) - np.repeat(lists.offsets[:-1], lists.counts)
     shape = np.array([len(lists.counts), lists.counts.max(initial=0)], np.int64)
@@ -207,9 +207,9 @@ def sparse_lists(lists: Lists) -> SparseTensor:
 def _sparse(spec: SparseFeature, find: Find) -> SparseTensor:
     values = find(spec.value_key)
     indices = [find(key) for key in index_keys(spec)]
-    # Example by example: TensorFlow compares the totals of a batch, and pairs values across examples.
+    # Compared per example: TensorFlow compares the totals of a batch, and pairs values across examples.
     if any((index.counts != values.counts).any() for index in indices):
-        raise InvalidArgumentError(f"the indices of {spec.value_key!r} are not as many as its values")
+        raise InvalidArgumentError(f"expected as many indices as values of {spec.value_key!r} in each example")
     rows = np.repeat(np.arange(len(values.counts)), values.counts)
     places = np.stack([rows, *(index.values for index in indices)], axis=1)
     order: Sequence[int] | NDArray[Any] = np.arange(len(rows)) if spec.already_sorted else np.lexsort(places.T[::-1])
@@ -224,28 +224,28 @@ def _ragged(key: str, spec: RaggedFeature, find: Find) -> Any:
 
 CONTEXT = (FixedLenFeature, VarLenFeature, RaggedFeature)
 SEQUENCE = (FixedLenSequenceFeature, VarLenFeature, RaggedFeature)
-# A key may stand in the context and in the lists: their columns have names of their own.
+# A key may occur in the context and in the lists: their columns have separate names.
 _IN_CONTEXT, _IN_LISTS = "context ", "list "
 
 
 class SequencePlan:
-    """How SequenceExamples are parsed by a feature description."""
+    """Parses SequenceExamples by a feature description."""
 
     def __init__(self, context: Mapping[str, Any], sequence: Mapping[str, Any]) -> None:
         self._context, self._sequence = dict(context), dict(sequence)
-        asked, asked_lists = AskedColumns(_IN_CONTEXT), AskedColumns(_IN_LISTS, sequence=True)
-        asked.add_all(context, CONTEXT)
-        asked_lists.add_all(sequence, SEQUENCE)
+        context_columns, list_columns = FeatureColumns(_IN_CONTEXT), FeatureColumns(_IN_LISTS, sequence=True)
+        context_columns.add_all(context, CONTEXT)
+        list_columns.add_all(sequence, SEQUENCE)
         for spec in context.values():
             check_spec(spec)
-        self._schema = Schema(asked.features, sequence=asked_lists.features)
+        self._schema = Schema(context_columns.features, sequence=list_columns.features)
 
     @cached_property
     def _decoder(self) -> Decoder:
         return Decoder(self._schema)
 
     def parse(self, records: Records, *, single: bool) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """Parse records: context, lists, lengths of dense lists. ``single``: one record, without its dimension."""
+        """Parse records to context, lists and lengths of dense lists; ``single``: without a dimension for records."""
         with tensorflow_errors():
             columns = self._decoder.decode(records)
         in_context = {name.removeprefix(_IN_CONTEXT): column for name, column in columns.items()}

@@ -1,4 +1,4 @@
-"""``tf.io.TFRecordWriter`` and its options, and the iterators over records of TensorFlow 1."""
+"""``tf.io.TFRecordWriter`` and its options, and ``tf_record_iterator`` of TensorFlow 1. Also ``tf.python_io``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Compression = Literal["", "ZLIB", "GZIP"]
 
 
 class TFRecordCompressionType:
-    """The compressions, by number."""
+    """The compressions as numbers."""
 
     NONE = 0
     ZLIB = 1
@@ -23,7 +23,7 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How records are compressed. Sizes of buffers, and how zlib works inside, are not ours to choose."""
+    """Compression of records. Only the type and level have an effect; the other zlib options are ignored."""
 
     compression_type_map: ClassVar[dict[int, Compression]] = {0: "", 1: "ZLIB", 2: "GZIP"}
 
@@ -51,7 +51,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> Compression:
-        """Return the name of a compression, which may be given as options, as a number, or as None."""
+        """Return the name of a compression, given as options, name, number or None."""
         if not options:
             return ""
         if isinstance(options, TFRecordOptions):
@@ -64,7 +64,7 @@ class TFRecordOptions:
 
 
 class TFRecordWriter:
-    """Write records to a file, in place, over what was there."""
+    """Write records to a file, overwriting it in place."""
 
     def __init__(self, path: Any, options: Any = None) -> None:
         if not isinstance(options, TFRecordOptions):
@@ -111,7 +111,7 @@ class TFRecordWriter:
         self.close()
 
     def __del__(self) -> None:
-        # As in TensorFlow, where code that never closes its writers gets whole files all the same.
+        # As in TensorFlow, a writer that is never closed leaves a complete file.
         try:
             self._writer.close()
         except Exception:

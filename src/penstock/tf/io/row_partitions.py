@@ -1,7 +1,7 @@
-"""Builds RaggedTensors from flat values and features that say how they are cut into rows.
+"""Builds RaggedTensors from flat values and row partitions that are features, too.
 
-Partitions come from files. What TensorFlow takes on trust unless it is told to validate is always checked here: row by
-row, they must account for all values of their example and for no others.
+Partitions come from files, so they are always validated (TensorFlow does so only on request): the rows of an example
+must cover all of its values and no others.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from penstock.tf.tensors.tensor import Tensor
 
 Integers = NDArray[np.int64]
 
-# Row ids may leave rows out, and nothing else bounds their number: a few bytes must not ask for terabytes.
-_MOST_EMPTY_ROWS = 1 << 20
+# Row ids may skip rows, and nothing else bounds their number: a few bytes must not allocate terabytes.
+_MAX_EMPTY_ROWS = 1 << 20
 
 
 class Lists(NamedTuple):
-    """One list of values for each example: all values, and how many each example has."""
+    """One list of values per example: all values, and their number per example."""
 
     values: NDArray[Any]
     counts: Integers
 
     @property
     def offsets(self) -> Integers:
-        """Where each list begins and ends."""
+        """The start of each list, and the end of the last."""
         return offsets_of(self.counts)
 
 
 class Level(NamedTuple):
-    """A level of rows: the length of each row, and how many rows each example has."""
+    """One ragged dimension: the length of each row, and the number of rows per example."""
 
     lengths: Integers
     counts: Integers
@@ -45,10 +45,16 @@ class Level(NamedTuple):
 
 
 def build_ragged(lists: Lists, partitions: Sequence[Any], find: Callable[[str], Lists], splits_dtype: DType) -> Any:
-    """Return all examples one after another: a tensor, or where partitions cut it a RaggedTensor, and rows of each.
+    """Partition the values of all examples.
 
-    ``find`` answers the lists of a partition's key. The second result is how many of its outermost rows each example
-    has.
+    Args:
+        lists: The values of all examples.
+        partitions: The row partitions, the outermost first.
+        find: Returns the lists of a partition's key.
+        splits_dtype: The dtype of row splits.
+
+    Returns:
+        A RaggedTensor, or a tensor without ragged partitions; and the number of its outermost rows per example.
     """
     built: Any = Tensor(lists.values)
     counts = lists.counts
@@ -65,15 +71,17 @@ def build_ragged(lists: Lists, partitions: Sequence[Any], find: Callable[[str], 
 
 
 def splits_of(lengths: Integers, dtype: DType) -> NDArray[Any]:
-    """Return where rows begin and end, in the dtype that was asked for."""
+    """Return row splits in a dtype."""
     offsets = offsets_of(lengths)
     if offsets[-1] > dtype.max:
-        raise InvalidArgumentError(f"{dtype.name} does not count {offsets[-1]} values: row_splits_dtype=tf.int64 does")
+        raise InvalidArgumentError(
+            f"{offsets[-1]} values are too many for row splits of {dtype.name}: use row_splits_dtype=tf.int64"
+        )
     return offsets.astype(dtype.numpy)
 
 
 def offsets_of(lengths: Integers) -> Integers:
-    """Turn lengths into offsets."""
+    """Convert lengths to offsets."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
@@ -90,13 +98,13 @@ def _level(partition: Any, counts: Integers, find: Callable[[str], Lists]) -> Le
     if len(lists.counts) != len(counts):
         raise InvalidArgumentError(f"the partition {partition.key!r} does not have as many lists as the values")
     most = int(counts.max(initial=0))
-    if ((lists.values < 0) | (lists.values > most + _MOST_EMPTY_ROWS)).any():
+    if ((lists.values < 0) | (lists.values > most + _MAX_EMPTY_ROWS)).any():
         raise InvalidArgumentError(f"the partition {partition.key!r} does not fit {most} values")
     level = _READ[type(partition)](lists, counts)
     totals = np.add.reduceat(np.append(level.lengths, 0), offsets_of(level.counts)[:-1]) if len(counts) else counts
     totals = np.where(level.counts > 0, totals, 0)
     if (level.lengths < 0).any() or (totals != counts).any():
-        raise InvalidArgumentError(f"the partition {partition.key!r} does not account for all values of an example")
+        raise InvalidArgumentError(f"the partition {partition.key!r} does not cover the values of an example exactly")
     return level
 
 
@@ -113,32 +121,32 @@ def _row_limits(lists: Lists, counts: Integers) -> Level:
 def _row_splits(lists: Lists, counts: Integers) -> Level:
     firsts = _firsts(lists)
     if lists.values[firsts].any():
-        raise InvalidArgumentError("row splits begin with 0")
-    kept = np.ones(len(lists.values), np.bool_)
-    kept[firsts] = False
-    limits = Lists(lists.values[kept], np.maximum(lists.counts - 1, 0))
+        raise InvalidArgumentError("row splits must begin with 0")
+    is_limit = np.ones(len(lists.values), np.bool_)
+    is_limit[firsts] = False
+    limits = Lists(lists.values[is_limit], np.maximum(lists.counts - 1, 0))
     return _row_limits(limits, counts)
 
 
 def _row_starts(lists: Lists, counts: Integers) -> Level:
     if lists.values[_firsts(lists)].any():
-        raise InvalidArgumentError("row starts begin with 0")
-    behind = np.append(lists.values[1:], 0)[: len(lists.values)]
-    behind[_lasts(lists)] = counts[lists.counts > 0]
-    return Level(behind - lists.values, lists.counts)
+        raise InvalidArgumentError("row starts must begin with 0")
+    limits = np.append(lists.values[1:], 0)[: len(lists.values)]
+    limits[_lasts(lists)] = counts[lists.counts > 0]
+    return Level(limits - lists.values, lists.counts)
 
 
 def _value_rowids(lists: Lists, counts: Integers) -> Level:
     if (lists.counts != counts).any():
-        raise InvalidArgumentError("there is one row id for each value")
+        raise InvalidArgumentError("expected one row id per value")
     rising = np.diff(lists.values) >= 0
     rising[_firsts(lists)[1:] - 1] = True  # from one example to the next
     if not rising.all():
-        raise InvalidArgumentError("row ids do not fall")
+        raise InvalidArgumentError("row ids must be sorted")
     rows = np.zeros(len(counts), np.int64)
     rows[counts > 0] = lists.values[_lasts(lists)] + 1
-    if rows.sum() > len(lists.values) + _MOST_EMPTY_ROWS:
-        raise InvalidArgumentError(f"row ids leave out more than {_MOST_EMPTY_ROWS} rows")
+    if rows.sum() > len(lists.values) + _MAX_EMPTY_ROWS:
+        raise InvalidArgumentError(f"row ids skip more than {_MAX_EMPTY_ROWS} rows")
     ids = lists.values + np.repeat(offsets_of(rows)[:-1], lists.counts)
     return Level(np.bincount(ids, minlength=int(rows.sum())).astype(np.int64), rows)
 

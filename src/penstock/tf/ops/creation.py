@@ -1,4 +1,4 @@
-"""Operations that make tensors, and that tell their shape."""
+"""Operations that create and convert tensors, and that return their shape."""
 
 from __future__ import annotations
 
@@ -9,27 +9,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.ops.rules import (
+    Sizes,
+    batch_whole,
+    only_first_is_stacked,
+    scalar_trial,
+    sizes_of_argument,
+    spec_by_trial,
+    spec_of_argument,
+    spec_of_integer,
+    spec_of_sizes,
+    stacked,
+)
 from penstock.tf.registry import operation
+from penstock.tf.tensors.batch_values import Stacked
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
 from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.tensors.shape import ShapeLike, TensorShape
+from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import map_structure
 from penstock.tf.tensors.tensor import Tensor
 
 
-@operation("convert_to_tensor")
+@operation("convert_to_tensor", batch=batch_whole, spec=spec_by_trial)
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
     """Return a value as a tensor."""
     if dtype is None and dtype_hint is not None and not isinstance(value, Tensor):
         try:
             return as_tensor(value, dtype_hint)
         except (TypeError, ValueError):
-            pass  # a hint, no more
+            pass  # it is only a hint
     return as_tensor(value, dtype)
 
 
 @operation("constant")
 def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str = "Const") -> Tensor:
-    """Make a tensor; a single value fills ``shape``."""
+    """Create a tensor; a single value fills ``shape``."""
     array = as_array(value, dtype)
     if shape is not None:
         wanted = new_shape(as_shape(shape), array.dtype)
@@ -37,41 +52,49 @@ def constant(value: Any, dtype: Any = None, shape: ShapeLike = None, name: str =
         if array.size == 1:
             array = np.full(wanted, array.reshape(())[()], array.dtype)
         elif array.size != size:
-            raise TypeError(f"a value of {array.size} elements does not make a tensor of shape {wanted}")
+            raise TypeError(f"a value of {array.size} elements does not fit a tensor of shape {wanted}")
         array = array.reshape(wanted)
     return Tensor(array.copy() if isinstance(value, np.ndarray) else array)
 
 
-@operation("zeros")
+def _spec_of_shape_and_dtype(operation: Any, shape: Any, dtype: Any = float32, name: str | None = None) -> Any:
+    return TensorSpec(sizes_of_argument(shape), dtype)
+
+
+@operation("zeros", spec=_spec_of_shape_and_dtype)
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Make a tensor of zeros, or of empty strings."""
+    """Create a tensor of zeros, or of empty strings."""
     return fill(shape, zero_of(as_dtype(dtype).numpy))
 
 
-@operation("ones")
+@operation("ones", spec=_spec_of_shape_and_dtype)
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
-    """Make a tensor of ones."""
+    """Create a tensor of ones."""
     wanted = as_dtype(dtype).numpy
     return Tensor(np.ones(new_shape(as_shape(shape), wanted), wanted))
 
 
-@operation("zeros_like")
+@operation("zeros_like", batch=batch_whole, spec=spec_by_trial)
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Make a tensor of zeros of the same shape."""
+    """Create a tensor of zeros of the same shape."""
     array = as_array(input)
     return zeros(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
 
 
-@operation("ones_like")
+@operation("ones_like", batch=batch_whole, spec=spec_by_trial)
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Make a tensor of ones of the same shape."""
+    """Create a tensor of ones of the same shape."""
     array = as_array(input)
     return ones(array.shape, of_numpy(array.dtype) if dtype is None else dtype)
 
 
-@operation("fill")
+def _fill_spec(operation: Any, dims: Any, value: Any, name: str | None = None) -> Any:
+    return TensorSpec(sizes_of_argument(dims), spec_of_argument(value).dtype)
+
+
+@operation("fill", spec=_fill_spec)
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """Make a tensor of one value."""
+    """Create a tensor that repeats one value."""
     one = as_array(value)
     return Tensor(np.full(new_shape(as_shape(dims), one.dtype), one[()], one.dtype))
 
@@ -84,13 +107,17 @@ def zero_of(dtype: np.dtype[Any]) -> NDArray[Any]:
     return zero
 
 
-# Of these the widest is the dtype of a range.
+# From narrow to wide: the widest dtype among the bounds is the dtype of a range.
 _WIDTHS = [np.dtype(kind) for kind in (np.int32, np.int64, np.float16, np.float32, np.float64)]
 
 
-@operation("range")
+def _range_spec(operation: Any, *args: Any, **options: Any) -> Any:
+    return TensorSpec([None], operation(*map_structure(scalar_trial, args), **options).dtype)
+
+
+@operation("range", spec=_range_spec)
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
-    """Count from ``start`` up to, and without, ``limit``."""
+    """Return the numbers from ``start`` up to, but not including, ``limit``."""
     if limit is None:
         start, limit = 0, start
     parts = [as_array(part, dtype) if not isinstance(part, Tensor) else part._array for part in (start, limit, delta)]
@@ -103,44 +130,83 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
         raise InvalidArgumentError(f"Requires start <= limit when delta > 0, and >= when delta < 0: {first}, {last}")
     length = (last.item() - first.item()) / step.item()
     if not math.isfinite(length):
-        raise InvalidArgumentError(f"tf.range has no end: {first}, {last}, {step}")
+        raise InvalidArgumentError(f"tf.range from {first} to {last} by {step} is infinite")
     new_shape([math.ceil(length)], found)
     return Tensor(np.arange(first, last, step, dtype=found))
 
 
-@operation("shape")
+def _shape_batch(operation: Any, input: Any, *args: Any, **options: Any) -> Any:
+    if not only_first_is_stacked(input, *args, **options):
+        return NotImplemented
+    sizes = operation(Tensor(input.array), *args, **options)._array[1:]
+    return Stacked(np.broadcast_to(sizes, (len(input.array), len(sizes))))
+
+
+def _shape_spec(operation: Any, input: Any, out_type: Any = int32, name: str | None = None) -> Any:
+    return spec_of_sizes(input.shape.dims, out_type)
+
+
+@operation("shape", batch=_shape_batch, spec=_shape_spec)
 def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """Return the sizes as a tensor."""
     return Tensor(np.array(as_array(input).shape, as_dtype(out_type).numpy))
 
 
-@operation("size")
+def _size_spec(operation: Any, input: Any, out_type: Any = int32, name: str | None = None) -> Any:
+    return spec_of_integer(input.shape.num_elements(), out_type)
+
+
+@operation("size", spec=_size_spec)
 def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """Return the number of elements."""
     return Tensor(np.array(as_array(input).size, as_dtype(out_type).numpy))
 
 
-@operation("length")
+def _length_batch(operation: Any, input: Any) -> Any:
+    if input.array.ndim < 2:
+        return NotImplemented
+    return Stacked(np.full(len(input.array), input.array.shape[1], np.int32))
+
+
+def _length_spec(operation: Any, input: Any) -> Any:
+    return spec_of_integer(input.shape[0], int32)
+
+
+@operation("length", batch=_length_batch, spec=_length_spec)
 def length(input: Any) -> Tensor:
-    """Return the first size, by which a tensor is gone through; not one of TensorFlow's operations."""
+    """Return the size of the first dimension, for loops over a tensor; TensorFlow has no such operation."""
     if isinstance(input, Tensor) and not input.ndim:
         raise TypeError("Cannot iterate over a scalar tensor.")
     return Tensor(np.array(len(input), np.int32))
 
 
-@operation("rank")
+def _rank_spec(operation: Any, input: Any, name: str | None = None) -> Any:
+    return spec_of_integer(input.shape.rank, int32)
+
+
+@operation("rank", spec=_rank_spec)
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Return the number of dimensions."""
     return Tensor(np.array(as_array(input).ndim, np.int32))
 
 
-@operation("identity")
+@operation("identity", batch=batch_whole, spec=spec_by_trial)
 def identity(input: Any, name: str | None = None) -> Tensor:
     """Return the tensor itself."""
     return as_tensor(input)
 
 
-@operation("ensure_shape")
+def _check_shape_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    if len(args) < 2 or not only_first_is_stacked(*args, **options):
+        return NotImplemented
+    return stacked(operation(Tensor(args[0].array), TensorShape([None]).concatenate(args[1])))
+
+
+def _check_shape_spec(operation: Any, x: Any, shape: Any, name: str | None = None) -> Any:
+    return TensorSpec(x.shape.merge_with(shape), x.dtype)
+
+
+@operation("ensure_shape", batch=_check_shape_batch, spec=_check_shape_spec)
 def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
     """Raise unless the tensor has the shape."""
     found = as_tensor(x)
@@ -149,14 +215,20 @@ def ensure_shape(x: Any, shape: ShapeLike, name: str | None = None) -> Tensor:
     return found
 
 
-@operation("set_shape")
+@operation("set_shape", batch=_check_shape_batch, spec=_check_shape_spec)
 def set_shape(tensor: Tensor, shape: ShapeLike) -> Tensor:
-    """Do what the method of tensors does: raise unless the tensor has the shape."""
+    """Implement ``Tensor.set_shape``: raise unless the tensor has the shape."""
     tensor.shape.assert_is_compatible_with(shape)
     return tensor
 
 
-@operation("one_hot")
+def _one_hot_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    if len(args) > 4 or options.get("axis", -1) not in (None, -1):
+        return NotImplemented
+    return batch_whole(operation, *args, **options)
+
+
+@operation("one_hot", batch=_one_hot_batch, spec=spec_by_trial)
 def one_hot(
     indices: Any,
     depth: Any,
@@ -166,7 +238,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Mark each index in a row of ``depth`` values."""
+    """Return ``depth`` values for each index, with ``on_value`` at that index."""
     given = next((of_numpy(as_array(value).dtype) for value in (on_value, off_value) if value is not None), float32)
     wanted = given if dtype is None else as_dtype(dtype)
     on, off = (
@@ -181,7 +253,11 @@ def one_hot(
     return Tensor(np.moveaxis(marked, -1, -1 if axis is None else axis))
 
 
-@operation("cast")
+def _cast_spec(operation: Any, x: Any, dtype: Any, name: str | None = None) -> Any:
+    return spec_of_sizes(x.sizes, dtype) if isinstance(x, Sizes) else TensorSpec(x.shape, dtype)
+
+
+@operation("cast", batch=batch_whole, spec=_cast_spec)
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Convert to another dtype."""
     wanted = as_dtype(dtype)
@@ -195,9 +271,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     return Tensor(cast_array(array, wanted))
 
 
-@operation("saturate_cast")
+@operation("saturate_cast", batch=batch_whole, spec=spec_by_trial)
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Convert to another dtype; what it does not hold becomes its smallest or largest value."""
+    """Convert to another dtype; values out of its range become its smallest or largest value."""
     wanted = as_dtype(dtype)
     array = as_array(value)
     found = of_numpy(array.dtype)
@@ -206,7 +282,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         low, high = number(max(found.min, wanted.min)), number(min(found.max, wanted.max))
         if (
             found.is_floating and wanted.is_integer and int(high) > wanted.max
-        ):  # rounded up: the next number below is the largest that fits
+        ):  # it was rounded up: the next smaller number is the largest that fits
             high = np.nextafter(high, number(0))
         array = np.clip(array, low, high)
     return Tensor(np.asarray(cast_array(array, wanted)))

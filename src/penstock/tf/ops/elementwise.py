@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.registry import operation
+from penstock.tf.ops.rules import (
+    batch_elementwise,
+    batch_whole,
+    only_first_is_stacked,
+    spec_by_trial,
+    spec_elementwise,
+    spec_of_argument,
+)
+from penstock.tf.registry import Rule, operation
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import bool as tf_bool
 from penstock.tf.tensors.dtypes import int8, int16, of_numpy, uint8, uint16
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 __all__ = [
@@ -62,12 +71,12 @@ __all__ = [
 
 _NARROW = (int8, int16, uint8, uint16)
 
-# Functions of which NumPy warns even for integers; from the others it need not be kept.
-_WARNING: set[Callable[[Any, Any], Any]] = set()
+# Functions for which NumPy warns even for integers; for the others, warnings need not be suppressed.
+_WARNS_FOR_INTEGERS: set[Callable[[Any, Any], Any]] = set()
 
 
 def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two arrays of one dtype, which a tensor among them decides; nothing is promoted."""
+    """Return two arrays of one dtype, that of the tensor among them; nothing is promoted."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         a, b = x._array, y._array
         if a.dtype != b.dtype:
@@ -84,16 +93,16 @@ def pair(x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _broadcast(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Tensor:
     a, b = pair(x, y)
     try:
-        if a.dtype.kind in "biuO" and function not in _WARNING:
+        if a.dtype.kind in "biuO" and function not in _WARNS_FOR_INTEGERS:
             return Tensor(np.asarray(function(a, b)))
         with np.errstate(all="ignore"):
             return Tensor(np.asarray(function(a, b)))
-    except InvalidArgumentError:  # which is a ValueError, and says more
+    except InvalidArgumentError:  # it is a ValueError, and says more
         raise
     except ValueError as error:
         raise InvalidArgumentError(f"Incompatible shapes: {list(a.shape)} vs. {list(b.shape)}") from error
     except TypeError as error:
-        raise InvalidArgumentError(f"the operation does not take {of_numpy(a.dtype).name}") from error
+        raise InvalidArgumentError(f"the operation is not defined for {of_numpy(a.dtype).name}") from error
 
 
 def _numbers(array: NDArray[Any]) -> None:
@@ -104,28 +113,34 @@ def _numbers(array: NDArray[Any]) -> None:
         raise InvalidArgumentError(f"the operation takes numbers, not {dtype.name}")
 
 
-@operation("add")
+@operation("add", batch=batch_elementwise, spec=spec_elementwise)
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Add; strings are joined."""
+    """Add; strings are concatenated."""
     return _broadcast(_add, x, y)
 
 
 def _add(a: NDArray[Any], b: NDArray[Any]) -> Any:
     if a.dtype == object:
-        return np.asarray(np.add(a, b), object)  # NumPy would make its own strings of one
+        return np.asarray(np.add(a, b), object)  # otherwise NumPy returns a scalar as one of its own strings
     _numbers(a)
     return np.add(a, b)
 
 
-def _arithmetic(name: str, function: Callable[[Any, Any], Any], *, divides: bool = False) -> Callable[..., Tensor]:
+def _arithmetic(
+    name: str,
+    function: Callable[[Any, Any], Any],
+    *,
+    divides: bool = False,
+    batch: Rule | None = batch_elementwise,
+) -> Callable[..., Tensor]:
     def checked(a: NDArray[Any], b: NDArray[Any]) -> Any:
         _numbers(a)
         return function(a, b)
 
     if divides:
-        _WARNING.add(checked)
+        _WARNS_FOR_INTEGERS.add(checked)
 
-    @operation(name)
+    @operation(name, batch=batch, spec=spec_elementwise)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
         return _broadcast(checked, x, y)
 
@@ -133,7 +148,7 @@ def _arithmetic(name: str, function: Callable[[Any, Any], Any], *, divides: bool
     return call
 
 
-def _whole_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _integer_division(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def divide(a: NDArray[Any], b: NDArray[Any]) -> Any:
         if a.dtype.kind in "iu" and not (b.all() if b.ndim else b):
             raise InvalidArgumentError("Integer division by zero")
@@ -150,17 +165,17 @@ def _pow(a: NDArray[Any], b: NDArray[Any]) -> Any:
 
 subtract = _arithmetic("subtract", np.subtract)
 multiply = _arithmetic("multiply", np.multiply)
-floordiv = _arithmetic("floordiv", _whole_division(np.floor_divide), divides=True)
-floormod = _arithmetic("floormod", _whole_division(np.mod), divides=True)
-pow = _arithmetic("pow", _pow)
+floordiv = _arithmetic("floordiv", _integer_division(np.floor_divide), divides=True)
+floormod = _arithmetic("floormod", _integer_division(np.mod), divides=True)
+pow = _arithmetic("pow", _pow, batch=None)  # see rsqrt
 maximum = _arithmetic("maximum", np.maximum)
 minimum = _arithmetic("minimum", np.minimum)
 squared_difference = _arithmetic("squared_difference", lambda a, b: np.square(a - b))
 
 
-@operation("truediv")
+@operation("truediv", batch=batch_elementwise, spec=spec_elementwise)
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Divide; integers become float64, narrow ones float32."""
+    """Divide; integers become float64, those of 8 and 16 bits float32."""
     return _broadcast(_truediv, x, y)
 
 
@@ -173,10 +188,17 @@ def _truediv(a: NDArray[Any], b: NDArray[Any]) -> Any:
     return np.true_divide(a.astype(wide), b.astype(wide))
 
 
-_WARNING.add(_truediv)
+_WARNS_FOR_INTEGERS.add(_truediv)
 
 
-@operation("matmul")
+def _matmul_spec(operation: Any, a: Any, b: Any, **options: Any) -> Any:
+    left, right = spec_of_argument(a), spec_of_argument(b)
+    if options or left.shape.rank != 2 or right.shape.rank != 2:
+        return None
+    return TensorSpec([left.shape[0], right.shape[1]], left.dtype)
+
+
+@operation("matmul", spec=_matmul_spec)
 def matmul(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Multiply matrices."""
     return _broadcast(np.matmul, a, b)
@@ -186,9 +208,9 @@ def _comparison(name: str, function: Callable[[Any, Any], Any], *, any_dtype: bo
     def checked(a: NDArray[Any], b: NDArray[Any]) -> Any:
         if not any_dtype:
             _numbers(a)
-        return np.asarray(function(a, b)).astype(np.bool_, copy=False)  # of objects it is one of objects
+        return np.asarray(function(a, b)).astype(np.bool_, copy=False)  # comparing objects returns objects
 
-    @operation(name)
+    @operation(name, batch=batch_elementwise, spec=spec_elementwise)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
         return _broadcast(checked, x, y)
 
@@ -204,25 +226,35 @@ greater = _comparison("greater", np.greater)
 greater_equal = _comparison("greater_equal", np.greater_equal)
 
 
-@operation("operator.equal")
+def _equality_spec(operation: Any, *args: Any) -> Any:
+    """Infer one bool or many: shapes that do not broadcast compare as unequal and do not raise."""
+    found, shapes = spec_elementwise(operation, *args), [spec_of_argument(arg).shape for arg in args]
+    if all(shape.is_fully_defined() for shape in shapes) or [] in shapes or args[0] is args[1]:
+        return found
+    return TensorSpec(None, tf_bool) if any(shape.is_fully_defined() for shape in shapes) else None
+
+
+@operation("operator.equal", batch=batch_elementwise, spec=_equality_spec, tensorflow_name="equal")
 def equal_operator(x: Any, y: Any) -> Any:
-    """Compare as ``==`` does: what cannot be broadcast, or is None, is not equal."""
+    """Implement ``==``: None, and shapes that do not broadcast, are not equal."""
     if y is None or x is None:
         return False
     a, b = pair(x, y)
-    return Tensor(np.asarray(np.equal(a, b)).astype(np.bool_, copy=False) if _fits(a, b) else np.asarray(False))
+    return Tensor(np.asarray(np.equal(a, b)).astype(np.bool_, copy=False) if _broadcasts(a, b) else np.asarray(False))
 
 
-@operation("operator.not_equal")
+@operation("operator.not_equal", batch=batch_elementwise, spec=_equality_spec, tensorflow_name="not_equal")
 def not_equal_operator(x: Any, y: Any) -> Any:
-    """Compare as ``!=`` does."""
+    """Implement ``!=``."""
     if y is None or x is None:
         return True
     a, b = pair(x, y)
-    return Tensor(np.asarray(np.not_equal(a, b)).astype(np.bool_, copy=False) if _fits(a, b) else np.asarray(True))
+    return Tensor(
+        np.asarray(np.not_equal(a, b)).astype(np.bool_, copy=False) if _broadcasts(a, b) else np.asarray(True)
+    )
 
 
-def _fits(a: NDArray[Any], b: NDArray[Any]) -> bool:
+def _broadcasts(a: NDArray[Any], b: NDArray[Any]) -> bool:
     if a.shape == b.shape or not a.ndim or not b.ndim:
         return True
     try:
@@ -238,7 +270,7 @@ def _logic(name: str, function: Callable[[Any, Any], Any], *, integers: bool = F
             raise InvalidArgumentError(f"the operation takes bool, not {of_numpy(a.dtype).name}")
         return function(a, b)
 
-    @operation(name)
+    @operation(name, batch=batch_elementwise, spec=spec_elementwise)
     def call(x: Any, y: Any, name: str | None = None) -> Tensor:
         return _broadcast(checked, x, y)
 
@@ -254,31 +286,36 @@ or_operator = _logic("or", np.bitwise_or, integers=True)
 xor_operator = _logic("xor", np.bitwise_xor, integers=True)
 
 
-@operation("invert")
+@operation("invert", batch=batch_whole, spec=spec_by_trial)
 def invert(x: Any) -> Tensor:
-    """Invert as ``~`` does: bool, or the bits of integers."""
+    """Implement ``~``: invert bool, or the bits of integers."""
     array = as_array(x)
     if array.dtype != np.bool_ and not of_numpy(array.dtype).is_integer:
         raise InvalidArgumentError(f"the operation takes bool and integers, not {of_numpy(array.dtype).name}")
     return Tensor(np.asarray(np.invert(array)))
 
 
-@operation("logical_not")
+@operation("logical_not", batch=batch_whole, spec=spec_by_trial)
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """Return what is False."""
+    """Invert bool."""
     return Tensor(np.asarray(np.logical_not(as_array(x, tf_bool))))
 
 
 def _unary(
-    name: str, function: Callable[[Any], Any], *, floats: bool = False, signed: bool = False
+    name: str,
+    function: Callable[[Any], Any],
+    *,
+    floats: bool = False,
+    signed: bool = False,
+    batch: Rule | None = batch_whole,
 ) -> Callable[..., Tensor]:
-    @operation(name)
+    @operation(name, batch=batch, spec=spec_by_trial)
     def call(x: Any, name: str | None = None) -> Tensor:
         array = as_array(x)
         _numbers(array)
         dtype = of_numpy(array.dtype)
         if (floats and dtype.is_integer) or (signed and dtype.is_unsigned):
-            raise InvalidArgumentError(f"the operation does not take {dtype.name}")
+            raise InvalidArgumentError(f"the operation is not defined for {dtype.name}")
         with np.errstate(all="ignore"):
             return Tensor(np.asarray(function(array)))
 
@@ -291,25 +328,32 @@ abs = _unary("abs", np.abs)
 square = _unary("square", np.square)
 sign = _unary("sign", np.sign)
 sqrt = _unary("sqrt", np.sqrt, floats=True)
-rsqrt = _unary("rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), floats=True)
-exp = _unary("exp", np.exp, floats=True)
-log = _unary("log", np.log, floats=True)
-log1p = _unary("log1p", np.log1p, floats=True)
-sin = _unary("sin", np.sin, floats=True)
-cos = _unary("cos", np.cos, floats=True)
-tanh = _unary("tanh", np.tanh, floats=True)
-sigmoid = _unary("sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), floats=True)
 is_nan = _unary("is_nan", np.isnan, floats=True)
 is_inf = _unary("is_inf", np.isinf, floats=True)
 is_finite = _unary("is_finite", np.isfinite, floats=True)
 floor = _unary("floor", np.floor, floats=True)
 ceil = _unary("ceil", np.ceil, floats=True)
 round = _unary("round", np.round)
+# NumPy rounds these differently for one value and for many, so they have no batch rule.
+rsqrt = _unary("rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), floats=True, batch=None)
+exp = _unary("exp", np.exp, floats=True, batch=None)
+log = _unary("log", np.log, floats=True, batch=None)
+log1p = _unary("log1p", np.log1p, floats=True, batch=None)
+sin = _unary("sin", np.sin, floats=True, batch=None)
+cos = _unary("cos", np.cos, floats=True, batch=None)
+tanh = _unary("tanh", np.tanh, floats=True, batch=None)
+sigmoid = _unary("sigmoid", lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), floats=True, batch=None)
 
 
-@operation("clip_by_value")
+def _clip_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    if len(args) != 3 or not only_first_is_stacked(*args, **options) or any(np.ndim(as_array(x)) for x in args[1:]):
+        return NotImplemented
+    return batch_whole(operation, *args, **options)
+
+
+@operation("clip_by_value", batch=_clip_batch, spec=spec_elementwise)
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """Move values into an interval."""
+    """Limit values to an interval."""
     array = as_array(t)
     _numbers(array)
     dtype = of_numpy(array.dtype)

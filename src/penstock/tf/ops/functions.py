@@ -1,4 +1,4 @@
-"""Python functions as operations."""
+"""Python functions as operations, and control flow."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ from penstock.tf.errors import InvalidArgumentError, error_of_python
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_tensor, cast_array
 from penstock.tf.tensors.dtypes import as_dtype
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 in_dataset: ContextVar[bool] = ContextVar("in_dataset", default=False)
-"""Whether a function of a dataset runs, which is a graph in TensorFlow."""
+"""Whether a function of a dataset is running; in TensorFlow it would be a graph."""
 
 
-@operation("py_function")
+def _structure_of_outputs(func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
+    return [None] * len(Tout) if isinstance(Tout, list | tuple) else None
+
+
+def _spec_of_outputs(operation: Any, func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
+    if isinstance(Tout, list | tuple):
+        return [TensorSpec(None, dtype) for dtype in Tout]
+    return TensorSpec(None, Tout)
+
+
+@operation("py_function", spec=_spec_of_outputs, results=_structure_of_outputs, effects="python")
 def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
-    """Call a Python function on tensors; what it raises becomes an error of TensorFlow's."""
+    """Call a Python function on tensors; its exceptions become TensorFlow errors."""
     given = [as_tensor(value) for value in inp]
     try:
         return _as_outputs(func(*given), Tout, cast=True)
@@ -28,11 +39,11 @@ def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: s
         raise error_of_python(error) from error
 
 
-@operation("numpy_function")
+@operation("numpy_function", spec=_spec_of_outputs, results=_structure_of_outputs, effects="python")
 def numpy_function(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """Call a Python function on arrays; in a dataset, what it raises becomes an error of TensorFlow's."""
+    """Call a Python function on arrays; in a dataset, its exceptions become TensorFlow errors."""
     given = [as_tensor(value).numpy() for value in inp]
     try:
         result = func(*given)
@@ -58,7 +69,9 @@ def _as_output(result: Any, dtype: Any, *, cast: bool) -> Tensor:
         return Tensor(cast_array(result._array, wanted))
     found = as_tensor(result) if isinstance(result, Tensor | np.ndarray | np.generic) else as_tensor(result, wanted)
     if found.dtype != wanted:
-        raise InvalidArgumentError(f"the function was to answer {wanted.name}, and answered {found.dtype.name}")
+        raise InvalidArgumentError(
+            f"expected a function that returns {wanted.name}, found {found.dtype.name}: change Tout, or cast the result"
+        )
     return found
 
 
@@ -68,7 +81,7 @@ def cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """Call one of two functions."""
+    """Call one of two functions, depending on a condition."""
     if not callable(true_fn) or not callable(false_fn):
         raise TypeError(f"The {'false' if callable(true_fn) else 'true'}_fn must be callable.")
     return true_fn() if pred else false_fn()
@@ -85,10 +98,10 @@ def while_loop(
     maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Call a function on what it answered before, as long as a condition holds."""
+    """Call a function on its own results as long as a condition holds."""
     values, left = loop_vars, None if maximum_iterations is None else int(maximum_iterations)
     while left != 0 and cond(*values):
-        answer = body(*values)
-        values = tuple(answer) if isinstance(answer, list | tuple) else (answer,)
+        results = body(*values)
+        values = tuple(results) if isinstance(results, list | tuple) else (results,)
         left = None if left is None else left - 1
     return values

@@ -12,14 +12,23 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ops.creation import saturate_cast
 from penstock.tf.ops.random import draw_uniform
 from penstock.tf.ops.resize import METHODS, resample
+from penstock.tf.ops.rules import (
+    batch_whole,
+    only_first_is_stacked,
+    sizes_of_argument,
+    spec_by_trial,
+    spec_of_first,
+    stacked,
+)
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
 from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 
 class ResizeMethod:
-    """The ways to resize."""
+    """Names of the resize methods."""
 
     BILINEAR = "bilinear"
     NEAREST_NEIGHBOR = "nearest"
@@ -31,7 +40,26 @@ class ResizeMethod:
     MITCHELLCUBIC = "mitchellcubic"
 
 
-@operation("image.resize")
+def batch_images(operation: Any, *args: Any, **options: Any) -> Any:
+    """Call the operation on one batch of images, where each row is one image."""
+    if not args or not only_first_is_stacked(*args, **options) or args[0].array.ndim != 4:
+        return NotImplemented
+    return stacked(operation(Tensor(args[0].array), *args[1:], **options))
+
+
+def _resize_spec(operation: Any, images: Any, size: Any, *args: Any, **options: Any) -> Any:
+    sizes = sizes_of_argument(size) or [None, None]
+    found = spec_by_trial(operation, images, [known or 1 for known in sizes], *args, **options)
+    if options.get("preserve_aspect_ratio"):
+        return _unknown_size(found) if None in (*sizes, *images.shape[-3:-1]) else found
+    return TensorSpec([*found.shape[:-3], *sizes, *found.shape[-1:]], found.dtype)
+
+
+def _unknown_size(images: TensorSpec) -> TensorSpec:
+    return TensorSpec([*images.shape[:-3], None, None, *images.shape[-1:]], images.dtype)
+
+
+@operation("image.resize", batch=batch_images, spec=_resize_spec)
 def resize(
     images: Any,
     size: Any,
@@ -40,14 +68,14 @@ def resize(
     antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resize, to float32; to the nearest pixel, in the dtype of the image."""
+    """Resize to float32; with the nearest pixel, to the dtype of the image."""
     array = image_of(images)
     if array.ndim > 4:
         raise ValueError("'images' must have either 3 or 4 dimensions.")
     height, width = as_shape(size)
     check_size(array, height, width)
     if preserve_aspect_ratio:
-        height, width = fitted(array.shape[-3:-1], height, width)
+        height, width = fit_size(array.shape[-3:-1], height, width)
         check_size(array, height, width)
     if method == ResizeMethod.NEAREST_NEIGHBOR:
         rows, columns = _nearest(array.shape[-3], height), _nearest(array.shape[-2], width)
@@ -62,13 +90,13 @@ def resize(
 def check_size(array: NDArray[Any], height: int, width: int) -> None:
     """Raise unless images can be resized to this size."""
     if min(height, width) < 1 or 0 in array.shape[-3:-1]:
-        raise InvalidArgumentError(f"an image of shape {array.shape} cannot become {height} x {width}")
-    # Of twice the size of the floats: sides are resized one after the other.
+        raise InvalidArgumentError(f"cannot resize an image of shape {array.shape} to {height} x {width}")
+    # Twice the memory of the result: height and width are resized one after the other.
     new_shape((*array.shape[:-3], height, width, array.shape[-1]), np.dtype(np.float64))
 
 
-def fitted(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
-    """Return the largest size of the same proportions that fits."""
+def fit_size(old: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
+    """Return the largest size with the same aspect ratio that fits."""
     scale = min(np.float32(height) / np.float32(old[0]), np.float32(width) / np.float32(old[1]))
     return int(np.round(scale * np.float32(old[0]))), int(np.round(scale * np.float32(old[1])))
 
@@ -78,13 +106,13 @@ def _nearest(old: int, new: int) -> NDArray[np.int64]:
     return np.minimum(((np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale).astype(np.int64), old - 1)
 
 
-@operation("image.convert_image_dtype")
+@operation("image.convert_image_dtype", batch=batch_whole, spec=spec_by_trial)
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
     """Convert and scale: floats are between 0 and 1, integers between 0 and their largest value."""
     tensor, wanted = as_tensor(image), as_dtype(dtype)
     array, found = tensor._array, tensor.dtype
     if not all(one.is_floating or one.is_integer for one in (found, wanted)):
-        raise AttributeError("images are floating point or integer")
+        raise AttributeError("expected images of a floating point or integer dtype")
     if found == wanted:
         return tensor
     if found.is_floating:
@@ -102,7 +130,7 @@ def _as(array: NDArray[Any], dtype: Any, saturate: bool) -> Tensor:
     return saturate_cast(Tensor(array), dtype) if saturate else Tensor(cast_array(array, dtype))
 
 
-@operation("image.per_image_standardization")
+@operation("image.per_image_standardization", spec=spec_by_trial)
 def per_image_standardization(image: Any) -> Tensor:
     """Scale each image to mean 0 and variance 1."""
     array = image_of(image).astype(np.float32)
@@ -112,121 +140,129 @@ def per_image_standardization(image: Any) -> Tensor:
     return Tensor((array - mean) / np.maximum(deviation, least))
 
 
-@operation("image.flip_left_right")
+@operation("image.flip_left_right", batch=batch_images, spec=spec_by_trial)
 def flip_left_right(image: Any) -> Tensor:
-    """Mirror at the vertical axis."""
+    """Flip horizontally."""
     return Tensor(image_of(image)[..., ::-1, :])
 
 
-@operation("image.flip_up_down")
+@operation("image.flip_up_down", batch=batch_images, spec=spec_by_trial)
 def flip_up_down(image: Any) -> Tensor:
-    """Mirror at the horizontal axis."""
+    """Flip vertically."""
     return Tensor(image_of(image)[..., ::-1, :, :])
 
 
-@operation("image.rot90")
+def _rot90_spec(operation: Any, image: Any, *rest: Any, **options: Any) -> Any:
+    return _unknown_size(image)
+
+
+@operation("image.rot90", batch=batch_images, spec=_rot90_spec)
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """Turn counter-clockwise by quarters."""
+    """Rotate counter-clockwise by ``k`` times 90 degrees."""
     return Tensor(np.rot90(image_of(image), k, (-3, -2)))
 
 
-@operation("image.random_flip_left_right")
+@operation("image.random_flip_left_right", spec=spec_of_first, effects="random")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Mirror at the vertical axis, or not; each image of a batch on its own."""
-    return _flipped(image_of(image), -2, seed)
+    """Flip horizontally with probability 1/2, independently for each image of a batch."""
+    return _random_flip(image_of(image), -2, seed)
 
 
-@operation("image.random_flip_up_down")
+@operation("image.random_flip_up_down", spec=spec_of_first, effects="random")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Mirror at the horizontal axis, or not; each image of a batch on its own."""
-    return _flipped(image_of(image), -3, seed)
+    """Flip vertically with probability 1/2, independently for each image of a batch."""
+    return _random_flip(image_of(image), -3, seed)
 
 
-def _flipped(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
+def _random_flip(array: NDArray[Any], axis: int, seed: int | None) -> Tensor:
     if array.ndim > 4:
         raise ValueError(f"'image' (shape {array.shape}) must have either 3 or 4 dimensions.")
     drawn = draw_uniform(array.shape[:-3], 0, 1, float32, seed)
-    # TensorFlow flips one image below a half, and those of a batch above.
+    # TensorFlow flips a single image for draws below 1/2, and images of a batch for draws above it.
     flips = (drawn > 0.5 if drawn.ndim else drawn < 0.5)[..., None, None, None]
     return Tensor(np.where(flips, np.flip(array, axis), array))
 
 
-@operation("image.random_brightness")
+@operation("image.random_brightness", spec=spec_of_first, effects="random")
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """Make lighter or darker."""
+    """Add a random value to all pixels."""
     if max_delta < 0:
         raise ValueError("max_delta must be non-negative.")
     return adjust_brightness(image, draw_uniform((), -max_delta, max_delta, float32, seed))
 
 
-@operation("image.random_contrast")
+@operation("image.random_contrast", spec=spec_of_first, effects="random")
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
-    """Change the contrast."""
+    """Scale the contrast by a random factor."""
     if not 0 <= lower < upper:
         raise ValueError(f"lower and upper must be 0 <= lower < upper, got {lower} and {upper}")
     return adjust_contrast(image, draw_uniform((), lower, upper, float32, seed))
 
 
-@operation("image.random_crop")
+def _random_crop_spec(operation: Any, value: Any, size: Any, *rest: Any, **options: Any) -> Any:
+    return TensorSpec(sizes_of_argument(size), value.dtype)
+
+
+@operation("image.random_crop", spec=_random_crop_spec, effects="random")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Cut out a part of a size, anywhere."""
+    """Crop to a size, at a random position."""
     array, wanted = as_array(value), as_shape(size)
     room = np.array(array.shape) - np.array(wanted)
     if len(wanted) != array.ndim or (room < 0).any():
         raise InvalidArgumentError(f"Need value.shape >= size, got {array.shape} and {wanted}")
-    # Of the dtype of the size, for int64 draws other values than int32.
+    # Drawn in the dtype of the size: int64 and int32 have different draws.
     kind = size.dtype if isinstance(size, Tensor) else int32
     starts = draw_uniform((array.ndim,), 0, kind.max, kind, seed) % (room + 1)
     return Tensor(array[tuple(slice(start, start + length) for start, length in zip(starts, wanted, strict=True))])
 
 
-@operation("image.adjust_brightness")
+@operation("image.adjust_brightness", batch=batch_images, spec=spec_by_trial)
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """Add to all pixels of an image of floats; of integers, as a part of their range."""
+    """Add ``delta`` to all pixels; for integers, ``delta`` is a fraction of their range."""
     tensor = as_tensor(image)
-    return _in_floats(tensor, lambda array: array + array.dtype.type(delta))
+    return _via_float32(tensor, lambda array: array + array.dtype.type(delta))
 
 
-@operation("image.adjust_contrast")
+@operation("image.adjust_contrast", spec=spec_by_trial)
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Move all pixels away from the mean of their channel."""
+    """Scale the distance of all pixels from the mean of their channel."""
 
     def adjust(array: NDArray[Any]) -> NDArray[Any]:
         mean = array.mean((-3, -2), keepdims=True, dtype=np.float32).astype(array.dtype)
         adjusted: NDArray[Any] = (array - mean) * array.dtype.type(contrast_factor) + mean
         return adjusted
 
-    return _in_floats(as_tensor(images), adjust)
+    return _via_float32(as_tensor(images), adjust)
 
 
-def _in_floats(tensor: Tensor, function: Any) -> Tensor:
+def _via_float32(tensor: Tensor, function: Any) -> Tensor:
     if tensor.dtype.is_floating and tensor.dtype.name in ("float16", "float32"):
         return Tensor(function(tensor._array))
     changed = Tensor(function(convert_image_dtype(tensor, float32)._array))
     return convert_image_dtype(changed, tensor.dtype, saturate=True)
 
 
-@operation("image.rgb_to_grayscale")
+@operation("image.rgb_to_grayscale", spec=spec_by_trial)
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Weigh red, green and blue to gray."""
+    """Convert red, green and blue to gray."""
     tensor = as_tensor(images)
-    colour = convert_image_dtype(tensor, float32)._array
-    gray = (colour @ np.array([0.2989, 0.5870, 0.1140], np.float32))[..., None]
+    color = convert_image_dtype(tensor, float32)._array
+    gray = (color @ np.array([0.2989, 0.5870, 0.1140], np.float32))[..., None]
     return convert_image_dtype(Tensor(gray), tensor.dtype)
 
 
-@operation("image.grayscale_to_rgb")
+@operation("image.grayscale_to_rgb", batch=batch_images, spec=spec_by_trial)
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Repeat gray three times."""
+    """Repeat the gray channel three times."""
     array = as_array(images)
     if array.shape[-1] != 1:
         raise ValueError(f"expected one channel, found shape {array.shape}")
     return Tensor(np.repeat(array, 3, -1))
 
 
-@operation("image.central_crop")
+@operation("image.central_crop", batch=batch_images, spec=spec_by_trial)
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """Keep the middle part."""
+    """Crop to the central part."""
     array = image_of(image)
     if not 0 < central_fraction <= 1:
         raise ValueError("central_fraction must be within (0, 1]")
@@ -236,11 +272,18 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
     return Tensor(array[..., top : height - top, left : width - left, :])
 
 
-@operation("image.crop_to_bounding_box")
+def _bounding_box_spec(
+    operation: Any, image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
+) -> Any:
+    sizes = [None if isinstance(size, TensorSpec) else int(size) for size in (target_height, target_width)]
+    return TensorSpec(image.shape[:-3] + sizes + image.shape[-1:], image.dtype)
+
+
+@operation("image.crop_to_bounding_box", batch=batch_images, spec=_bounding_box_spec)
 def crop_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Cut out a rectangle."""
+    """Crop to a rectangle."""
     array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     if min(top, left) < 0 or min(height, width) < 1 or top + height > array.shape[-3] or left + width > array.shape[-2]:
@@ -248,11 +291,11 @@ def crop_to_bounding_box(
     return Tensor(array[..., top : top + height, left : left + width, :])
 
 
-@operation("image.pad_to_bounding_box")
+@operation("image.pad_to_bounding_box", batch=batch_images, spec=_bounding_box_spec)
 def pad_to_bounding_box(
     image: Any, offset_height: int, offset_width: int, target_height: int, target_width: int
 ) -> Tensor:
-    """Put an image into a larger one of zeros."""
+    """Pad with zeros to a size, with the image at an offset."""
     array = image_of(image)
     top, left, height, width = map(int, (offset_height, offset_width, target_height, target_width))
     rows, columns = array.shape[-3:-1]
@@ -263,9 +306,9 @@ def pad_to_bounding_box(
     return Tensor(padded)
 
 
-@operation("image.resize_with_crop_or_pad")
+@operation("image.resize_with_crop_or_pad", batch=batch_images, spec=spec_by_trial)
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """Cut or pad around the middle."""
+    """Crop or pad to a size, around the center."""
     array = image_of(image)
     height, width = int(target_height), int(target_width)
     if min(height, width) < 1:

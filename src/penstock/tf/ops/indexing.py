@@ -1,4 +1,4 @@
-"""Operations on the form of tensors: reshaping, joining, picking."""
+"""Operations that select elements: by condition, index, mask or ``[]``."""
 
 from __future__ import annotations
 
@@ -9,15 +9,40 @@ import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ops.elementwise import pair
+from penstock.tf.ops.rules import (
+    Sizes,
+    batch_elementwise,
+    broadcast,
+    only_first_is_stacked,
+    spec_of_argument,
+    spec_of_integer,
+    spec_of_sizes,
+    stacked,
+)
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.dtypes import int64
+from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import leaves
 from penstock.tf.tensors.tensor import Tensor
 
 
-@operation("where")
+def _where_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    return batch_elementwise(operation, *args, **options) if len(args) > 2 else NotImplemented
+
+
+def where_spec(operation: Any, condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Infer the shape of the condition and both choices together; of the coordinates where there are no choices."""
+    if x is None and y is None:
+        return TensorSpec([None, condition.shape.rank], int64)
+    dtype = next((value.dtype for value in (x, y) if hasattr(value, "dtype")), None) or spec_of_argument(x).dtype
+    return TensorSpec(broadcast([spec_of_argument(value).shape for value in (condition, x, y)]), dtype)
+
+
+@operation("where", batch=_where_batch, spec=where_spec)
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Pick from ``x`` where the condition holds, else from ``y``; without them, answer where it holds."""
+    """Select from ``x`` where the condition holds, else from ``y``; without them, return the indices where it holds."""
     mask = as_array(condition)
     if x is None and y is None:
         if not mask.ndim:
@@ -32,7 +57,19 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         raise InvalidArgumentError(f"shapes {mask.shape}, {a.shape}, {b.shape} do not broadcast") from error
 
 
-@operation("gather")
+def _gather_spec(
+    operation: Any, params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, **options: Any
+) -> Any:
+    if options.get("batch_dims"):
+        return None
+    spec = spec_of_argument(params)
+    if spec.shape.rank is None:
+        return spec
+    place = int(axis or 0) % len(spec.shape)
+    return TensorSpec(spec.shape[:place] + spec_of_argument(indices).shape + spec.shape[place + 1 :], spec.dtype)
+
+
+@operation("gather", spec=_gather_spec)
 def gather(
     params: Any,
     indices: Any,
@@ -41,20 +78,25 @@ def gather(
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
-    """Pick elements by number along a dimension."""
-    array, picked = as_array(params), as_array(indices)
+    """Select elements by index along a dimension."""
+    array, selected = as_array(params), as_array(indices)
     place = int(axis or 0)
     if batch_dims:
         raise ValueError("batch_dims is not supported here: loop over the batch, or reshape")
     length = array.shape[place]
-    if ((picked < 0) | (picked >= length)).any():
+    if ((selected < 0) | (selected >= length)).any():
         raise InvalidArgumentError(f"indices are not in [0, {length})")
-    return Tensor(np.asarray(np.take(array, picked, place), array.dtype))
+    return Tensor(np.asarray(np.take(array, selected, place), array.dtype))
 
 
-@operation("boolean_mask")
+def _boolean_mask_spec(operation: Any, tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Any:
+    spec, rank, place = spec_of_argument(tensor), len(spec_of_argument(mask).shape), axis or 0
+    return TensorSpec([*spec.shape[:place], None, *spec.shape[place + rank :]], spec.dtype)
+
+
+@operation("boolean_mask", spec=_boolean_mask_spec)
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
-    """Pick the elements that a mask marks."""
+    """Select the elements where a mask is True."""
     array, marked = as_array(tensor), as_array(mask)
     place = axis or 0
     if not marked.ndim:
@@ -64,9 +106,51 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "b
     return Tensor(array[(slice(None),) * place + (as_array(mask, tf_bool),)])
 
 
-@operation("getitem")
+def _getitem_batch(operation: Any, tensor: Any, index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    if not only_first_is_stacked(tensor, parts) or not all(
+        part is None or part is Ellipsis or isinstance(part, int | slice) for part in parts
+    ):
+        return NotImplemented
+    return stacked(operation(Tensor(tensor.array), (slice(None), *parts)))
+
+
+def _getitem_spec(operation: Any, tensor: Any, index: Any) -> Any:
+    if isinstance(tensor, Sizes) and isinstance(index, int | slice):
+        part = tensor.sizes[index]
+        return spec_of_sizes(part, tensor.dtype) if isinstance(part, list) else spec_of_integer(part, tensor.dtype)
+    if tensor.shape.rank is None:
+        return tensor
+    parts = list(index) if isinstance(index, tuple) else [index]
+    sizes = tensor.shape.as_list()
+    indexed = sum(part is not None and part is not Ellipsis for part in parts)
+    if Ellipsis not in [part for part in parts if part is None or part is Ellipsis]:
+        parts.append(Ellipsis)
+    found: list[int | None] = []
+    remaining = iter(sizes)
+    for part in parts:
+        if part is None:
+            found.append(1)
+        elif part is Ellipsis:
+            found.extend(next(remaining) for _ in range(len(sizes) - indexed))
+        elif isinstance(part, slice):
+            found.append(_slice_size(next(remaining), part))
+        elif spec_of_argument(part).shape.rank == 0:
+            next(remaining)
+        else:
+            return None
+    return TensorSpec(found, tensor.dtype)
+
+
+def _slice_size(size: int | None, part: slice) -> int | None:
+    if size is None or any(isinstance(bound, TensorSpec) for bound in leaves(part)):
+        return size if part == slice(None) else None
+    return len(range(size)[part])
+
+
+@operation("getitem", batch=_getitem_batch, spec=_getitem_spec)
 def getitem(tensor: Any, index: Any) -> Tensor:
-    """Pick as ``[]`` does: numbers, slices, ``...`` and new axes; or what a mask marks."""
+    """Implement ``[]``: integers, slices, ``...`` and new axes, or a mask."""
     array = as_array(tensor)
     if isinstance(index, Tensor | np.ndarray) and np.asarray(index).dtype == np.bool_ and np.ndim(index):
         return boolean_mask(tensor, index)
@@ -88,5 +172,5 @@ def _index(part: Any) -> Any:
         return operator.index(part)
     except TypeError:
         raise TypeError(
-            f"tensors are indexed by numbers, slices, `...` and tf.newaxis, not {part!r}: tf.gather picks many"
+            f"expected integers, slices, `...` or tf.newaxis as an index, found {part!r}: tf.gather takes many indices"
         ) from None

@@ -1,8 +1,8 @@
-"""Seeds and the state of random operations, as TensorFlow keeps them.
+"""Seeds and generator state of random operations, with TensorFlow's rules.
 
-TensorFlow's operation owns a generator, which goes on from call to call. Called eagerly, all calls of an operation with
-one seed share it until ``tf.random.set_seed``. In a function of a dataset every operation of the function has its own:
-each iterator starts it anew, and ``repeat`` goes on with it.
+In TensorFlow a random operation owns a generator that advances from call to call. Eager calls of an operation with the
+same seed share one until ``tf.random.set_seed``. In a function of a dataset every operation has its own: each iterator
+restarts it, ``repeat`` continues it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from penstock.tf.ops.philox import blocks
 
 Seeds: TypeAlias = tuple[int, int]
-# Of graphs without a seed of their own, in TensorFlow.
+# TensorFlow's seed of graphs for which none was set.
 _DEFAULT_SEED = 87654321
 _LARGEST = 2**31 - 1
 _global_seed: int | None = None
@@ -28,7 +28,7 @@ _following_seeds = random.Random()
 
 
 class Stream:
-    """The random words of one operation. Without seeds they are other ones each time."""
+    """The random words of one operation. Without seeds they differ from run to run."""
 
     def __init__(self, seeds: Seeds | None) -> None:
         self._seeds = seeds
@@ -51,7 +51,7 @@ _eager: _Streams = {}
 
 
 def set_seed(seed: int | None) -> None:
-    """Start all random values anew; None: as if no seed had been set."""
+    """Set the global seed and restart all generators; None removes the seed."""
     global _global_seed
     _global_seed = seed
     _following_seeds.seed(seed)
@@ -59,12 +59,12 @@ def set_seed(seed: int | None) -> None:
 
 
 def operation_seeds(seed: int | None) -> Seeds | None:
-    """Return the two seeds of an operation with this seed or none, called now; None: it is not seeded."""
+    """Return the two seeds of an operation that is called now; None if it is not seeded."""
     return _seeds_of(_global_seed, seed, lambda: _following_seeds.randint(0, _LARGEST))
 
 
 def stream_of(kernel: str, seed: int | None) -> Stream:
-    """Return the random words of an operation with this seed or none, in the state that its calls so far left."""
+    """Return the generator of an operation, in the state after its calls so far."""
     call = _call.get()
     if call is not None:
         return call.stream_of(kernel, seed)
@@ -75,11 +75,11 @@ def stream_of(kernel: str, seed: int | None) -> Stream:
 
 
 class FunctionState:
-    """The state of the random operations of one function of elements, in each iteration."""
+    """The state of the random operations of one function of a dataset, per iteration."""
 
     def __init__(self) -> None:
-        # Both as the function is given to the dataset. A function that is made by another one, for each of its
-        # elements, goes on where the last such function stopped.
+        # Both are read when the function is passed to the dataset. A function that another function creates for each
+        # of its elements continues the state of the previous one.
         self.global_seed = _global_seed
         maker = _call.get()
         self.key: Any = self if maker is None else maker.key_of_inner()
@@ -87,7 +87,7 @@ class FunctionState:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Give random operations their state while the function is called for one element."""
+        """Provide random operations with their state while the function runs for one element."""
         iteration = _iteration.get()
         streams = self._streams if iteration is None else iteration.setdefault(self.key, {})
         token = _call.set(_Call(self, streams))
@@ -98,7 +98,7 @@ class FunctionState:
 
 
 class _Call:
-    """A call of a function: tells its operations apart, by their order."""
+    """One call of a function; numbers its operations in order, to tell them apart."""
 
     def __init__(self, function: FunctionState, streams: _Streams) -> None:
         self._function = function
@@ -123,13 +123,13 @@ class _Call:
 
 
 Iteration: TypeAlias = dict[Any, _Streams]
-"""The state of the random operations of all functions in one iteration, by their keys."""
+"""The state of all random operations in one iteration, by the keys of their functions."""
 _iteration: ContextVar[Iteration | None] = ContextVar("iteration", default=None)
 _call: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
 def next_in(iteration: Iteration, elements: Iterator[Any]) -> Any:
-    """Return the next element; functions are called in this iteration for it."""
+    """Return the next element; functions that run for it use the state of this iteration."""
     token = _iteration.set(iteration)
     try:
         return next(elements)
@@ -138,7 +138,7 @@ def next_in(iteration: Iteration, elements: Iterator[Any]) -> Any:
 
 
 def with_random_state(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose random operations go on from element to element."""
+    """Return a function whose random operations advance from element to element."""
     state = FunctionState()
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Operations that make fewer elements of many, and that order them."""
+"""Operations that reduce, scan or sort elements along a dimension."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.registry import operation
+from penstock.tf.ops.rules import (
+    batch_axis,
+    only_first_is_stacked,
+    spec_by_trial,
+    spec_of_argument,
+    spec_of_reduction,
+    stacked,
+)
+from penstock.tf.registry import Rule, operation
 from penstock.tf.tensors.convert import as_array, new_shape
 from penstock.tf.tensors.dtypes import as_dtype, int32, int64, of_numpy
 from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 __all__ = [
@@ -44,8 +53,22 @@ def _axes(array: NDArray[Any], axis: Any) -> tuple[int, ...]:
     return axes
 
 
-def _reduction(name: str, function: Callable[..., Any], *, of_bools: bool = False) -> Callable[..., Tensor]:
-    @operation(name)
+def _reduce_batch(operation: Any, *args: Any, **options: Any) -> Any:
+    axis = options.pop("axis", args[1] if len(args) > 1 else None)
+    if len(args) > 2 or not only_first_is_stacked(*args, **options) or not (axis is None or isinstance(axis, int)):
+        return NotImplemented
+    array = args[0].array
+    if axis is None:
+        return stacked(operation(Tensor(array), list(range(1, array.ndim)), **options))
+    if not -array.ndim < axis < array.ndim - 1:
+        return NotImplemented
+    return stacked(operation(Tensor(array), batch_axis(axis), **options))
+
+
+def _reduction(
+    name: str, function: Callable[..., Any], *, of_bools: bool = False, batch: Rule | None = None
+) -> Callable[..., Tensor]:
+    @operation(name, batch=batch, spec=spec_of_reduction)
     def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
         array = as_array(input_tensor, tf_bool if of_bools else None)
         if not of_bools and not of_numpy(array.dtype).is_numeric:
@@ -69,7 +92,7 @@ def _mean(array: NDArray[Any], **options: Any) -> Any:
         return (total / array.dtype.type(count)).astype(array.dtype)
     if not count:
         return np.zeros_like(total)
-    return np.trunc(total / count)  # as C divides
+    return np.trunc(total / count)  # division in C truncates
 
 
 def _extreme(function: Callable[..., Any], *, largest: bool) -> Callable[..., Any]:
@@ -86,24 +109,24 @@ def _extreme(function: Callable[..., Any], *, largest: bool) -> Callable[..., An
 
 reduce_sum = _reduction("reduce_sum", _sum)
 reduce_mean = _reduction("reduce_mean", _mean)
-reduce_max = _reduction("reduce_max", _extreme(np.max, largest=True))
-reduce_min = _reduction("reduce_min", _extreme(np.min, largest=False))
+reduce_max = _reduction("reduce_max", _extreme(np.max, largest=True), batch=_reduce_batch)
+reduce_min = _reduction("reduce_min", _extreme(np.min, largest=False), batch=_reduce_batch)
 reduce_prod = _reduction("reduce_prod", lambda array, **options: np.prod(array, dtype=array.dtype, **options))
 reduce_std = _reduction("reduce_std", np.std)
 reduce_variance = _reduction("reduce_variance", np.var)
-reduce_any = _reduction("reduce_any", np.any, of_bools=True)
-reduce_all = _reduction("reduce_all", np.all, of_bools=True)
+reduce_any = _reduction("reduce_any", np.any, of_bools=True, batch=_reduce_batch)
+reduce_all = _reduction("reduce_all", np.all, of_bools=True, batch=_reduce_batch)
 
 
-@operation("argmax")
+@operation("argmax", spec=spec_by_trial)
 def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Return where the largest element is, the first of equals."""
+    """Return the index of the largest element, the first of equal ones."""
     return _arg(np.argmax, input, axis, output_type)
 
 
-@operation("argmin")
+@operation("argmin", spec=spec_by_trial)
 def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Return where the smallest element is, the first of equals."""
+    """Return the index of the smallest element, the first of equal ones."""
     return _arg(np.argmin, input, axis, output_type)
 
 
@@ -115,9 +138,9 @@ def _arg(function: Callable[..., Any], values: Any, axis: Any, output_type: Any)
     return Tensor(np.asarray(function(array, axis=place)).astype(as_dtype(output_type).numpy))
 
 
-@operation("cumsum")
+@operation("cumsum", spec=spec_by_trial)
 def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Add up along a dimension."""
+    """Return cumulative sums along a dimension."""
     array = as_array(x)
     ordered = np.flip(array, axis) if reverse else array
     summed = np.cumsum(ordered, axis, dtype=array.dtype)
@@ -126,20 +149,20 @@ def cumsum(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool = False
     return Tensor(np.flip(summed, axis) if reverse else summed)
 
 
-@operation("sort")
+@operation("sort", spec=spec_by_trial)
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Sort along a dimension."""
     ordered = np.sort(as_array(values), axis)
     return Tensor(np.flip(ordered, axis) if _descending(direction) else ordered)
 
 
-@operation("argsort")
+@operation("argsort", spec=spec_by_trial)
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Return the order that sorts; equals keep theirs."""
+    """Return the indices that sort; the sort is stable."""
     array = as_array(values)
-    if _descending(direction):  # from behind, so that equals keep their order
+    if _descending(direction):  # sorted in reverse, so that equal elements keep their order
         backwards = np.argsort(np.flip(array, axis), axis, kind="stable")
         order = np.flip(array.shape[axis] - 1 - backwards, axis)
     else:
@@ -153,16 +176,23 @@ def _descending(direction: str) -> bool:
     return direction == "DESCENDING"
 
 
+_TWO_TENSORS: Any = (None, None)
+
+
 class Unique(NamedTuple):
-    """The values that differ, in the order of their first places, and for each element which of them it is."""
+    """The distinct values in order of first occurrence, and the index among them of each element."""
 
     y: Tensor
     idx: Tensor
 
 
-@operation("unique")
+def _unique_spec(operation: Any, x: Any, out_idx: Any = int32, name: str | None = None) -> Any:
+    return TensorSpec([None], x.dtype), TensorSpec(x.shape, out_idx)
+
+
+@operation("unique", spec=_unique_spec, results=lambda *args, **options: Unique(*_TWO_TENSORS))
 def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
-    """Return the values that differ, and for each element which of them it is."""
+    """Return the distinct values, and the index among them of each element."""
     array = as_array(x)
     if array.ndim != 1:
         raise InvalidArgumentError("unique expects a 1D vector.")
@@ -172,9 +202,16 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
     return Unique(Tensor(array[first]), Tensor(np.array(places, as_dtype(out_idx).numpy)))
 
 
-@operation("sequence_mask")
+def _sequence_mask_spec(
+    operation: Any, lengths: Any, maxlen: Any = None, dtype: Any = tf_bool, name: str | None = None
+) -> Any:
+    size = None if maxlen is None or isinstance(maxlen, TensorSpec) else int(maxlen)
+    return TensorSpec(spec_of_argument(lengths).shape.concatenate([size]), dtype)
+
+
+@operation("sequence_mask", spec=_sequence_mask_spec)
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = tf_bool, name: str | None = None) -> Tensor:
-    """Mark the first elements of each row, as many as its length."""
+    """Return a mask of the first elements of each row, as many as its length."""
     array = as_array(lengths)
     width = int(array.max(initial=0)) if maxlen is None else int(maxlen)
     new_shape((*array.shape, width), np.dtype(np.int64))

@@ -1,4 +1,4 @@
-"""The ways of ``tf.image.resize``: for each side of an image, how much every old pixel adds to every new one."""
+"""The methods of ``tf.image.resize``, as weights of the old pixels for each new pixel, one axis at a time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float32]
-# Steps between two pixels for which TensorFlow knows the weights of its bicubic method.
+# TensorFlow tabulates the weights of its bicubic method at this many steps between two pixels.
 _CUBIC_STEPS = 1 << 10
 
 
 class _Kernel(NamedTuple):
-    """How much a pixel adds, by its distance; nothing beyond the radius."""
+    """The weight of a pixel by its distance; zero beyond the radius."""
 
     radius: float
     weight: Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -43,24 +43,24 @@ _KERNELS = {
     "mitchellcubic": _Kernel(2.0, _mitchell_cubic),
 }
 METHODS = frozenset({*_KERNELS, "area"})
-"""The names of the ways."""
+"""The names of the methods."""
 
 
 def resample(images: NDArray[Any], height: int, width: int, method: str, *, antialias: bool) -> Floats:
-    """Resize images ``[..., height, width, channels]`` to float32, one side after the other."""
+    """Resize images ``[..., height, width, channels]`` to float32, one axis after the other."""
     rows = _weights(images.shape[-3], height, method, antialias=antialias)
     columns = _weights(images.shape[-2], width, method, antialias=antialias)
-    return _weighed(images, rows, columns)
+    return _apply_weights(images, rows, columns)
 
 
-def _weighed(images: NDArray[Any], rows: Floats, columns: Floats) -> Floats:
+def _apply_weights(images: NDArray[Any], rows: Floats, columns: Floats) -> Floats:
     pixels = images.astype(np.float32, copy=False)
     narrowed = np.matmul(columns, pixels)
     return np.ascontiguousarray(np.moveaxis(np.matmul(rows, np.moveaxis(narrowed, -3, -2)), -2, -3))
 
 
 def _weights(old: int, new: int, method: str, *, antialias: bool) -> Floats:
-    """Return what each of ``old`` pixels, a column, adds to each of ``new`` ones, a row."""
+    """Return the weights ``[new, old]`` of the old pixels for each new pixel."""
     if method == "area":
         return _area(old, new)
     if method == "bicubic" and not antialias:
@@ -70,21 +70,21 @@ def _weights(old: int, new: int, method: str, *, antialias: bool) -> Floats:
     stretch = max(scale, np.float32(1)) if antialias else np.float32(1)
     centers = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * scale
     distances = np.abs((np.arange(old, dtype=np.float32) + np.float32(0.5) - centers[:, None]) / stretch)
-    return _normalised(np.where(distances < kernel.radius, kernel.weight(distances.astype(np.float64)), 0))
+    return _normalized(np.where(distances < kernel.radius, kernel.weight(distances.astype(np.float64)), 0))
 
 
 def _stepped_cubic(old: int, new: int) -> Floats:
-    """Return the weights of bicubic interpolation, which TensorFlow takes from a table."""
+    """Return the weights of bicubic interpolation, in the steps of TensorFlow's table."""
     places = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * (np.float32(old) / np.float32(new))
     places -= np.float32(0.5)
     first = np.floor(places)
     steps = np.rint((places - first) * np.float32(_CUBIC_STEPS)) / _CUBIC_STEPS
     distances = np.abs(np.arange(old) - (first + steps)[:, None])
-    return _normalised(np.where(distances < 2, _keys_cubic(distances), 0))
+    return _normalized(np.where(distances < 2, _keys_cubic(distances), 0))
 
 
 def _area(old: int, new: int) -> Floats:
-    """Return how much of each old pixel lies in each new one."""
+    """Return the fraction of each new pixel that each old pixel covers."""
     scale = np.float32(old) / np.float32(new)
     edges = np.arange(new + 1, dtype=np.float32) * scale
     pixels = np.arange(old)
@@ -92,12 +92,12 @@ def _area(old: int, new: int) -> Floats:
     return np.asarray(np.clip(inside, 0, 1) / scale, np.float32)
 
 
-def _normalised(found: NDArray[np.float64]) -> Floats:
+def _normalized(found: NDArray[np.float64]) -> Floats:
     return np.asarray(found / found.sum(1, keepdims=True), np.float32)
 
 
 def resample_by_corners(images: NDArray[Any], height: int, width: int, method: str, *, align: bool) -> NDArray[Any]:
-    """Resize as TensorFlow 1: places are measured from the first corner; ``align`` puts the last corners together."""
+    """Resize as TensorFlow 1: coordinates start at the first corner; ``align`` makes the last corners coincide."""
     sides = ((images.shape[-3], height), (images.shape[-2], width))
     (rows, row_scale), (columns, column_scale) = (_places(*side, align=align) for side in sides)
     if method == "nearest":
@@ -107,23 +107,23 @@ def resample_by_corners(images: NDArray[Any], height: int, width: int, method: s
         )
         return np.asarray(images.take(down, -3).take(across, -2))
     if method == "bilinear":
-        mixed = _between(images.astype(np.float32, copy=False), columns, -2)
-        return _between(mixed, rows, -3)
+        mixed = _interpolate(images.astype(np.float32, copy=False), columns, -2)
+        return _interpolate(mixed, rows, -3)
     if method == "bicubic":
-        return _weighed(images, _cubic_by_corners(sides[0][0], rows), _cubic_by_corners(sides[1][0], columns))
-    return _weighed(
+        return _apply_weights(images, _cubic_by_corners(sides[0][0], rows), _cubic_by_corners(sides[1][0], columns))
+    return _apply_weights(
         images, _area_by_corners(sides[0][0], rows, row_scale), _area_by_corners(sides[1][0], columns, column_scale)
     )
 
 
 def _places(old: int, new: int, *, align: bool) -> tuple[Floats, np.float32]:
-    """Return where each new pixel lies among the old ones, and how far they are apart."""
+    """Return the coordinates of the new pixels among the old ones, and the distance between them."""
     scale = np.float32(old - 1) / np.float32(new - 1) if align and new > 1 else np.float32(old) / np.float32(new)
     return np.arange(new, dtype=np.float32) * scale, scale
 
 
-def _between(pixels: Floats, places: Floats, axis: int) -> Floats:
-    """Mix the two pixels that each place lies between."""
+def _interpolate(pixels: Floats, places: Floats, axis: int) -> Floats:
+    """Interpolate between the two pixels around each coordinate."""
     lower = np.floor(places)
     upper = np.minimum(np.ceil(places).astype(np.int64), pixels.shape[axis] - 1)
     weights = (places - lower).reshape(-1, *[1] * (-1 - axis))
@@ -132,7 +132,7 @@ def _between(pixels: Floats, places: Floats, axis: int) -> Floats:
 
 
 def _cubic_by_corners(old: int, places: Floats) -> Floats:
-    """Return the weights of bicubic interpolation; pixels outside are those at the edge."""
+    """Return the weights of bicubic interpolation; coordinates outside are clamped to the edge."""
     first = np.floor(places).astype(np.int64)
     steps = np.rint((places - first.astype(np.float32)) * np.float32(_CUBIC_STEPS)) / _CUBIC_STEPS
     weights = np.zeros((len(places), old))
@@ -144,8 +144,8 @@ def _cubic_by_corners(old: int, places: Floats) -> Floats:
 
 
 def _area_by_corners(old: int, places: Floats, scale: np.float32) -> Floats:
-    """Return how much of each old pixel lies in each new one; pixels outside are those at the edge."""
-    if not scale:  # there is but one
+    """Return the fraction of each new pixel that each old pixel covers, clamped to the edge."""
+    if not scale:  # there is only one
         return np.ones((len(places), old), np.float32)
     weights = np.zeros((len(places), old), np.float32)
     ends = np.arange(1, len(places) + 1, dtype=np.float32) * scale

@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.ops.rules import (
+    batch_whole,
+    broadcast,
+    spec_by_trial,
+    spec_elementwise,
+    spec_of_argument,
+    spec_of_reduction,
+)
 from penstock.tf.registry import operation
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, object_array
 from penstock.tf.tensors.dtypes import as_dtype, float32, of_numpy, string
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.sparse_tensor import SparseTensor
+from penstock.tf.tensors.specs import RaggedTensorSpec, TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
 _SPACE = b" \t\n\v\f\r"
@@ -41,23 +50,23 @@ def _checked_unit(unit: str) -> bool:
     return unit == "UTF8_CHAR"
 
 
-@operation("strings.length")
+@operation("strings.length", batch=batch_whole, spec=spec_by_trial)
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Count bytes, or characters."""
-    if _checked_unit(unit):  # all bytes but those that continue a character
+    if _checked_unit(unit):  # count all bytes but continuation bytes
         return _each(lambda text: sum(byte & 0xC0 != 0x80 for byte in text), input, "int32")
     return _each(len, input, "int32")
 
 
-@operation("strings.lower")
+@operation("strings.lower", batch=batch_whole, spec=spec_by_trial)
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Make capitals small: those of ASCII, or with ``encoding="utf-8"`` all."""
+    """Convert to lower case: ASCII letters, or with ``encoding="utf-8"`` all letters."""
     return _each(lambda text: text.decode().lower().encode() if _is_utf8(encoding) else text.lower(), input)
 
 
-@operation("strings.upper")
+@operation("strings.upper", batch=batch_whole, spec=spec_by_trial)
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Make small letters capitals: those of ASCII, or with ``encoding="utf-8"`` all."""
+    """Convert to upper case: ASCII letters, or with ``encoding="utf-8"`` all letters."""
     return _each(lambda text: text.decode().upper().encode() if _is_utf8(encoding) else text.upper(), input)
 
 
@@ -67,13 +76,17 @@ def _is_utf8(encoding: str) -> bool:
     return encoding == "utf-8"
 
 
-@operation("strings.strip")
+@operation("strings.strip", batch=batch_whole, spec=spec_by_trial)
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """Remove white space at both ends."""
+    """Strip white space from both ends."""
     return _each(lambda text: text.strip(_SPACE), input)
 
 
-@operation("strings.join")
+def _join_spec(operation: Any, inputs: Any, *rest: Any, **options: Any) -> Any:
+    return TensorSpec(broadcast([spec_of_argument(one).shape for one in inputs]), string)
+
+
+@operation("strings.join", spec=_join_spec)
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """Join strings, element by element."""
     arrays = [strings_of(value) for value in inputs]
@@ -85,7 +98,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     return Tensor(object_array((between.join(parts) for parts in zip(*columns, strict=True)), shape))
 
 
-@operation("strings.reduce_join")
+@operation("strings.reduce_join", spec=spec_of_reduction)
 def reduce_join(
     inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
@@ -101,48 +114,55 @@ def reduce_join(
     return Tensor(np.expand_dims(joined, axis) if keepdims else joined)
 
 
-@operation("strings.split")
+def _split_spec(operation: Any, input: Any, *rest: Any, **options: Any) -> Any:
+    if input.shape.rank == 0:
+        return TensorSpec([None], string)
+    (count,) = input.shape
+    return RaggedTensorSpec([count, None], string, 1)
+
+
+@operation("strings.split", spec=_split_spec)
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
-    """Cut each string at a separator, or at white space."""
-    return cut_rows(input, cut_at(sep, maxsplit))
+    """Split each string at a separator, or at white space."""
+    return split_rows(input, splitter_at(sep, maxsplit))
 
 
-def cut_at(sep: Any, maxsplit: int) -> Callable[[bytes], list[bytes]]:
-    """Return what cuts a string at a separator, or at white space."""
+def splitter_at(sep: Any, maxsplit: int) -> Callable[[bytes], list[bytes]]:
+    """Return a function that splits a string at a separator, or at white space."""
     between = b"" if sep is None else (sep.encode() if isinstance(sep, str) else bytes(sep))
 
-    def cut(text: bytes) -> list[bytes]:
+    def split(text: bytes) -> list[bytes]:
         if maxsplit == 0:
             return [text]
         if between:
             return text.split(between, maxsplit)
-        # What is left behind the last cut is a part, and may be empty.
+        # The rest after the last split is a part, and may be empty.
         parts = text.split(None, maxsplit)
         return [*parts, b""] if len(parts) == maxsplit else parts
 
-    return cut
+    return split
 
 
-def cut_rows(value: Any, cut: Callable[[bytes], list[bytes]]) -> Any:
-    """Cut each string: one to a vector, many to a RaggedTensor with the parts of a string as its last dimension."""
+def split_rows(value: Any, split: Callable[[bytes], list[bytes]]) -> Any:
+    """Split a string to a vector, or many strings to a RaggedTensor whose last dimension is the parts of a string."""
     if isinstance(value, RaggedTensor):
-        return value.with_flat_values(cut_rows(value.flat_values, cut))
+        return value.with_flat_values(split_rows(value.flat_values, split))
     array = strings_of(value)
     if array.ndim > 1:
         rows, length, *inner = array.shape
         flat = Tensor(array.reshape(rows * length, *inner))
-        return RaggedTensor.from_uniform_row_length(cut_rows(flat, cut), length, nrows=rows)
-    found = [cut(text) for text in array.flat]
+        return RaggedTensor.from_uniform_row_length(split_rows(flat, split), length, nrows=rows)
+    found = [split(text) for text in array.flat]
     parts = [part for row in found for part in row]
     values = Tensor(object_array(parts, (len(parts),)))
     lengths = Tensor(np.array([len(row) for row in found], np.int64))
     return RaggedTensor.from_row_lengths(values, lengths) if array.ndim else values
 
 
-def rows_as_sparse(value: Any, cut: Callable[[bytes], list[bytes]]) -> SparseTensor:
-    """Cut each string; the parts of a string are the last dimension of a SparseTensor."""
+def split_rows_sparse(value: Any, split: Callable[[bytes], list[bytes]]) -> SparseTensor:
+    """Split each string; the parts of a string are the last dimension of a SparseTensor."""
     array = strings_of(value)
-    found = [cut(text) for text in array.flat]
+    found = [split(text) for text in array.flat]
     places = [
         (*place, part) for place, row in zip(np.ndindex(array.shape), found, strict=True) for part in range(len(row))
     ]
@@ -159,9 +179,9 @@ _INTEGER = re.compile(rb"[+-]?[0-9]+")
 _FLOAT = re.compile(rb"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
 
 
-@operation("strings.to_number")
+@operation("strings.to_number", batch=batch_whole, spec=spec_by_trial)
 def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """Read numbers."""
+    """Parse numbers."""
     wanted = as_dtype(out_type)
 
     def read(text: bytes) -> Any:
@@ -170,7 +190,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
             raise InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {text[:40]!r}")
         number = int(stripped) if wanted.is_integer else float(stripped)
         if wanted.is_integer and not wanted.min <= number <= wanted.max:
-            raise InvalidArgumentError(f"{wanted.name} does not hold {number}")
+            raise InvalidArgumentError(f"{number} is out of range for {wanted.name}")
         return number
 
     with np.errstate(over="ignore"):
@@ -181,27 +201,27 @@ def _regex(pattern: Any) -> re.Pattern[bytes]:
     return re.compile(pattern.encode() if isinstance(pattern, str) else bytes(as_array(pattern)[()]))
 
 
-@operation("strings.regex_replace")
+@operation("strings.regex_replace", batch=batch_whole, spec=spec_by_trial)
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """Replace what a regular expression matches."""
+    """Replace the matches of a regular expression."""
     compiled = _regex(pattern)
     text = rewrite.encode() if isinstance(rewrite, str) else bytes(as_array(rewrite)[()])
     template = re.sub(rb"\\0", rb"\\g<0>", text)
     return _each(lambda value: compiled.sub(template, value, 0 if replace_global else 1), input)
 
 
-@operation("strings.regex_full_match")
+@operation("strings.regex_full_match", batch=batch_whole, spec=spec_by_trial)
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Return whether a regular expression matches the whole string."""
     compiled = _regex(pattern)
     return _each(lambda value: compiled.fullmatch(value) is not None, input, "bool")
 
 
-@operation("strings.substr")
+@operation("strings.substr", spec=spec_elementwise)
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """Cut a part out of each string."""
+    """Return a substring of each string."""
     characters = _checked_unit(unit)
     array, starts, sizes = np.broadcast_arrays(strings_of(input), as_array(pos), as_array(len))
 
@@ -217,7 +237,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
     return Tensor(object_array(map(cut, array.flat, starts.flat, sizes.flat), array.shape))
 
 
-@operation("strings.as_string")
+@operation("strings.as_string", batch=batch_whole, spec=spec_by_trial)
 def as_string(
     input: Any,
     precision: int = -1,
@@ -227,7 +247,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Write numbers."""
+    """Format numbers."""
     array = as_array(input)
     dtype = of_numpy(array.dtype)
     if scientific and shortest:
@@ -242,14 +262,14 @@ def as_string(
     elif dtype.is_integer:
         texts = [f"%{pad}d" % value for value in array.ravel().tolist()]
     else:
-        raise InvalidArgumentError(f"as_string does not take {dtype.name}")
+        raise InvalidArgumentError(f"as_string is not defined for {dtype.name}")
     return Tensor(object_array((text.encode() for text in texts), array.shape))
 
 
-@operation("strings.bytes_split")
+@operation("strings.bytes_split", spec=_split_spec)
 def bytes_split(input: Any, name: str | None = None) -> Any:
-    """Take each string apart into its bytes."""
-    return cut_rows(input, lambda text: [text[place : place + 1] for place in range(len(text))])
+    """Split each string into its bytes."""
+    return split_rows(input, lambda text: [text[place : place + 1] for place in range(len(text))])
 
 
 def __getattr__(name: str) -> Any:

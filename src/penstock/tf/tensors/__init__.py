@@ -1,1 +1,1 @@
-"""Tensors, their specs and conversions."""
+"""Tensors, their dtypes, shapes and specs, and conversions to them."""

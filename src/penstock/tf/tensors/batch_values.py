@@ -1,4 +1,4 @@
-"""The values of many rows together, which a traced function is run on."""
+"""The values of many rows, on which a traced function runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.tf.tensors.tensor import Tensor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stacked:
-    """The values of all rows in one array: row ``i`` is ``array[i]``."""
+    """The values of all rows as one array: row ``i`` is ``array[i]``."""
 
     array: NDArray[Any]
 
@@ -39,7 +39,7 @@ class Stacked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowValues:
-    """The values of all rows, one by one."""
+    """The values of all rows as a list, for rows that cannot be stacked."""
 
     values: list[Any]
 
@@ -52,13 +52,13 @@ class RowValues:
         return self.values[row]
 
     def pick(self, rows: NDArray[np.intp]) -> Stacked | RowValues:
-        """Return some rows, which may be alike where all of them are not."""
+        """Return some rows, stacked if they have one shape."""
         return stack_rows([self.values[row] for row in rows.tolist()])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordRows:
-    """Serialized records, as they were read."""
+    """Serialized records in the form in which they were read."""
 
     records: Records
 
@@ -79,7 +79,7 @@ class RecordRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EqualStrings:
-    """Strings of one length, as bytes side by side: numbers, most likely, which ``decode_raw`` takes as they are."""
+    """Strings of one length as a matrix of bytes, which ``decode_raw`` reads without a copy."""
 
     raw: NDArray[np.uint8]
 
@@ -99,26 +99,26 @@ class EqualStrings:
 BatchValue: TypeAlias = Stacked | RowValues | RecordRows | EqualStrings
 
 
-def readable(value: Any) -> Any:
-    """Return strings that are kept in another form as strings, and anything else as it is."""
+def with_strings(value: Any) -> Any:
+    """Convert stored strings to an array of strings; return anything else unchanged."""
     return value.strings() if isinstance(value, RecordRows | EqualStrings) else value
 
 
 def stack_rows(values: list[Any]) -> Stacked | RowValues:
-    """Stack tensors of one dtype and shape; leave anything else one by one."""
+    """Stack tensors of one dtype and shape; return anything else as a list of rows."""
     arrays = [value._array for value in values if isinstance(value, Tensor)]
     if not arrays or len(arrays) < len(values):
         return RowValues(values)
     first = arrays[0]
     if any(array.shape != first.shape or array.dtype != first.dtype for array in arrays):
         return RowValues(values)
-    # np.array is several times as fast as np.stack; of objects it would make another thing.
+    # np.array is several times as fast as np.stack, but would look into objects.
     return Stacked(np.stack(arrays) if first.dtype.kind == "O" else np.array(arrays))
 
 
-def for_all(value: Any, count: int) -> Stacked | RowValues:
-    """Return a value as one for each row: a batch as it is, anything else ``count`` times over."""
-    value = readable(value)
+def broadcast_rows(value: Any, count: int) -> Stacked | RowValues:
+    """Return a batch value unchanged, and repeat any other value ``count`` times."""
+    value = with_strings(value)
     if isinstance(value, Stacked | RowValues):
         return value
     if isinstance(value, RaggedTensor | SparseTensor):
@@ -127,8 +127,8 @@ def for_all(value: Any, count: int) -> Stacked | RowValues:
     return Stacked(np.broadcast_to(array, (count, *array.shape)))
 
 
-def end_to_end(parts: Sequence[BatchValue]) -> BatchValue:
-    """Put the values of several blocks of rows one behind the other."""
+def concat_rows(parts: Sequence[BatchValue]) -> BatchValue:
+    """Concatenate the values of several blocks of rows."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -140,11 +140,11 @@ def end_to_end(parts: Sequence[BatchValue]) -> BatchValue:
         raws = [part.raw for part in parts if isinstance(part, EqualStrings)]
         if len(raws) == len(parts) and len({raw.shape[1:] for raw in raws}) == 1:
             return EqualStrings(np.concatenate(raws))
-    return RowValues([value for part in parts for value in readable(part).each()])
+    return RowValues([value for part in parts for value in with_strings(part).each()])
 
 
-def merged(parts: Sequence[tuple[NDArray[np.intp], Stacked | RowValues]], count: int) -> Stacked | RowValues:
-    """Put values back in the places of their rows: of ``count`` rows, each is in one of the parts."""
+def merge_rows(parts: Sequence[tuple[NDArray[np.intp], Stacked | RowValues]], count: int) -> Stacked | RowValues:
+    """Merge parts, each with its row numbers, to one value of ``count`` rows."""
     arrays = [part.array for _, part in parts if isinstance(part, Stacked)]
     kinds = {(array.dtype, array.shape[1:]) for array in arrays}
     if len(kinds) == 1 and len(arrays) == len(parts):

@@ -1,4 +1,4 @@
-"""Turns what users hand to operations into arrays and tensors, with the dtypes that TensorFlow gives them."""
+"""Converts arguments of operations to arrays and tensors, with TensorFlow's rules for dtypes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from penstock.tf.tensors.shape import ShapeLike
 from penstock.tf.tensors.tensor import Tensor
 
 _INT32 = 1 << 31
-# Bytes that a tensor may take without a look at the memory that is left.
-_SMALL = 1 << 28
+# Tensors of up to this many bytes are allocated without a look at the free memory.
+_SMALL_BYTES = 1 << 28
 
 
 def as_array(value: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return the value as an array. A tensor keeps its dtype: another one that is asked for is a ValueError."""
+    """Return the value as an array. A tensor keeps its dtype: asking for another one raises ValueError."""
     if isinstance(value, Tensor):
         array = value._array
         if dtype is not None and of_numpy(array.dtype) != as_dtype(dtype):
@@ -32,7 +32,7 @@ def as_array(value: Any, dtype: Any = None) -> NDArray[Any]:
             )
         return array
     wanted = None if dtype is None else as_dtype(dtype)
-    # The usual constants, spared the long way.
+    # Fast path for the usual constants.
     if type(value) is float and (wanted is None or wanted.is_floating):
         return np.array(value, (wanted or float32).numpy)
     if type(value) is int and -_INT32 <= value < _INT32 and (wanted is None or wanted.is_integer or wanted.is_floating):
@@ -52,7 +52,7 @@ def as_tensor(value: Any, dtype: Any = None) -> Tensor:
 
 
 def as_arrays_of_one_dtype(values: Iterable[Any]) -> list[NDArray[Any]]:
-    """Return the values as arrays. A tensor decides on the dtype of Python's values beside it, else the first value."""
+    """Return the values as arrays of one dtype: that of the first tensor among them, else of the first value."""
     values = list(values)
     leader = next((value for value in values if isinstance(value, Tensor)), values[0] if values else None)
     if leader is None:
@@ -75,9 +75,9 @@ def as_shape(shape: ShapeLike | Tensor | NDArray[Any]) -> tuple[int, ...]:
 
 
 def new_shape(sizes: Iterable[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
-    """Return the shape of a tensor that is about to be made; raise where there is no memory for it.
+    """Return the shape of a tensor that is about to be allocated; raise if there is not enough memory.
 
-    Sizes are arguments, which may come out of a damaged record: what they ask for is refused before it is taken.
+    Sizes may come from a damaged record, so they are checked before memory is allocated.
     """
     shape = tuple(sizes)
     if any(size < 0 for size in shape):
@@ -86,7 +86,7 @@ def new_shape(sizes: Iterable[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
     if count >= 1 << 63:
         raise InvalidArgumentError(f"Shape {list(shape)} would have more than 2**63 - 1 elements")
     needed = count * dtype.itemsize
-    if needed > _SMALL and needed > (left := _memory_left()):
+    if needed > _SMALL_BYTES and needed > (left := _memory_left()):
         raise ResourceExhaustedError(
             f"OOM when allocating a tensor of shape {list(shape)} and {dtype}: it takes {needed >> 20} MiB, and "
             f"{left >> 20} MiB are free"
@@ -95,7 +95,7 @@ def new_shape(sizes: Iterable[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
 
 
 def _memory_left() -> int:
-    """Return the bytes of memory that can be taken: of the machine, or less in a container."""
+    """Return the free memory in bytes, of the machine or of the container."""
     left = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -107,7 +107,7 @@ def _memory_left() -> int:
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return a scalar of strings as bytes."""
+    """Return a scalar string as bytes."""
     if type(value) is bytes:
         return value
     array = as_array(value)
@@ -120,7 +120,7 @@ def as_bytes(value: Any) -> bytes:
 
 
 def object_array(values: Iterable[Any], shape: tuple[int, ...]) -> NDArray[np.object_]:
-    """Return an array of Python objects; NumPy on its own would look into them."""
+    """Return an array of Python objects; np.array would look into them."""
     items = list(values)
     array = np.empty(len(items), object)
     array[:] = items
@@ -135,7 +135,7 @@ def _from_numpy(array: NDArray[Any], wanted: DType | None) -> NDArray[Any]:
             return array
         return object_array(map(_encoded, array.ravel().tolist()), array.shape)
     if wanted is None:
-        of_numpy(array.dtype)  # or it is no tensor
+        of_numpy(array.dtype)  # raises if there is no such dtype
         return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     if wanted == string:
         raise TypeError(f"Cannot convert {array.dtype} to a tensor of dtype string")
@@ -143,7 +143,7 @@ def _from_numpy(array: NDArray[Any], wanted: DType | None) -> NDArray[Any]:
 
 
 def cast_array(array: NDArray[Any], dtype: DType) -> NDArray[Any]:
-    """Convert numbers as C does; what an integer does not hold is as on x86, and no reason for a warning."""
+    """Convert numbers as C does, without warnings; out-of-range integers are as on x86."""
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy, copy=False)
 
@@ -159,12 +159,12 @@ def _from_python(value: Any, wanted: DType | None) -> NDArray[Any]:
         return np.stack(parts)
     found = _inferred(leaves, kinds)
     dtype = wanted or found
-    if not _holds(dtype, found) and leaves:
+    if not _converts_to(dtype, found) and leaves:
         raise TypeError(f"Cannot convert {value!r} to a tensor of dtype {dtype.name}")
     shape = _shape_of(value)
     if dtype == string:
         return object_array(map(_encoded, leaves), shape)
-    if dtype.is_integer:  # narrow ones wrap around
+    if dtype.is_integer:  # narrow dtypes wrap around
         return (
             np.array(leaves, np.int64 if found != as_dtype("uint64") else np.uint64).astype(dtype.numpy).reshape(shape)
         )
@@ -179,7 +179,7 @@ def _leaves(value: Any) -> Iterator[Any]:
     elif isinstance(value, np.ndarray):
         yield from value.ravel()
     elif isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Tensor | np.generic):
-        for item in value:  # a TensorShape, say
+        for item in value:  # for example a TensorShape
             yield from _leaves(item)
     else:
         yield value
@@ -204,7 +204,7 @@ def _kind(leaf: Any) -> str:
             return "bool"
         case int() | np.integer():
             return "int"
-        case np.float64():  # which is a float
+        case np.float64():  # it is a subclass of float
             return "float64"
         case float() | np.floating():
             return "float"
@@ -241,8 +241,8 @@ def _inferred(leaves: list[Any], kinds: set[str]) -> DType:
     raise ValueError("Can't convert Python sequence with out-of-range integer to Tensor.")
 
 
-def _holds(dtype: DType, found: DType) -> bool:
-    """Whether Python's values of one kind become a tensor of a dtype."""
+def _converts_to(dtype: DType, found: DType) -> bool:
+    """Return whether Python values of an inferred dtype convert to a dtype."""
     if dtype == found:
         return True
     if dtype.is_integer:

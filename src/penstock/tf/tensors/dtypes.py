@@ -1,4 +1,4 @@
-"""``tf.dtypes``: the element types, which compare equal to those of NumPy."""
+"""``tf.dtypes``: the dtypes, which compare equal to those of NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 class DType:
-    """An element type.
+    """The type of the elements of a tensor.
 
     >>> float32 == np.float32, float32.name
     (True, 'float32')
@@ -27,9 +27,9 @@ class DType:
     def __init__(self, name: str) -> None:
         self._name = name
         self._number = BY_NAME["bytes" if name == "string" else name].number
-        # bfloat16 is of another package, which is imported when it is first used.
+        # bfloat16 comes from ml_dtypes, which is imported on first use.
         self._numpy = np.dtype(object if name == "string" else name) if name != "bfloat16" else None
-        # Found out once: operations ask all the time.
+        # Computed once: every operation reads them.
         self.is_bool = name == "bool"
         self.is_complex = name.startswith("complex")
         self.is_floating = name in ("float16", "bfloat16", "float32", "float64")
@@ -44,12 +44,12 @@ class DType:
 
     @property
     def as_datatype_enum(self) -> int:
-        """The number that stands for the type in a TensorProto."""
+        """The number of the dtype in a TensorProto."""
         return self._number
 
     @property
     def as_numpy_dtype(self) -> type[np.generic]:
-        """NumPy's type; strings are objects, of type bytes."""
+        """NumPy's scalar type; strings are objects of type bytes."""
         return self.numpy.type
 
     @property
@@ -62,7 +62,7 @@ class DType:
 
     @property
     def size(self) -> int:
-        """Bytes of an element."""
+        """The size of an element in bytes."""
         return 1 if self._name == "string" else self.numpy.itemsize
 
     @property
@@ -77,7 +77,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The values from black to white that an image of the type has."""
+        """The values of black and white in an image of this dtype."""
         return (0, 1) if self.is_floating else (0, self.max)
 
     @property
@@ -85,7 +85,7 @@ class DType:
         return self
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Return whether the types are the same."""
+        """Return whether the dtypes are the same."""
         return self == as_dtype(other)
 
     def _limits(self) -> tuple[Any, Any]:
@@ -144,7 +144,7 @@ ALL = (
     *(complex64, complex128, bool, string),
 )
 _BY_TYPE: dict[Any, DType] = {float: float32, object: string}
-_NO_DTYPES: tuple[Any, ...] = (int, str, bytes, None)  # which NumPy would take for one
+_NO_DTYPES: tuple[Any, ...] = (int, str, bytes, None)  # np.dtype would accept these
 _BY_NUMPY = {np.dtype(dtype.name): dtype for dtype in ALL if dtype.name not in ("string", "bfloat16")}
 _BY_NAME = {dtype.name: dtype for dtype in ALL} | {"float": float32, "double": float64, "half": float16}
 _BY_NUMBER = {dtype.as_datatype_enum: dtype for dtype in ALL}
@@ -152,7 +152,7 @@ _BY_NUMPY[np.dtype(object)] = string
 
 
 def as_dtype(type_value: Any) -> DType:
-    """Return the DType of a DType, a name, a number, a Python type or whatever NumPy takes for a dtype."""
+    """Return the DType for a DType, a name, a number, a Python type or anything that ``np.dtype`` accepts."""
     if isinstance(type_value, DType):
         return type_value
     if isinstance(type_value, str) and type_value in _BY_NAME:
@@ -161,7 +161,7 @@ def as_dtype(type_value: Any) -> DType:
         return _BY_NUMBER[type_value]
     if isinstance(type_value, type) and type_value in _BY_TYPE:
         return _BY_TYPE[type_value]
-    # TensorFlow's own types have a name that is ours.
+    # TensorFlow's own DTypes have the same names.
     name = getattr(type_value, "name", None)
     if isinstance(name, str) and name in _BY_NAME:
         return _BY_NAME[name]
@@ -174,7 +174,7 @@ def as_dtype(type_value: Any) -> DType:
 
 
 def of_numpy(dtype: np.dtype[Any]) -> DType:
-    """Return the DType of arrays of a NumPy dtype."""
+    """Return the DType for a NumPy dtype."""
     found = _BY_NUMPY.get(dtype)
     if found is not None:
         return found
@@ -182,7 +182,7 @@ def of_numpy(dtype: np.dtype[Any]) -> DType:
         return string
     if dtype.name in _BY_NAME:  # bfloat16, and numbers of another byte order
         return _BY_NAME[dtype.name]
-    raise TypeError(f"a tensor holds no {dtype}")
+    raise TypeError(f"expected a dtype that tensors support, found {dtype}")
 
 
 def __getattr__(name: str) -> Any:

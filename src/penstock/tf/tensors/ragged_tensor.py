@@ -1,4 +1,4 @@
-"""``tf.RaggedTensor``: rows of unequal length, as all their values and where each row begins and ends."""
+"""``tf.RaggedTensor``: rows of different lengths, as flat values and row splits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.tensors.convert import as_array, as_tensor, new_shape, object_array
 from penstock.tf.tensors.dtypes import DType, as_dtype, int64, of_numpy
 from penstock.tf.tensors.shape import ShapeLike, TensorShape
-from penstock.tf.tensors.tensor import Kind, Tensor
+from penstock.tf.tensors.tensor import Tensor, TensorType
 
 
-class RaggedTensor(metaclass=Kind):
-    """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``; values may be ragged in turn. Always validated."""
+class RaggedTensor(metaclass=TensorType):
+    """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``; values may be ragged, too. Always validated."""
 
     __slots__ = ("_splits", "_uniform", "_values")
 
@@ -26,7 +26,7 @@ class RaggedTensor(metaclass=Kind):
     ) -> None:
         total = values.nrows_count if isinstance(values, RaggedTensor) else len(values)
         if row_splits.ndim != 1 or not row_splits.size or row_splits[0] != 0:
-            raise InvalidArgumentError("row splits are a vector that begins with 0")
+            raise InvalidArgumentError("row splits must be a vector that begins with 0")
         if (np.diff(row_splits) < 0).any() or row_splits[-1] != total:
             raise InvalidArgumentError(f"row splits must rise from 0 to {total}, the number of values")
         self._values = values
@@ -37,24 +37,24 @@ class RaggedTensor(metaclass=Kind):
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Build from where rows begin and end."""
+        """Create from row splits: the start of each row, and the end of the last."""
         return cls(_values_of(values), _as_splits(row_splits))
 
     @classmethod
     def from_row_lengths(
         cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Build from the length of each row."""
+        """Create from the length of each row."""
         lengths = _as_splits(row_lengths)
         if (lengths < 0).any():
-            raise InvalidArgumentError("row lengths are not negative")
+            raise InvalidArgumentError("row lengths must not be negative")
         return cls(_values_of(values), np.concatenate([[0], np.cumsum(lengths)]).astype(lengths.dtype))
 
     @classmethod
     def from_row_starts(
         cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Build from where rows begin."""
+        """Create from the start of each row."""
         inner, starts = _values_of(values), _as_splits(row_starts)
         return cls(inner, np.append(starts, starts.dtype.type(_count(inner))))
 
@@ -62,7 +62,7 @@ class RaggedTensor(metaclass=Kind):
     def from_row_limits(
         cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Build from where rows end."""
+        """Create from the end of each row."""
         limits = _as_splits(row_limits)
         return cls(_values_of(values), np.concatenate([np.zeros(1, limits.dtype), limits]))
 
@@ -70,20 +70,20 @@ class RaggedTensor(metaclass=Kind):
     def from_value_rowids(
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
     ) -> RaggedTensor:
-        """Build from the row that each value belongs to."""
+        """Create from the row of each value."""
         ids = _as_splits(value_rowids)
         if (np.diff(ids) < 0).any() or (ids < 0).any():
-            raise InvalidArgumentError("row ids rise, and are not negative")
+            raise InvalidArgumentError("row ids must be sorted and not negative")
         rows = int(ids[-1]) + 1 if nrows is None and ids.size else int(nrows or 0)
         if ids.size and int(ids[-1]) >= rows:
-            raise InvalidArgumentError(f"row id {int(ids[-1])} of {rows} rows")
+            raise InvalidArgumentError(f"row id {int(ids[-1])} is out of range for {rows} rows")
         return cls.from_row_lengths(values, np.bincount(ids, minlength=rows).astype(ids.dtype))
 
     @classmethod
     def from_uniform_row_length(
         cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
     ) -> RaggedTensor:
-        """Build rows of one length."""
+        """Create rows of one length."""
         inner, length = _values_of(values), int(uniform_row_length)
         count = _count(inner)
         rows = int(nrows) if nrows is not None else count // length if length else 0
@@ -94,7 +94,7 @@ class RaggedTensor(metaclass=Kind):
     def from_nested_row_splits(
         cls, flat_values: Any, nested_row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Build several levels, the outermost first."""
+        """Create several ragged dimensions, the outermost first."""
         built: Any = as_tensor(flat_values)
         for splits in reversed(list(nested_row_splits)):
             built = cls.from_row_splits(built, splits)
@@ -104,10 +104,10 @@ class RaggedTensor(metaclass=Kind):
     def from_tensor(
         cls, tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1, name: str | None = None
     ) -> RaggedTensor:
-        """Build from rows of one length, of which only the first values count, or those before the padding."""
+        """Create from a dense tensor, dropping values after ``lengths`` or trailing ``padding``."""
         array = as_array(tensor)
         if ragged_rank != 1 or array.ndim < 2:
-            raise NotImplementedError("RaggedTensor.from_tensor makes one ragged dimension of the second one")
+            raise NotImplementedError("RaggedTensor.from_tensor supports one ragged dimension only, the second one")
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
         count, width = array.shape[:2]
@@ -129,28 +129,28 @@ class RaggedTensor(metaclass=Kind):
 
     @property
     def flat_values(self) -> Tensor:
-        """The values of the innermost level."""
+        """The values of the innermost ragged dimension."""
         return self._values.flat_values if isinstance(self._values, RaggedTensor) else self._values
 
     @property
     def row_splits(self) -> Tensor:
-        """Where rows begin and end."""
+        """The start of each row, and the end of the last."""
         return Tensor(self._splits)
 
     @property
     def nested_row_splits(self) -> tuple[Tensor, ...]:
-        """Where rows begin and end, of all levels, the outermost first."""
+        """The row splits of all ragged dimensions, the outermost first."""
         inner = self._values.nested_row_splits if isinstance(self._values, RaggedTensor) else ()
         return (self.row_splits, *inner)
 
     @property
     def ragged_rank(self) -> int:
-        """The number of levels."""
+        """The number of ragged dimensions."""
         return 1 + (self._values.ragged_rank if isinstance(self._values, RaggedTensor) else 0)
 
     @property
     def uniform_row_length(self) -> Tensor | None:
-        """The length of all rows, where it is known to be one."""
+        """The length of all rows, if it is known to be uniform."""
         return None if self._uniform is None else Tensor(np.array(self._uniform, self._splits.dtype))
 
     @property
@@ -160,7 +160,7 @@ class RaggedTensor(metaclass=Kind):
 
     @property
     def shape(self) -> TensorShape:
-        """The sizes; that of a ragged dimension is None."""
+        """The shape; None for each ragged dimension."""
         return TensorShape([self.nrows_count, self._uniform]).concatenate(self._values.shape[1:])
 
     @property
@@ -169,7 +169,7 @@ class RaggedTensor(metaclass=Kind):
         return len(self._splits) - 1
 
     def get_shape(self) -> TensorShape:
-        """Return the sizes; that of a ragged dimension is None."""
+        """Return the shape; None for each ragged dimension."""
         return self.shape
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
@@ -197,23 +197,23 @@ class RaggedTensor(metaclass=Kind):
         return (self.row_lengths(), *inner)
 
     def row_starts(self, name: str | None = None) -> Tensor:
-        """Return where rows begin."""
+        """Return the start of each row."""
         return Tensor(self._splits[:-1])
 
     def row_limits(self, name: str | None = None) -> Tensor:
-        """Return where rows end."""
+        """Return the end of each row."""
         return Tensor(self._splits[1:])
 
     def value_rowids(self, name: str | None = None) -> Tensor:
-        """Return the row that each value belongs to."""
+        """Return the row of each value."""
         return Tensor(np.repeat(np.arange(self.nrows_count, dtype=self._splits.dtype), np.diff(self._splits)))
 
     def with_values(self, new_values: Any) -> RaggedTensor:
-        """Return the same rows of other values."""
+        """Return a RaggedTensor with the same rows and other values."""
         return RaggedTensor(_values_of(new_values), self._splits, uniform_row_length=self._uniform)
 
     def with_flat_values(self, new_values: Any) -> RaggedTensor:
-        """Return the same rows, of all levels, of other values."""
+        """Return a RaggedTensor with the same rows in all dimensions and other innermost values."""
         inner = self._values
         return self.with_values(inner.with_flat_values(new_values) if isinstance(inner, RaggedTensor) else new_values)
 
@@ -224,14 +224,14 @@ class RaggedTensor(metaclass=Kind):
         return [flat[start:stop] for start, stop in pairwise(bounds)]
 
     def numpy(self) -> NDArray[Any]:
-        """Convert to an array of arrays; to one array where all rows have one length."""
+        """Convert to an object array of rows; to one array where all rows have one shape."""
         rows = [row.numpy() for row in self]
         if rows and len({row.shape for row in rows}) == 1:
             return np.stack(rows)
         return object_array(rows, (len(rows),))
 
     def to_tensor(self, default_value: Any = None, name: str | None = None, shape: ShapeLike = None) -> Tensor:
-        """Pad all rows to a tensor."""
+        """Pad all rows to a dense tensor."""
         wanted: list[int | None] = [None] * len(self.shape) if shape is None else TensorShape(shape).as_list()
         return Tensor(_padded(self, default_value, wanted))
 
@@ -247,14 +247,14 @@ class RaggedTensor(metaclass=Kind):
             rows = np.arange(self.nrows_count)[first]
             lengths = np.diff(self._splits)[rows]
             shifts = np.repeat(self._splits[rows] - np.cumsum(lengths) + lengths, lengths)
-            picked = RaggedTensor.from_row_lengths(_take(self._values, shifts + np.arange(lengths.sum())), lengths)
+            selected = RaggedTensor.from_row_lengths(_take(self._values, shifts + np.arange(lengths.sum())), lengths)
             if not rest:
-                return picked
-            parts = [row[tuple(rest)] for row in picked]
+                return selected
+            parts = [row[tuple(rest)] for row in selected]
             return _stack_rows(parts, self)
         place = int(first)
         if not -self.nrows_count <= place < self.nrows_count:
-            raise InvalidArgumentError(f"row {place} of {self.nrows_count}")
+            raise InvalidArgumentError(f"row {place} is out of range for {self.nrows_count} rows")
         place %= self.nrows_count
         row = self._values[int(self._splits[place]) : int(self._splits[place + 1])]
         return row[tuple(rest)] if rest else row
@@ -295,7 +295,7 @@ def _take(values: Tensor | RaggedTensor, places: NDArray[Any]) -> Any:
 
 
 def _stack_rows(rows: list[Any], like: RaggedTensor) -> Any:
-    """Put rows together again: tensors of one dimension less, or ragged ones."""
+    """Stack rows: scalars to a tensor, anything else to a RaggedTensor."""
     if rows and isinstance(rows[0], Tensor) and not rows[0].ndim:
         return Tensor(np.stack([row._array for row in rows]))
     lengths = np.array([len(row) for row in rows], like._splits.dtype)
@@ -310,14 +310,14 @@ def _padded(ragged: RaggedTensor, default: Any, shape: list[int | None]) -> NDAr
     rows_wanted, width_wanted, *inner_shape = shape
     values = ragged.values
     inner = _padded(values, default, [None, *inner_shape]) if isinstance(values, RaggedTensor) else values._array
-    nothing: Any = b"" if inner.dtype == object else 0
-    filling = as_array(nothing if default is None else default, of_numpy(inner.dtype))
+    zero: Any = b"" if inner.dtype == object else 0
+    filling = as_array(zero if default is None else default, of_numpy(inner.dtype))
     lengths = np.diff(ragged._splits)
     width = int(lengths.max(initial=0)) if width_wanted is None else width_wanted
     rows = ragged.nrows_count if rows_wanted is None else rows_wanted
     padded = np.empty(new_shape((rows, width, *inner.shape[1:]), inner.dtype), inner.dtype)
     padded[...] = filling
     for row, start in enumerate(ragged._splits[:-1][:rows].tolist()):
-        kept = min(int(lengths[row]), width)
-        padded[row, :kept] = inner[start : start + kept]
+        length = min(int(lengths[row]), width)
+        padded[row, :length] = inner[start : start + length]
     return padded

@@ -1,4 +1,4 @@
-"""``tf.TensorShape``: the sizes of a tensor, of which some, or even their number, may be unknown."""
+"""``tf.TensorShape``: the shape of a tensor; sizes, or even the rank, may be unknown."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class TensorShape:
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions there are; None where that is unknown."""
+        """The number of dimensions; None if unknown."""
         return None if self._sizes is None else len(self._sizes)
 
     ndims = rank
 
     @property
     def dims(self) -> list[int | None] | None:
-        """The sizes, or None where their number is unknown."""
+        """The sizes; None if the rank is unknown."""
         return None if self._sizes is None else list(self._sizes)
 
     def as_list(self) -> list[int | None]:
-        """Return the sizes; None stands for an unknown one."""
+        """Return the sizes, None for each unknown one."""
         return list(self._known())
 
     def num_elements(self) -> int | None:
-        """Return the number of elements, or None where it is unknown."""
+        """Return the number of elements; None if unknown."""
         if self._sizes is None or None in self._sizes:
             return None
         return math.prod(size for size in self._sizes if size is not None)
@@ -57,7 +57,7 @@ class TensorShape:
         return self._sizes is not None and None not in self._sizes
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Return whether one shape could be both."""
+        """Return whether a tensor could have both shapes."""
         sizes, others = self._sizes, TensorShape(other)._sizes
         if sizes is None or others is None:
             return True
@@ -66,12 +66,12 @@ class TensorShape:
         )
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Raise ValueError unless one shape could be both."""
+        """Raise ValueError unless a tensor could have both shapes."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
-        """Return what both shapes know together; ValueError where they contradict each other."""
+        """Return the known sizes of both shapes; raise ValueError if they contradict each other."""
         self.assert_is_compatible_with(other)
         others = TensorShape(other)._sizes
         if self._sizes is None or others is None:
@@ -79,7 +79,7 @@ class TensorShape:
         return TensorShape([b if a is None else a for a, b in zip(self._sizes, others, strict=True)])
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
-        """Return the sizes of both, one after the other."""
+        """Return the sizes of both shapes, one after the other."""
         others = TensorShape(other)._sizes
         return TensorShape(None if self._sizes is None or others is None else self._sizes + others)
 

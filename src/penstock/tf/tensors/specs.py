@@ -1,4 +1,4 @@
-"""``tf.TensorSpec`` and its relatives: what is known of a value before it is there."""
+"""``tf.TensorSpec`` and its relatives: what is known about a value before it is computed."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """Return what is known of a tensor."""
+        """Return the spec of a tensor."""
         return cls(tensor.shape, tensor.dtype, name)
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Return whether a value, or another spec, could be of this kind."""
+        """Return whether a value, or another spec, matches this one."""
         other = spec_or_value if isinstance(spec_or_value, TensorSpec) else as_tensor(spec_or_value)
         return self.dtype == other.dtype and self.shape.is_compatible_with(other.shape)
 
@@ -94,7 +94,7 @@ class SparseTensorSpec:
 
 @dataclass(frozen=True, repr=False)
 class DatasetSpec:
-    """What is known of a dataset that is an element of another one."""
+    """The spec of a dataset that is an element of another one."""
 
     element_spec: Any
     dataset_shape: TensorShape = field(default_factory=lambda: TensorShape([]))
@@ -109,11 +109,11 @@ class _Unknown:
 
 
 UNKNOWN_SPEC = _Unknown()
-"""In the place of a spec: it takes a value to tell, and nothing is guessed."""
+"""Replaces a spec that cannot be inferred without a value."""
 
 
 def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | DatasetSpec:
-    """Return what is known of a value."""
+    """Return the spec of a value."""
     if hasattr(value, "element_spec"):
         return DatasetSpec(value.element_spec)
     if isinstance(value, RaggedTensor):
@@ -124,7 +124,7 @@ def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | Da
 
 
 def common_spec(specs: Sequence[Any]) -> Any:
-    """Return what holds for values of all these specs: a size is known where it is the same for all."""
+    """Return the most specific spec that matches the values of all these specs."""
     first = specs[0]
     if all(spec == first for spec in specs):
         return first
@@ -137,7 +137,7 @@ def common_spec(specs: Sequence[Any]) -> Any:
 
 
 def with_first(spec: Any, first: int | None) -> Any:
-    """Return the spec of many values of a kind, stacked; ``first`` is how many there are."""
+    """Return the spec of ``first`` stacked values of a spec."""
     if spec is UNKNOWN_SPEC:
         return spec
     shape = TensorShape([first]).concatenate(spec.shape)
@@ -148,7 +148,7 @@ def with_first(spec: Any, first: int | None) -> Any:
 
 
 def without_first(spec: Any) -> Any:
-    """Return the spec of the slices of a value along its first dimension."""
+    """Return the spec of the slices along the first dimension."""
     if spec is UNKNOWN_SPEC or spec.shape.rank is None:
         return spec
     if isinstance(spec, RaggedTensorSpec):

@@ -1,4 +1,4 @@
-"""Nested dicts, lists and tuples of tensors: what functions take and answer."""
+"""Nested dicts, lists and tuples of tensors: the arguments and results of functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class _Kinds(dict[type, str]):
-    """What the types of values are; kept, for an abstract class answers slowly and every value is asked about."""
+    """The kind of structure of each type; cached, because checks against abstract classes are slow."""
 
     def __missing__(self, kind: type) -> str:
         if issubclass(kind, Mapping):
@@ -24,7 +24,7 @@ _KIND = _Kinds()
 
 
 def map_structure(function: Callable[[Any], Any], structure: Any) -> Any:
-    """Apply a function to all leaves; slices count as structures too."""
+    """Apply a function to all leaves; slices are structures, too."""
     match _KIND[type(structure)]:
         case "leaf":
             return function(structure)
@@ -63,6 +63,6 @@ def _collect(structure: Any, found: list[Any]) -> None:
 
 
 def filled(structure: Any, values: Iterable[Any]) -> Any:
-    """Put values at the leaves of a structure, in order."""
+    """Replace the leaves of a structure by values, in order."""
     following = iter(values)
     return map_structure(lambda _: next(following), structure)

@@ -1,4 +1,4 @@
-"""What ``+``, ``<`` and ``[]`` do with tensors, real and symbolic: they are operations like all others."""
+"""``tf.Tensor``, and the operators that it shares with symbols: each operator calls an operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Operators:
     """The operators of a tensor."""
 
     __slots__ = ()
-    __array_priority__ = 100  # so that NumPy's arrays let us answer
+    __array_priority__ = 100  # so that NumPy's arrays defer to these operators
 
     def __getitem__(self, index: Any) -> Any:
         return invoke("getitem", self, index)
@@ -118,8 +118,8 @@ class Operators:
     __hash__ = None  # type: ignore[assignment]
 
 
-class Kind(type):
-    """The class of a kind of tensors: a symbol that stands for one while a function is traced counts as one, too."""
+class TensorType(type):
+    """The metaclass of tensor classes: symbols that stand for a tensor are instances of its class, too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if super().__instancecheck__(instance):
@@ -128,10 +128,10 @@ class Kind(type):
         return stands_for is not None and bool(stands_for(instance, cls))
 
 
-class Tensor(Operators, metaclass=Kind):
+class Tensor(Operators, metaclass=TensorType):
     """A value of one dtype and shape; strings are an object array of bytes.
 
-    It wraps an array and is none by type: NumPy's own functions would trip over a ``dtype`` that is not NumPy's.
+    It wraps an array instead of subclassing it: NumPy's functions do not work with a ``dtype`` that is not NumPy's.
     """
 
     __slots__ = ("_array",)
@@ -141,12 +141,12 @@ class Tensor(Operators, metaclass=Kind):
 
     @property
     def dtype(self) -> DType:
-        """The element type."""
+        """The dtype of the elements."""
         return of_numpy(self._array.dtype)
 
     @property
     def shape(self) -> TensorShape:
-        """The sizes."""
+        """The shape."""
         return TensorShape(self._array.shape)
 
     @property
@@ -155,19 +155,19 @@ class Tensor(Operators, metaclass=Kind):
         return self._array.ndim
 
     def get_shape(self) -> TensorShape:
-        """Return the sizes."""
+        """Return the shape."""
         return self.shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Assert the shape; here it is always known."""
+        """Raise unless the tensor has the shape."""
         invoke("set_shape", self, shape)
 
     def numpy(self) -> Any:
-        """Copy the value to NumPy: an array; a scalar of NumPy, or bytes, where there are no dimensions."""
+        """Return a copy as a NumPy array; for a scalar, a NumPy scalar or bytes."""
         return self._array.copy() if self._array.ndim else self._array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        # Without a copy the memory is shared, as wherever NumPy is handed an array.
+        # Without a copy, the memory is shared.
         array = self._array if dtype is None else self._array.astype(dtype, copy=False)
         return array.copy() if copy and array is self._array else array
 

@@ -1,1 +1,1 @@
-"""Functions recorded once on symbols and run for whole batches."""
+"""Functions are recorded once on symbols, then run for whole batches."""

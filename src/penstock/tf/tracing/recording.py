@@ -1,11 +1,10 @@
-"""Writes down what a function does with tensors, so that it can be done for many rows at once.
+"""Records the operations of a function, so that they can run for many rows at once.
 
-The function runs on symbols. Every operation on a symbol is noted and answers another symbol. A condition on a symbol
-is told what to be; the function is run again to see what else it might do (see
-:mod:`penstock.tf.tracing.trace`). A function that asks for more (``.numpy()``, ``int()``) cannot be written down: it
-runs for each element, as it stands.
-Calls with effects (random values, Python functions) are written down only on request: they have to be made once for
-each element, in order.
+The function runs on symbols. Every operation on a symbol is recorded and returns another symbol. A condition on a
+symbol gets a value that the caller chooses; the function runs again to record the other branch (see
+:mod:`penstock.tf.tracing.trace`). A function that needs actual values (``.numpy()``, ``int()``) cannot be recorded: it
+runs for each element instead. Calls with effects (random values, Python functions) are recorded only on request: they
+must run once per element, in order.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from penstock.tf.registry import OPERATIONS, invoke, recorder
-from penstock.tf.results import UnknownStructureError, structure_of_result
+from penstock.tf.registry import OPERATIONS, UnknownStructureError, invoke, recorder
 from penstock.tf.tensors.dtypes import DType
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.specs import TensorSpec
@@ -23,15 +21,15 @@ from penstock.tf.tensors.tensor import Operators
 
 
 class Untraceable(Exception):
-    """A function asks for what a symbol cannot tell; the message says what."""
+    """A function needs something that a symbol does not have; the message says what."""
 
 
 class TooDeep(Untraceable):
-    """A function asks one question after another."""
+    """A function evaluates more conditions than are recorded, as in a long loop."""
 
 
 class Call(NamedTuple):
-    """One operation; symbols among the arguments are the results of calls before it, or inputs."""
+    """A recorded call; symbols among its arguments are inputs, or results of earlier calls."""
 
     name: str
     args: tuple[Any, ...]
@@ -39,35 +37,42 @@ class Call(NamedTuple):
     result: Any
     """A symbol, or a structure of symbols."""
     numbers: tuple[int, ...]
-    """The numbers of its symbols."""
+    """The numbers of the symbols in ``result``."""
     symbolic: frozenset[int | str]
-    """Which of the arguments hold symbols, by place or name."""
+    """The arguments that hold symbols, by position or name."""
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether the call must run once per element, in order."""
+        return OPERATIONS[self.name].effects is not None
 
     def arguments(self, known: Mapping[int, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments with values in the place of symbols."""
+        """Return the arguments with symbols replaced by their values."""
         symbolic = self.symbolic
         args = [substituted(arg, known) if place in symbolic else arg for place, arg in enumerate(self.args)]
         return args, {key: substituted(arg, known) if key in symbolic else arg for key, arg in self.kwargs.items()}
 
-    def keep(self, value: Any, known: dict[int, Any]) -> None:
-        """Note what the operation answered."""
+    def store(self, value: Any, known: dict[int, Any]) -> None:
+        """Store the result of the call as the values of its symbols."""
         if isinstance(self.result, Symbol):
             known[self.result.number] = value
         else:
             known.update(zip(self.numbers, leaves(value), strict=True))
 
 
-class Question(NamedTuple):
-    """A condition on a symbol: what was answered, and how many calls and symbols there were before it."""
+class Condition(NamedTuple):
+    """A condition on a symbol, and its value in this recording."""
 
     symbol: Symbol
-    answer: bool
+    outcome: bool
     calls: int
+    """The number of calls before it."""
     known: int
+    """The number of symbols before it."""
 
 
 class Symbol(Operators):
-    """A value that is not known yet: number ``number`` of its recording."""
+    """A value that is not known yet, with a number that is unique in its recording."""
 
     __slots__ = ("_recording", "number")
 
@@ -76,7 +81,7 @@ class Symbol(Operators):
         self.number = number
 
     def stands_for(self, kind: type) -> bool:
-        """Return whether the value is of a kind of tensors, where that is known before there are values."""
+        """Return whether the value will be a tensor of this class; raise where that cannot be inferred."""
         spec = self._recording.spec(self)
         if spec is None:
             self._refuse(f"isinstance(tensor, tf.{kind.__name__})")
@@ -86,19 +91,19 @@ class Symbol(Operators):
         raise self._recording.refuse(what)
 
     def __bool__(self) -> bool:
-        return self._recording.answer(self)
+        return self._recording.evaluate(self)
 
     def __iter__(self) -> Iterator[Any]:
         shape = self._recording.known_shape(self)
         if shape is not None and shape.rank:
-            if len(self) > _MOST_TURNS:
+            if len(self) > _MAX_ITERATIONS:
                 self._refuse(f"a loop over a tensor of {len(self)} rows")
-            yield from (self[place] for place in range(len(self)))
+            yield from (self[index] for index in range(len(self)))
             return
-        length, place = invoke("length", self), 0
-        while length > place:
-            yield self[place]
-            place += 1
+        length, index = invoke("length", self), 0
+        while length > index:
+            yield self[index]
+            index += 1
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -122,22 +127,22 @@ class Symbol(Operators):
         self._refuse("the text of a tensor")
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # by which Python and NumPy find out what an object is
+        if name.startswith("__"):  # Python and NumPy look these up to find out what an object is
             raise AttributeError(name)
         self._refuse(f"the attribute .{name} of a tensor")
 
     @property
     def shape(self) -> TensorShape:
-        """The sizes, where all of them are known before there are values."""
+        """The shape, where all of its sizes can be inferred."""
         return self._recording.known_shape(self) or self._refuse("the attribute .shape of a tensor")
 
     def get_shape(self) -> TensorShape:
-        """Return the sizes, likewise."""
+        """Return the shape, where all of its sizes can be inferred."""
         return self.shape
 
     @property
     def dtype(self) -> DType:
-        """The element type, likewise."""
+        """The dtype, where it can be inferred."""
         spec = self._recording.spec(self)
         if spec is None:
             self._refuse("the attribute .dtype of a tensor")
@@ -148,7 +153,7 @@ class Symbol(Operators):
         return f"<symbol {self.number}>"
 
     def set_shape(self, shape: Any) -> None:
-        """Note the shape, which is known from here on, and checked when there are values."""
+        """Record the shape, which is known from here on, and checked when the call runs."""
         self._recording.call("set_shape", (self, shape), {})
 
 
@@ -158,31 +163,35 @@ class Recording:
     def __init__(
         self,
         inputs: Any,
-        answers: Sequence[bool] | None = None,
+        outcomes: Sequence[bool] | None = None,
         *,
-        usual: bool = False,
+        default_outcome: bool = False,
         effects: bool = False,
         infer: Infer | None = None,
     ) -> None:
-        """Get ready; ``inputs`` are the arguments of the function, with :data:`INPUT` for each tensor.
+        """Prepare a recording.
 
-        ``answers`` is what conditions are told, in order, and ``usual`` what those behind them are. None refuses them.
-        ``effects`` is whether calls with effects are written down too. ``infer`` tells what is known of a symbol.
+        Args:
+            inputs: The arguments of the function, with :data:`INPUT` for each tensor.
+            outcomes: The values of the first conditions, in order; None makes every condition untraceable.
+            default_outcome: The value of all further conditions.
+            effects: Whether to record calls with effects.
+            infer: Returns the spec of a symbol.
         """
         self.calls: list[Call] = []
         self.count = 0
-        self.questions: list[Question] = []
+        self.conditions: list[Condition] = []
         self.refused: Untraceable | None = None
         self.arguments = map_structure(lambda leaf: self.symbol() if leaf is INPUT else leaf, inputs)
         self.inputs = [leaf for leaf in leaves(self.arguments) if isinstance(leaf, Symbol)]
-        self._answers = answers
-        self._usual = usual
+        self._outcomes = outcomes
+        self._default_outcome = default_outcome
         self._effects = effects
         self._infer = infer
-        self._answered: dict[int, bool] = {}
+        self._evaluated: dict[int, bool] = {}
 
     def run(self, function: Callable[..., Any]) -> Any:
-        """Run the function; return what it answers."""
+        """Run the function on symbols and return its result."""
         token = recorder.set(self)
         try:
             return function(*self.arguments)
@@ -190,64 +199,64 @@ class Recording:
             recorder.reset(token)
 
     def symbol(self) -> Symbol:
-        """Make a new symbol."""
+        """Return a new symbol."""
         self.count += 1
         return Symbol(self, self.count - 1)
 
     def spec(self, symbol: Symbol) -> Any:
-        """Return what is known of a symbol; None: nothing."""
+        """Return the spec of a symbol; None if unknown."""
         return None if self._infer is None else self._infer(self, symbol)
 
     def known_shape(self, symbol: Symbol) -> TensorShape | None:
-        """Return the shape of a symbol that is a dense tensor, where all sizes are known."""
+        """Return the shape of a symbol for a dense tensor; None unless all sizes are known."""
         spec = self.spec(symbol)
         return spec.shape if isinstance(spec, TensorSpec) and spec.shape.is_fully_defined() else None
 
     def refuse(self, what: str) -> Untraceable:
-        """Give up."""
+        """Return the error to raise, and raise it from every later call, even if the function catches it."""
         self.refused = self.refused or Untraceable(what)
         return self.refused
 
-    def answer(self, symbol: Symbol) -> bool:
-        """Return a condition: as it was answered before, or as this run is to go."""
+    def evaluate(self, symbol: Symbol) -> bool:
+        """Return the value of a condition: the same as before for the same symbol, else the next of ``outcomes``."""
         if self.refused is not None:
             raise self.refused
-        if self._answers is None:
+        if self._outcomes is None:
             raise self.refuse("a condition on a tensor")
-        known = self._answered.get(symbol.number)
+        known = self._evaluated.get(symbol.number)
         if known is not None:
             return known
-        place = len(self.questions)
-        if place == _MOST_QUESTIONS:
-            self.refused = TooDeep(f"a loop of more than {_MOST_QUESTIONS} turns, by a condition on a tensor")
+        place = len(self.conditions)
+        if place == _MAX_CONDITIONS:
+            self.refused = TooDeep(f"a loop of more than {_MAX_CONDITIONS} turns, by a condition on a tensor")
             raise self.refused
-        answer = self._answers[place] if place < len(self._answers) else self._usual
-        self.questions.append(Question(symbol, answer, len(self.calls), self.count))
-        self._answered[symbol.number] = answer
-        return answer
+        outcome = self._outcomes[place] if place < len(self._outcomes) else self._default_outcome
+        self.conditions.append(Condition(symbol, outcome, len(self.calls), self.count))
+        self._evaluated[symbol.number] = outcome
+        return outcome
 
     def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Write a call down; or make it, where no argument is a symbol."""
+        """Record a call; run it where no argument is a symbol."""
         if self.refused is not None:
             raise self.refused
-        effect = has_effects(name)
-        if effect and not self._effects:
-            raise self.refuse(f"{_EFFECTS.get(name, 'random values')} (tf.{name})")
+        operation = OPERATIONS[name]
+        if operation.effects is not None and not self._effects:
+            raise self.refuse(f"{_EFFECTS[operation.effects]} (tf.{name})")
         given: list[tuple[int | str, Any]] = [*enumerate(args), *kwargs.items()]
         symbolic = frozenset(place for place, arg in given if any(isinstance(leaf, Symbol) for leaf in leaves(arg)))
-        if not symbolic and not effect:
-            # What it calls in turn is not recorded either.
+        if not symbolic and operation.effects is None:
+            # The operations that it calls are not recorded either.
             token = recorder.set(None)
             try:
-                return OPERATIONS[name](*args, **kwargs)
+                return operation.function(*args, **kwargs)
             finally:
                 recorder.reset(token)
         try:
-            structure = structure_of_result(name, args, kwargs)
+            structure = None if operation.results is None else operation.results(*args, **kwargs)
         except UnknownStructureError as reason:
             raise self.refuse(str(reason)) from None
         result = map_structure(lambda _: self.symbol(), structure)
-        # Of copies: lists and dicts are the function's own, which may go on to change them.
+        # Record copies: the function may modify its lists and dicts afterwards.
         args = tuple(map(_copied, args))
         kwargs = {key: _copied(arg) for key, arg in kwargs.items()}
         numbers = tuple(symbol.number for symbol in leaves(result))
@@ -256,7 +265,7 @@ class Recording:
 
 
 Infer: TypeAlias = Callable[[Recording, Symbol], Any]
-"""Tells what is known of a symbol of a recording: its spec, or None."""
+"""Returns the spec of a symbol of a recording, or None."""
 
 
 class _Input:
@@ -265,21 +274,14 @@ class _Input:
 
 
 INPUT = _Input()
-"""Stands for a tensor that a traced function is given."""
-_MOST_QUESTIONS = 64
-_MOST_TURNS = 1024
-PYTHON = ("py_function", "numpy_function")
-"""Operations that call a function of Python's."""
-_EFFECTS = {**dict.fromkeys(PYTHON, "a Python function"), "data.next_element": "the iterator of a dataset"}
-
-
-def has_effects(name: str) -> bool:
-    """Whether an operation does not answer the same each time, or does more than answer."""
-    return name in _EFFECTS or "random" in name
+"""Marks a tensor among the arguments of a function to trace."""
+_MAX_CONDITIONS = 64
+_MAX_ITERATIONS = 1024
+_EFFECTS = {"random": "random values", "python": "a Python function", "iterator": "the iterator of a dataset"}
 
 
 def _copied(structure: Any) -> Any:
-    """Copy lists and dicts; what cannot be changed, a FixedLenFeature say, is the same object still."""
+    """Copy lists, dicts and tuples; immutable objects, such as a FixedLenFeature, stay the same objects."""
     kind = type(structure)
     if kind is dict:
         return {key: _copied(item) for key, item in structure.items()}
@@ -289,5 +291,5 @@ def _copied(structure: Any) -> Any:
 
 
 def substituted(structure: Any, known: Mapping[int, Any]) -> Any:
-    """Put values in the place of symbols."""
+    """Replace symbols by their values."""
     return map_structure(lambda leaf: known[leaf.number] if isinstance(leaf, Symbol) else leaf, structure)

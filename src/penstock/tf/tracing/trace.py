@@ -1,8 +1,8 @@
-"""Everything that a function does, whatever the values are: operations in order, which fork where it asks a question.
+"""All operations of a function, as a tree that forks at each condition on a tensor.
 
-The function is recorded once for each way through its conditions: some when it is traced, the others when rows take
-them, for a loop has no end of ways. Recordings begin alike, up to the question that was answered differently; a
-function that does otherwise, because it counts its calls say, is not traced.
+The function is recorded once per path through its conditions: some paths when it is traced, the others when a row first
+takes them, because a loop has no limit on its paths. Recordings must agree up to the condition in which they differ; a
+function that behaves differently on each call, for example because it counts its calls, is not traced.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import (
     INPUT,
     Call,
+    Condition,
     Infer,
-    Question,
     Recording,
     Symbol,
     TooDeep,
@@ -28,56 +28,63 @@ from penstock.tf.tracing.recording import (
     substituted,
 )
 
-_WAYS_AT_FIRST = 16
-_MOST_WAYS = 64
+_PATHS_AT_FIRST = 16
+_MAX_PATHS = 64
 
 
 class Fork(NamedTuple):
-    """A condition, and what follows when it holds and when it does not."""
+    """A condition and its two branches."""
 
-    question: Question
-    yes: Stretch
-    no: Stretch
+    condition: Condition
+    yes: Segment
+    no: Segment
     settled: dict[int, int]
-    """The outputs that are the same on all ways behind it: their places, and the numbers of their symbols."""
+    """The outputs that are the same symbol in both branches: position to symbol number."""
 
 
 class Unexplored(NamedTuple):
-    """A way that no row has taken yet: the answers that lead to it, and the calls before it."""
+    """A branch that no row has taken yet: the conditions that lead to it, and the calls before it."""
 
-    answers: tuple[bool, ...]
+    outcomes: tuple[bool, ...]
     before: list[Call]
 
 
-class AsWritten(NamedTuple):
-    """A way that was not recorded to its end: on it, the function itself is called for each row."""
+class Untraced(NamedTuple):
+    """A branch that cannot be recorded: rows that take it call the function itself."""
 
     reason: str
 
 
-class Stretch(NamedTuple):
-    """Operations, in order; then a fork, the values at the leaves of the outputs, or what is done in their place."""
+class Segment(NamedTuple):
+    """Calls in order, and what follows them; a list holds the leaves of the outputs."""
 
     calls: list[Call]
-    end: Fork | list[Any] | Unexplored | AsWritten
+    end: Fork | list[Any] | Unexplored | Untraced
 
 
 class Trace:
-    """The operations of a function."""
+    """The operations of a function on all of its paths."""
 
     def __init__(
         self, function: Callable[..., Any], inputs: Any, *, effects: bool = False, infer: Infer | None = None
     ) -> None:
-        """Trace a function; ``inputs`` are its arguments, with :data:`INPUT` for each tensor.
+        """Trace a function.
 
-        With ``effects``, random values and Python functions are traced too; it is for the caller to run them in order.
-        ``infer`` tells what is known of a symbol before there are values.
+        Args:
+            function: The function.
+            inputs: Its arguments, with :data:`INPUT` for each tensor.
+            effects: Whether to trace random values and Python functions too. The caller must run them in order.
+            infer: Returns the spec of a symbol.
+
+        Raises:
+            Untraceable: The function needs actual values.
         """
         self.function = function
         self.outputs: Any = None
-        self.ways = 0
+        self.paths = 0
+        """The number of recorded paths."""
         self.open = False
-        """Whether there are ways that were left for later."""
+        """Whether there are paths that were not recorded yet."""
         self.reasons: list[str] = []
         recording = Recording(inputs)
         self.arguments, self.inputs = recording.arguments, recording.inputs
@@ -86,119 +93,124 @@ class Trace:
         self._infer = infer
         self._structure: str | None = None
         self._lock = threading.Lock()
-        # What a condition is told that nothing is known of: most loops end on False, the others on True.
-        self._usual = False
+        # The value of conditions at first: most loops end on False, the others on True.
+        self._default_outcome = False
         try:
             self.start = self._explored((), [], ahead=True)
         except TooDeep:
-            self._usual, self.ways = True, 0
+            self._default_outcome, self.paths = True, 0
             self.start = self._explored((), [], ahead=True)
 
     def run(self, *inputs: Any) -> Any:
-        """Do what was written down to values, one for each input."""
+        """Run the trace for one row: one value per input."""
         return self.finish(
             self.start, {symbol.number: value for symbol, value in zip(self.inputs, inputs, strict=True)}
         )
 
-    def finish(self, stretch: Stretch, known: dict[int, Any]) -> Any:
-        """Do the rest of what was written down; ``known`` are the values of symbols so far."""
+    def finish(self, segment: Segment, known: dict[int, Any]) -> Any:
+        """Run the rest of the trace for one row, given the values of symbols so far."""
         while True:
-            for call in stretch.calls:
+            for call in segment.calls:
                 args, kwargs = call.arguments(known)
-                call.keep(OPERATIONS[call.name](*args, **kwargs), known)
-            match stretch.end:
-                case Fork(question, yes, no):
-                    stretch = yes if known[question.symbol.number] else no
+                call.store(OPERATIONS[call.name].function(*args, **kwargs), known)
+            match segment.end:
+                case Fork(condition, yes, no):
+                    segment = yes if known[condition.symbol.number] else no
                 case list(outputs):
                     return filled(self.outputs, substituted(outputs, known))
                 case _:
                     return self.function(*substituted(self.arguments, known))
 
-    def explore(self, way: Unexplored) -> None:
-        """Find out what the function does on a way; :attr:`start` is another tree then, with more in it."""
+    def explore(self, path: Unexplored) -> None:
+        """Record a path that was not recorded yet, and replace :attr:`start` by a tree that contains it."""
         with self._lock:
-            if self.ways == _MOST_WAYS:
-                found = Stretch([], AsWritten(f"more than {_MOST_WAYS} ways"))
+            if self.paths == _MAX_PATHS:
+                found = Segment([], Untraced(f"more than {_MAX_PATHS} paths"))
             else:
                 try:
-                    found = self._explored(way.answers, way.before)
+                    found = self._explored(path.outcomes, path.before)
                 except Untraceable as reason:
-                    found = Stretch([], AsWritten(str(reason)))
-            self.start = self._extended(self.start, way.answers, found)
+                    found = Segment([], Untraced(str(reason)))
+            self.start = self._extended(self.start, path.outcomes, found)
 
-    def _explored(self, answers: tuple[bool, ...], before: list[Call], *, ahead: bool = False) -> Stretch:
-        """Return what follows some answers, by a recording; ``ahead``: with further ones of the ways that fork off.
+    def _explored(self, outcomes: tuple[bool, ...], before: list[Call], *, ahead: bool = False) -> Segment:
+        """Record the tree that follows some values of conditions.
 
-        ``before`` are the calls that another recording made up to the last answer, which this one has to make too.
+        Args:
+            outcomes: The values of the conditions that lead there.
+            before: The calls of another recording up to the last of them, which this one must repeat.
+            ahead: Whether to record some of the paths that fork off, too.
         """
-        self.ways += 1
-        recording = Recording(self._given, answers, usual=self._usual, effects=self._effects, infer=self._infer)
-        end = self._recorded(recording, answers)
-        calls, questions = recording.calls, recording.questions
-        if not _equal(before, calls[: len(before)]) or len(questions) < len(answers):
-            raise Untraceable("conditions on tensors in a function that does other things each time it is called")
-        stretch = Stretch(calls[questions[-1].calls if questions else 0 :], end)
-        for place in reversed(range(len(answers), len(questions))):
-            question, upto = questions[place], questions[place].calls
-            others = (*(before.answer for before in questions[:place]), not self._usual)
-            if ahead and self.ways < _WAYS_AT_FIRST:
+        self.paths += 1
+        recording = Recording(
+            self._given, outcomes, default_outcome=self._default_outcome, effects=self._effects, infer=self._infer
+        )
+        end = self._recorded(recording, outcomes)
+        calls, conditions = recording.calls, recording.conditions
+        if not _equal(before, calls[: len(before)]) or len(conditions) < len(outcomes):
+            raise Untraceable("conditions on tensors in a function that does something different on each call")
+        segment = Segment(calls[conditions[-1].calls if conditions else 0 :], end)
+        for place in reversed(range(len(outcomes), len(conditions))):
+            condition, upto = conditions[place], conditions[place].calls
+            others = (*(before.outcome for before in conditions[:place]), not self._default_outcome)
+            if ahead and self.paths < _PATHS_AT_FIRST:
                 other = self._explored(others, calls[:upto], ahead=True)
             else:
                 self.open = True
-                other = Stretch([], Unexplored(others, calls[:upto]))
-            since = questions[place - 1].calls if place else 0
-            yes, no = (stretch, other) if self._usual else (other, stretch)
-            stretch = Stretch(calls[since:upto], _forked(question, yes, no))
-        return stretch
+                other = Segment([], Unexplored(others, calls[:upto]))
+            since = conditions[place - 1].calls if place else 0
+            yes, no = (segment, other) if self._default_outcome else (other, segment)
+            segment = Segment(calls[since:upto], _forked(condition, yes, no))
+        return segment
 
-    def _recorded(self, recording: Recording, answers: tuple[bool, ...]) -> list[Any] | AsWritten:
+    def _recorded(self, recording: Recording, outcomes: tuple[bool, ...]) -> list[Any] | Untraced:
         error: Exception | None = None
         try:
             outputs = recording.run(self.function)
         except Exception as raised:
             error = raised
-        if recording.refused is not None:  # and a function that catches all exceptions has gone on
+        if recording.refused is not None:  # the function may have caught it
             error = recording.refused
-        if isinstance(error, Untraceable) and not (isinstance(error, TooDeep) and answers):
+        if isinstance(error, Untraceable) and not (isinstance(error, TooDeep) and outcomes):
             raise error
-        if error is not None and not recording.questions:
+        if error is not None and not recording.conditions:
             raise error
         if error is not None:
             self.reasons.append(type(error).__name__)
-            return AsWritten(self.reasons[-1])
+            return Untraced(self.reasons[-1])
         structure = repr(map_structure(lambda _: INPUT, outputs))
         if self._structure not in (None, structure):
-            raise Untraceable("answers of different structures, by a condition on a tensor")
+            raise Untraceable("results of different structures, by a condition on a tensor")
         self.outputs, self._structure = outputs, structure
         return list(leaves(outputs))
 
-    def _extended(self, stretch: Stretch, answers: tuple[bool, ...], found: Stretch) -> Stretch:
-        """Return a tree with something found where some answers lead, unless it was found before."""
-        if not answers:
-            return found if isinstance(stretch.end, Unexplored) else stretch
-        assert isinstance(stretch.end, Fork)
-        question, yes, no, _ = stretch.end
-        if answers[0]:
-            yes = self._extended(yes, answers[1:], found)
+    def _extended(self, segment: Segment, outcomes: tuple[bool, ...], found: Segment) -> Segment:
+        """Return a tree with a branch filled in, unless another thread filled it in before."""
+        if not outcomes:
+            return found if isinstance(segment.end, Unexplored) else segment
+        assert isinstance(segment.end, Fork)
+        condition, yes, no, _ = segment.end
+        if outcomes[0]:
+            yes = self._extended(yes, outcomes[1:], found)
         else:
-            no = self._extended(no, answers[1:], found)
-        return Stretch(stretch.calls, _forked(question, yes, no))
+            no = self._extended(no, outcomes[1:], found)
+        return Segment(segment.calls, _forked(condition, yes, no))
 
 
-def _forked(question: Question, yes: Stretch, no: Stretch) -> Fork:
-    same = _on_both(_outputs_on_all_ways(yes), _outputs_on_all_ways(no)) or {}
-    return Fork(question, yes, no, {place: number for place, number in same.items() if number < question.known})
+def _forked(condition: Condition, yes: Segment, no: Segment) -> Fork:
+    same = _on_both(_outputs_on_all_paths(yes), _outputs_on_all_paths(no)) or {}
+    return Fork(condition, yes, no, {place: number for place, number in same.items() if number < condition.known})
 
 
-def _outputs_on_all_ways(stretch: Stretch) -> dict[int, int] | None:
-    """Return the outputs that are the same symbol wherever one goes; None where it is not known where that is."""
-    match stretch.end:
+def _outputs_on_all_paths(segment: Segment) -> dict[int, int] | None:
+    """Return the outputs that are the same symbol on all paths; None where no path was recorded yet."""
+    match segment.end:
         case Unexplored():
             return None
-        case AsWritten():
+        case Untraced():
             return {}
         case Fork(_, yes, no):
-            return _on_both(_outputs_on_all_ways(yes), _outputs_on_all_ways(no))
+            return _on_both(_outputs_on_all_paths(yes), _outputs_on_all_paths(no))
         case outputs:
             return {place: output.number for place, output in enumerate(outputs) if isinstance(output, Symbol)}
 
@@ -210,7 +222,7 @@ def _on_both(yes: dict[int, int] | None, no: dict[int, int] | None) -> dict[int,
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two recordings of calls, or parts of them, are the same."""
+    """Return whether two recorded lists of calls, or parts of them, are the same."""
     if one is other:
         return True
     if type(one) is not type(other):

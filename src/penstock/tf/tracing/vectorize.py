@@ -1,10 +1,9 @@
 """Runs a trace for many rows at once.
 
-A value of a trace is, for all rows together, either :class:`Stacked` (one array, rows along its first dimension) or
-:class:`RowValues` (one value for each row). An operation that has a rule (see :mod:`penstock.tf.batch_rules`)
-works on whole stacks. All others are called row by row, so that any trace can be run; results of one shape are stacked
-again. At a condition the rows part: those for which it holds go one way, all others the other, and the results are put
-together.
+A value of a trace is, for all rows, either :class:`Stacked` (one array, rows along its first dimension) or
+:class:`RowValues` (one value per row). An operation with a batch rule works on whole stacks. All others are called row
+by row, so that any trace can run; results of one shape are stacked again. At a condition the rows are partitioned: each
+part runs its own branch, and the results are merged.
 """
 
 from __future__ import annotations
@@ -16,79 +15,86 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.batch_rules import OF_STORED_STRINGS, RULES
 from penstock.tf.registry import OPERATIONS
-from penstock.tf.tensors.batch_values import BatchValue, RowValues, Stacked, for_all, merged, readable, stack_rows
+from penstock.tf.tensors.batch_values import (
+    BatchValue,
+    RowValues,
+    Stacked,
+    broadcast_rows,
+    merge_rows,
+    stack_rows,
+    with_strings,
+)
 from penstock.tf.tensors.structure import filled, leaves, map_structure
 from penstock.tf.tracing.recording import Call, Symbol, substituted
-from penstock.tf.tracing.trace import AsWritten, Fork, Stretch, Trace, Unexplored
+from penstock.tf.tracing.trace import Fork, Segment, Trace, Unexplored, Untraced
 
 
 def run_batch(trace: Trace, count: int, *inputs: BatchValue) -> Any:
     """Run a trace for ``count`` rows; return its outputs with :class:`Stacked` and :class:`RowValues` as leaves.
 
-    An error is that of some row. To raise it where it belongs, behind the rows before it, run the trace row by row.
+    An error is the error of one row. To raise it after the rows before that one, run the trace row by row.
     """
     while True:
         known = {symbol.number: value for symbol, value in zip(trace.inputs, inputs, strict=True)}
         try:
             return finish_batch(trace, trace.start, known, count)
-        except _UnknownWayError as unknown:  # once for each way, and there are not many
-            trace.explore(unknown.way)
+        except _UnexploredPathError as unexplored:  # once per path, and there are few
+            trace.explore(unexplored.path)
 
 
-def finish_batch(trace: Trace, stretch: Stretch, known: dict[int, Any], count: int) -> Any:
-    """Run the rest of a trace for ``count`` rows; ``known`` are the values of symbols so far."""
+def finish_batch(trace: Trace, segment: Segment, known: dict[int, Any], count: int) -> Any:
+    """Run the rest of a trace for ``count`` rows, given the values of symbols so far."""
     places = range(sum(1 for _ in leaves(trace.outputs)))
-    return filled(trace.outputs, _run(trace, stretch, known, places, count))
+    return filled(trace.outputs, _run(trace, segment, known, places, count))
 
 
-class _UnknownWayError(Exception):
-    def __init__(self, way: Unexplored) -> None:
-        self.way = way
+class _UnexploredPathError(Exception):
+    def __init__(self, path: Unexplored) -> None:
+        self.path = path
 
 
 def run_calls(calls: Sequence[Call], known: dict[int, Any], count: int) -> None:
-    """Make calls for ``count`` rows; ``known`` are the values of symbols, to which those of the results are added."""
+    """Run calls for ``count`` rows, and add their results to the values of symbols in ``known``."""
     for call in calls:
-        call.keep(_result(call, known, count), known)
+        call.store(_result(call, known, count), known)
 
 
 def row_of(outputs: Any, row: int) -> Any:
-    """Return one row of a batch's outputs, as the function would have answered it."""
+    """Return one row of a batch's outputs, as the function would return it for that row."""
     return map_structure(lambda leaf: leaf.row(row) if isinstance(leaf, Stacked | RowValues) else leaf, outputs)
 
 
-def _run(trace: Trace, stretch: Stretch, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
-    """Return the outputs at some places."""
-    run_calls(stretch.calls, known, count)
-    match stretch.end:
+def _run(trace: Trace, segment: Segment, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
+    """Return the wanted outputs."""
+    run_calls(segment.calls, known, count)
+    match segment.end:
         case Fork():
-            found = {place: readable(known[number]) for place, number in stretch.end.settled.items()}
+            found = {place: with_strings(known[number]) for place, number in segment.end.settled.items()}
             others = [place for place in wanted if place not in found]
-            found |= zip(others, _run_fork(trace, stretch.end, known, others, count), strict=True)
+            found |= zip(others, _run_fork(trace, segment.end, known, others, count), strict=True)
             return [found[place] for place in wanted]
         case Unexplored():
-            raise _UnknownWayError(stretch.end)
-        case AsWritten():
+            raise _UnexploredPathError(segment.end)
+        case Untraced():
             return _run_function(trace, known, wanted, count)
         case outputs:
-            return [readable(substituted(outputs[place], known)) for place in wanted]
+            return [with_strings(substituted(outputs[place], known)) for place in wanted]
 
 
 def _run_fork(trace: Trace, fork: Fork, known: dict[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
-    holds = _truths(readable(known[fork.question.symbol.number]), count)
+    holds = _truths(with_strings(known[fork.condition.symbol.number]), count)
     if holds.all() or not holds.any():
         return _run(trace, fork.yes if holds.any() else fork.no, known, wanted, count)
     parts = []
     for branch, rows in ((fork.yes, np.flatnonzero(holds)), (fork.no, np.flatnonzero(~holds))):
         values = _run(trace, branch, _Picked(known, rows), wanted, len(rows))
-        parts.append([(rows, for_all(value, len(rows))) for value in values])
-    return [merged(outputs, count) for outputs in zip(*parts, strict=True)]
+        parts.append([(rows, broadcast_rows(value, len(rows))) for value in values])
+    return [merge_rows(outputs, count) for outputs in zip(*parts, strict=True)]
 
 
 class _Picked(dict[int, Any]):
-    """The values of symbols for some rows, picked from those of all rows when they are asked for."""
+    """The values of symbols for some of the rows, selected on first use."""
 
     def __init__(self, known: dict[int, Any], rows: NDArray[np.intp]) -> None:
         self._known = known
@@ -101,9 +107,9 @@ class _Picked(dict[int, Any]):
 
 def _run_function(trace: Trace, known: Mapping[int, Any], wanted: Sequence[int], count: int) -> list[Any]:
     """Call the function itself for each row."""
-    arguments = map_structure(readable, substituted(trace.arguments, known))
-    answers = [list(leaves(trace.function(*row_of(arguments, row)))) for row in range(count)]
-    return [stack_rows([answer[place] for answer in answers]) for place in wanted]
+    arguments = map_structure(with_strings, substituted(trace.arguments, known))
+    results = [list(leaves(trace.function(*row_of(arguments, row)))) for row in range(count)]
+    return [stack_rows([result[place] for result in results]) for place in wanted]
 
 
 def _truths(condition: Stacked | RowValues, count: int) -> NDArray[np.bool_]:
@@ -114,33 +120,34 @@ def _truths(condition: Stacked | RowValues, count: int) -> NDArray[np.bool_]:
 
 def _result(call: Call, known: Mapping[int, Any], count: int) -> Any:
     args, kwargs = call.arguments(known)
-    rule = RULES.get(call.name)
-    if call.name not in OF_STORED_STRINGS:
-        args, kwargs = map_structure(readable, (args, kwargs))
+    operation = OPERATIONS[call.name]
+    rule = operation.batch
+    if not operation.takes_stored_strings:
+        args, kwargs = map_structure(with_strings, (args, kwargs))
     if rule is not None and count and not any(isinstance(leaf, RowValues) for leaf in leaves((args, kwargs))):
-        result = rule(*args, **kwargs)
+        result = rule(operation.function, *args, **kwargs)
         if result is not NotImplemented:
             return result
     columns = [_column(arg, count) for arg in args]
     named = {key: _column(arg, count) for key, arg in kwargs.items()}
-    results = _called(OPERATIONS[call.name], columns, named, count)
+    results = _call_rows(operation.function, columns, named, count)
     if isinstance(call.result, Symbol):
         return stack_rows(results)
     return [stack_rows(list(parts)) for parts in zip(*map(leaves, results), strict=True)]
 
 
-def _called(operation: Any, columns: list[list[Any]], named: dict[str, list[Any]], count: int) -> list[Any]:
-    """Call an operation row by row."""
+def _call_rows(function: Any, columns: list[list[Any]], named: dict[str, list[Any]], count: int) -> list[Any]:
+    """Call a function row by row."""
     rows = zip(*columns, strict=True) if columns else repeat((), count)
     if not named:
-        return [operation(*args) for args in rows]
+        return [function(*args) for args in rows]
     options = (dict(zip(named, values, strict=True)) for values in zip(*named.values(), strict=True))
-    return [operation(*args, **kwargs) for args, kwargs in zip(rows, options, strict=True)]
+    return [function(*args, **kwargs) for args, kwargs in zip(rows, options, strict=True)]
 
 
 def _column(argument: Any, count: int) -> list[Any]:
-    """Return an argument for each row."""
-    values = map_structure(readable, argument)
+    """Return the argument of each row."""
+    values = map_structure(with_strings, argument)
     if isinstance(values, Stacked | RowValues):
         return values.each()
     if any(isinstance(leaf, Stacked | RowValues) for leaf in leaves(values)):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from penstock.tf.compat.v1 import io as io
-from penstock.tf.compat.v1.operations import CHANGED, Part, find
+from penstock.tf.compat.v1.operations import CHANGED, Namespace, find
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
-# What stood at the top in TensorFlow 1.
+# Names that are in tf itself in TensorFlow 1.
 _MOVED = {
     "decode_raw": "io",
     "FixedLenFeature": "io",
@@ -24,18 +23,18 @@ _MOVED = {
     "read_file": "io",
     "serialize_tensor": "io",
 }
-_THE_SAME = frozenset(("errors", "python_io", "random", "sparse", "train"))
-_PARTS = {name: Part(name) for name in ("image", "math", "strings")}
+_UNCHANGED = frozenset(("errors", "python_io", "random", "sparse", "train"))
+_NAMESPACES = {name: Namespace(name) for name in ("image", "io", "math", "strings")}
 
 
 def __getattr__(name: str) -> Any:
     tf = importlib.import_module("penstock.tf")
-    if name in _PARTS:
-        return _PARTS[name]
+    if name in _NAMESPACES:
+        return _NAMESPACES[name]
     if name in _MOVED:
         return find(_MOVED[name], name)
     if name in CHANGED or name in tf.__all__:
         return find("", name)
-    if name in _THE_SAME:
+    if name in _UNCHANGED:
         return getattr(tf, name)
     return attribute_of_tensorflow("compat.v1", name)

@@ -1,4 +1,4 @@
-"""Operations that TensorFlow 2 changed: with the arguments, and the meaning, that they have in TensorFlow 1."""
+"""Operations of TensorFlow 1 whose arguments or meaning TensorFlow 2 changed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,30 @@ from typing import Any
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.io.records import TFRecordCompressionType, tf_record_iterator
 from penstock.tf.ops.elementwise import pair
-from penstock.tf.ops.images import check_size, fitted, image_of, resize_with_crop_or_pad
+from penstock.tf.ops.images import batch_images, check_size, fit_size, image_of, resize_with_crop_or_pad
+from penstock.tf.ops.images import resize as resize_v2
 from penstock.tf.ops.indexing import where as where_v2
+from penstock.tf.ops.indexing import where_spec
 from penstock.tf.ops.resize import resample_by_corners
-from penstock.tf.ops.strings import cut_at, cut_rows, rows_as_sparse, strings_of
+from penstock.tf.ops.rules import sizes_of_argument
+from penstock.tf.ops.strings import split_rows, split_rows_sparse, splitter_at, strings_of
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor
 from penstock.tf.tensors.dtypes import bool as tf_bool
+from penstock.tf.tensors.dtypes import float32
+from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import Symbol
 
 _REDUCTION = "input_tensor axis keepdims name reduction_indices=axis keep_dims=keepdims"
-_PLACE = "input axis name dimension=axis output_type"
+_INDEX_REDUCTION = "input axis name dimension=axis output_type"
 
-# The arguments in their order, each with the name that it has now.
+# The positional arguments in TensorFlow 1; ``old=new`` where TensorFlow 2 renamed one.
 _ARGUMENTS = {
-    "argmax": _PLACE,
-    "argmin": _PLACE,
+    "argmax": _INDEX_REDUCTION,
+    "argmin": _INDEX_REDUCTION,
     "boolean_mask": "tensor mask name axis",
     "convert_to_tensor": "value dtype name preferred_dtype=dtype_hint dtype_hint",
     "expand_dims": "input axis name dim=axis",
@@ -51,19 +57,20 @@ _ARGUMENTS = {
 }
 
 
-def find(path: str, name: str) -> Any:
-    """Return what TensorFlow 1 has under a name of a part of ``tf``, ``""`` being the top; or raise AttributeError."""
-    dotted = f"{path}.{name}".removeprefix(".")
+def find(namespace: str, name: str) -> Any:
+    """Return what TensorFlow 1 has under a name of a namespace, ``""`` for ``tf`` itself; or raise AttributeError."""
+    dotted = f"{namespace}.{name}".removeprefix(".")
     if dotted in CHANGED:
         return CHANGED[dotted]
-    found = getattr(importlib.import_module(f"penstock.tf.{path}".rstrip(".").replace("strings", "ops.strings")), name)
-    # Those of tf.math are at the top, too.
-    given = _ARGUMENTS.get(name if path == "math" else dotted)
-    return found if given is None else _with_arguments(found, given.split())
+    tf: Any = importlib.import_module("penstock.tf")
+    found = getattr(getattr(tf, namespace) if namespace else tf, name)
+    # The operations of tf.math are in tf, too.
+    arguments = _ARGUMENTS.get(name if namespace == "math" else dotted)
+    return found if arguments is None else _with_arguments(found, arguments.split())
 
 
-class Part(ModuleType):
-    """A part of ``tf`` as it is in TensorFlow 1."""
+class Namespace(ModuleType):
+    """A namespace of ``tf`` as it is in TensorFlow 1."""
 
     def __getattr__(self, name: str) -> Any:
         return find(self.__name__, name)
@@ -93,25 +100,25 @@ def _with_arguments(function: Callable[..., Any], given: list[str]) -> Callable[
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
-    """Pick from ``x`` or ``y``, of one shape; by a vector, whole rows. Without them, return where it holds."""
+    """Select from ``x`` or ``y``, which have one shape; a vector selects whole rows. Without them, return indices."""
     return where_v2(condition) if x is None and y is None else _select(condition, x, y)
 
 
-@operation("compat.v1.where")
+@operation("compat.v1.where", spec=where_spec)
 def _select(condition: Any, x: Any, y: Any) -> Tensor:
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     mask = as_array(condition, tf_bool)
     a, b = pair(x, y)
     if a.shape != b.shape or (mask.shape not in ((), a.shape) and mask.shape != a.shape[:1]):
-        raise InvalidArgumentError(f"a condition of shape {mask.shape} does not pick from {a.shape} and {b.shape}")
+        raise InvalidArgumentError(f"a condition of shape {mask.shape} does not select from {a.shape} and {b.shape}")
     if mask.ndim:
         mask = mask.reshape(*mask.shape, *[1] * (a.ndim - mask.ndim))
     return Tensor(np.asarray(np.where(mask, a, b)))
 
 
 class ResizeMethod:
-    """The ways to resize."""
+    """Numbers of the resize methods."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -130,7 +137,7 @@ def resize(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Resize by the corners of pixels, to float32; an image that is known to have the size stays as it is."""
+    """Resize to float32, with coordinates from the corners; an image known to have the size is returned unchanged."""
     if isinstance(images, Symbol):
         spec = None if preserve_aspect_ratio else images._recording.spec(images)
         known: list[Any] = [None] if spec is None or spec.shape.rank is None else spec.shape.as_list()[-3:-1]
@@ -139,13 +146,19 @@ def resize(
         known = images.shape.as_list()[-3:-1]
     if None not in known and not isinstance(size, Symbol) and not any(isinstance(part, Symbol) for part in size):
         height, width = as_shape(size)
-        wanted = fitted((known[0], known[1]), height, width) if preserve_aspect_ratio else (height, width)
+        wanted = fit_size((known[0], known[1]), height, width) if preserve_aspect_ratio else (height, width)
         if list(wanted) == known:
             return images
     return _resize(images, size, method, align_corners, preserve_aspect_ratio)
 
 
-@operation("compat.v1.image.resize")
+def _resize_spec(operation: Any, images: Any, size: Any, method: Any, align: bool, preserve_aspect_ratio: bool) -> Any:
+    sizes = [None, None] if preserve_aspect_ratio else sizes_of_argument(size) or [None, None]
+    dtype = images.dtype if method in (1, "nearest") else float32
+    return TensorSpec([*images.shape[:-3], *sizes, *images.shape[-1:]], dtype)
+
+
+@operation("compat.v1.image.resize", batch=batch_images, spec=_resize_spec)
 def _resize(images: Any, size: Any, method: Any, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
     array = image_of(images)
     if array.ndim > 4:
@@ -155,7 +168,7 @@ def _resize(images: Any, size: Any, method: Any, align_corners: bool, preserve_a
         raise ValueError(f"Resize method is not implemented: {method}")
     height, width = as_shape(size)
     if preserve_aspect_ratio:
-        height, width = fitted(array.shape[-3:-1], height, width)
+        height, width = fit_size(array.shape[-3:-1], height, width)
     check_size(array, height, width)
     return Tensor(resample_by_corners(array, height, width, named, align=align_corners))
 
@@ -170,8 +183,7 @@ def _resizer(method: str) -> Callable[..., Any]:
         if half_pixel_centers:
             if align_corners:
                 raise InvalidArgumentError("If half_pixel_centers is True, align_corners must be False.")
-            found: Tensor = importlib.import_module("penstock.tf.image").resize(as_tensor(images), size, method)
-            return found
+            return resize_v2(as_tensor(images), size, method)
         return _resize(Tensor(array), size, method, align_corners, False)
 
     call.__name__ = f"resize_{method}"
@@ -187,9 +199,9 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Cut each string at a separator, or at white space; the parts of a string are a row."""
+    """Split each string at a separator, or at white space; the parts of a string are a row."""
     array = np.atleast_1d(strings_of(source if input is None else input))
-    return _of_type(result_type)(array, cut_at(sep, maxsplit))
+    return _of_type(result_type)(array, splitter_at(sep, maxsplit))
 
 
 @operation("compat.v1.string_split")
@@ -201,7 +213,7 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Cut each string at any of some bytes; at every byte if there are none."""
+    """Split each string at any of the bytes of ``sep``; into single bytes if it is empty."""
     given = b" " if sep is None and delimiter is None else delimiter if sep is None else sep
     between = given.encode() if isinstance(given, str) else bytes(given)
     array = strings_of(source)
@@ -209,21 +221,23 @@ def string_split(
         raise InvalidArgumentError(f"input must be a vector, got shape: {list(array.shape)}")
     bounds = re.compile(b"[" + re.escape(between) + b"]") if between else None
 
-    def cut(text: bytes) -> list[bytes]:
+    def split_one(text: bytes) -> list[bytes]:
         if bounds is None:
             return [text[place : place + 1] for place in range(len(text))]
         return [part for part in bounds.split(text) if part or not skip_empty] if text else []
 
-    return _of_type(result_type)(array, cut)
+    return _of_type(result_type)(array, split_one)
 
 
 def _of_type(result_type: str) -> Callable[..., Any]:
     if result_type not in ("SparseTensor", "RaggedTensor"):
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
-    return rows_as_sparse if result_type == "SparseTensor" else cut_rows
+    return split_rows_sparse if result_type == "SparseTensor" else split_rows
 
 
 CHANGED: dict[str, Any] = {
+    "io.TFRecordCompressionType": TFRecordCompressionType,
+    "io.tf_record_iterator": tf_record_iterator,
     "where": where,
     "string_split": string_split,
     "strings.split": split,
@@ -236,4 +250,4 @@ CHANGED: dict[str, Any] = {
     "image.resize_nearest_neighbor": _resizer("nearest"),
     "image.resize_image_with_crop_or_pad": resize_with_crop_or_pad,
 }
-"""What is another operation in TensorFlow 1, or has a name that TensorFlow 2 dropped."""
+"""Names with another meaning in TensorFlow 1, and names that TensorFlow 2 dropped, by their dotted name."""

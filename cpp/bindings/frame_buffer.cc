@@ -1,0 +1,116 @@
+#include "bindings/frame_buffer.h"
+
+#include <exception>
+#include <span>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "core/frame.h"
+
+namespace penstock::bindings {
+namespace {
+
+using Payload = std::span<const std::byte>;
+
+Payload payload_of(PyObject* bytes) {
+  char* data;
+  Py_ssize_t size;
+  if (PyBytes_AsStringAndSize(bytes, &data, &size) != 0) throw nb::python_error();
+  return {reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
+}
+
+std::size_t append(GuardedFrames& guarded, nb::handle record) {
+  if (PyBytes_CheckExact(record.ptr())) {
+    guarded.get().append(payload_of(record.ptr()));
+  } else {
+    const BytesView view(record);  // may run Python code, so the frames are looked at afterwards
+    guarded.get().append(view.bytes());
+  }
+  return guarded.get().size();
+}
+
+// Holds the memory of many records while the GIL is released: bytes, which do not change, by a reference, all else by a
+// view, which costs more.
+class HeldRecords {
+ public:
+  ~HeldRecords() {
+    for (Py_buffer& view : views_) PyBuffer_Release(&view);
+  }
+  // Answers the size of the record.
+  std::size_t add(nb::handle record) {
+    if (PyBytes_CheckExact(record.ptr())) {
+      payloads_.push_back(payload_of(record.ptr()));
+      owners_.push_back(nb::borrow(record));
+    } else {
+      views_.emplace_back();
+      if (PyObject_GetBuffer(record.ptr(), &views_.back(), PyBUF_SIMPLE) != 0) {
+        views_.pop_back();
+        throw nb::python_error();
+      }
+      const Py_buffer& view = views_.back();
+      payloads_.emplace_back(static_cast<const std::byte*>(view.buf), static_cast<std::size_t>(view.len));
+    }
+    return payloads_.back().size();
+  }
+  void append_to(FrameBuffer& frames) const {
+    for (const Payload payload : payloads_) frames.append(payload);
+  }
+
+ private:
+  std::vector<Payload> payloads_;
+  std::vector<nb::object> owners_;
+  std::vector<Py_buffer> views_;
+};
+
+std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, std::size_t limit) {
+  HeldRecords many;
+  std::size_t i = start, bytes = frames.get().size();
+  std::exception_ptr refused;
+  for (; i < records.size() && bytes < limit && !refused; ++i) {
+    try {
+      bytes += kFrameOverhead + many.add(nb::object(records[i]));
+    } catch (const nb::python_error&) {
+      refused = std::current_exception();
+    }
+  }
+  frames.alone([&](FrameBuffer& mine) { many.append_to(mine); });
+  // What stands before a record that is no bytes is written, as if the records had come one by one.
+  if (refused) std::rethrow_exception(refused);
+  return i;
+}
+
+}  // namespace
+
+void bind_frame_buffer(nb::module_& m) {
+  nb::class_<GuardedFrames>(m, "FrameBuffer", "Frames on their way out, for one thread at a time.")
+      .def(nb::init<std::size_t>(), nb::arg("usual") = std::size_t{1} << 20,
+           "Frames that are taken at about ``usual`` bytes.")
+      .def(
+          "__len__", [](GuardedFrames& frames) { return frames.get().size(); }, "Bytes of all frames.")
+      .def_prop_ro(
+          "count", [](GuardedFrames& frames) { return frames.get().count(); }, "Frames in the buffer.")
+      .def("append", &append, nb::arg("record").none(), nb::sig("def append(self, record: object) -> int"),
+           "Frame one bytes-like record; answer the bytes of all frames.")
+      .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
+           nb::sig("def extend(self, records: list[typing.Any], start: int, limit: int) -> int"),
+           "Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.")
+      .def(
+          "crc32c",
+          [](GuardedFrames& guarded, std::uint32_t crc) {
+            guarded.alone([&](FrameBuffer& frames) { crc = crc32c_of_frames(crc, frames.bytes()); });
+            return crc;
+          },
+          nb::arg("crc") = 0, "CRC32C of the bytes of all frames, continuing from ``crc``.")
+      .def(
+          "take",
+          [](GuardedFrames& guarded) {
+            FrameBuffer& frames = guarded.get();
+            const auto bytes = frames.bytes();
+            nb::bytes taken(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            frames.release();
+            return taken;
+          },
+          "The frames' bytes; the buffer is empty afterwards.");
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,1 @@
+"""Records to other shards or to tables, and tables to records."""

@@ -1,0 +1,50 @@
+"""The file next to data files that describes their records: a manifest, or a schema file of Penstock, TFDS or TFX."""
+
+from __future__ import annotations
+
+from penstock.errors import SchemaError
+from penstock.manifest import SUFFIX, Manifest
+from penstock.schema import Schema
+from penstock.storage import locate, read_whole, split_path
+from penstock.storage.shard_names import dataset_of
+
+_MAX_SCHEMA_BYTES = 64 << 20
+
+
+def find_sidecar(file: str) -> str | None:
+    """Return the manifest or schema file that describes a data file, from the same folder."""
+    if file == "-":
+        return None
+    folder, stem = split_path(dataset_of(file))
+    for candidate in (f"{stem}{SUFFIX}", f"{stem}.schema.json", "features.json", "schema.pbtxt"):
+        if is_file(folder + candidate):
+            return folder + candidate
+    return None
+
+
+def is_file(path: str) -> bool:
+    """Return whether there is a file that can be opened."""
+    try:
+        store, name = locate(path)
+        store.stat(name)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+        return False  # stores that hide whether a file exists deny permission
+    return True
+
+
+def load_schema(path: str) -> Schema:
+    """Load the schema from a manifest, a schema file, a ``schema.pbtxt`` or a ``features.json``, told by the name."""
+    _, name = split_path(path)
+    if name.endswith(SUFFIX):
+        return Manifest.load(path).schema
+    if not name.endswith(".pbtxt") and name != "features.json":
+        return Schema.load(path)
+    text = read_whole(path, _MAX_SCHEMA_BYTES)
+    if len(text) > _MAX_SCHEMA_BYTES:
+        raise SchemaError(f"{path}: not a schema: larger than {_MAX_SCHEMA_BYTES} bytes")
+    try:
+        return Schema.from_pbtxt(text.decode()) if name.endswith(".pbtxt") else Schema.from_tfds(text.decode())
+    except UnicodeDecodeError:
+        raise SchemaError(f"{path}: not text in UTF-8") from None
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error}") from None

@@ -1,0 +1,1 @@
+"""What files hold: how many records, of which features, with which values."""

@@ -1,1 +1,0 @@
-"""What is known of tensors before there are values."""

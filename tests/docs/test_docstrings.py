@@ -1,0 +1,91 @@
+"""Every public name has an example in its docstring that runs and prints what it says.
+
+Examples run in a folder with a small dataset, ``train``, in a namespace with ``ps``, ``np`` and ``ds``.
+"""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.dataset.iterator import DatasetIterator
+
+# What has no example, or one that does not run. Shorten this list.
+LACKING = {
+    "Batch",
+    "BytesColumn",
+    "Decoder",
+    "Encoder",
+    "Feature",
+    "Inferred",
+    "Manifest",
+    "Nullable",
+    "Ragged",
+    "RecordChunk",
+    "RecordReader",
+    "RecordWriter",
+    "RepairReport",
+    "Schema",
+    "image",
+    "infer_schema",
+    "repair",
+    "repair_dataset",
+}
+
+
+def documented() -> Iterator[tuple[str, Any]]:
+    """Return public names, and those of the public methods of classes; errors need no example."""
+    for name in ps.__all__:
+        value = getattr(ps, name)
+        if name == "__version__" or (inspect.isclass(value) and issubclass(value, Exception)):
+            continue
+        yield name, value
+        if inspect.isclass(value):
+            yield from (
+                (f"{name}.{member}", found)
+                for member, found in vars(value).items()
+                if (inspect.isfunction(found) or isinstance(found, classmethod | staticmethod | property))
+                and (not member.startswith("_") or ">>>" in (found.__doc__ or ""))
+            )
+    yield "DatasetIterator", DatasetIterator
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("examples")
+    rows = [{"x": np.float32(number), "label": number % 10, "tokens": np.arange(number % 5)} for number in range(100)]
+    schema = ps.Schema(
+        {"x": ps.Feature("float32"), "label": ps.Feature("int64"), "tokens": ps.Feature("int64", [None])}
+    )
+    ps.write(path / "train", rows, schema=schema, shards=4)
+    return path
+
+
+def examples_of(name: str, value: Any) -> doctest.DocTest:
+    names = {"ps": ps, "np": np}
+    return doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, 0)
+
+
+@pytest.mark.parametrize(("name", "value"), [pytest.param(*item, id=item[0]) for item in documented()])
+def test_examples_in_docstrings_run(name: str, value: Any, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    if isinstance(value, ModuleType) or name.partition(".")[0] in LACKING:
+        return
+    monkeypatch.chdir(folder)
+    examples = examples_of(name, value)
+    assert examples.examples, f"{name} has no example"
+    examples.globs["ds"] = ps.Dataset("train")
+    printed: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=printed.append)
+    assert not printed, "".join(printed)
+
+
+def test_lacking_names_are_public():
+    assert sorted(LACKING - set(ps.__all__)) == []

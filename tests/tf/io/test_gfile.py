@@ -1,0 +1,57 @@
+"""``tf.io.gfile`` works on local paths and remote stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import penstock.tf as tf
+
+
+def test_files_on_a_local_disk(tmp_path: Path):
+    folder = str(tmp_path / "a" / "b")
+    tf.io.gfile.makedirs(folder)
+    tf.io.write_file(f"{folder}/.hidden", "one")
+    with tf.io.gfile.GFile(f"{folder}/two", "w") as file:
+        file.write("zwei")
+    with tf.io.gfile.GFile(f"{folder}/two") as file:
+        assert (file.size(), file.name, file.mode) == (4, f"{folder}/two", "r")
+        assert (file.read(2), file.tell(), list(file)) == ("zw", 2, ["ei"])
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.io.gfile.GFile(f"{folder}/none")
+    assert tf.io.gfile.glob(f"{folder}/*") == [f"{folder}/.hidden", f"{folder}/two"]
+    assert sorted(tf.io.gfile.listdir(folder)) == [".hidden", "two"]
+    assert tf.io.matching_files(f"{folder}/t*").numpy().tolist() == [f"{folder}/two".encode()]
+    assert tf.io.read_file(f"{folder}/two").numpy() == b"zwei"
+    tf.io.gfile.copy(f"{folder}/two", f"{folder}/three")
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        tf.io.gfile.copy(f"{folder}/two", f"{folder}/three")
+    tf.io.gfile.remove(f"{folder}/two")
+    assert not tf.io.gfile.exists(f"{folder}/two")
+    with pytest.raises(tf.errors.NotFoundError):
+        tf.io.gfile.remove(f"{folder}/two")
+    tf.io.gfile.rmtree(folder)
+    assert not tf.io.gfile.isdir(folder)
+
+
+def test_gfile_on_a_remote_store():
+    pytest.importorskip("fsspec")
+    gfile = tf.io.gfile
+    gfile.makedirs("memory://gfile/a/b")
+    gfile.mkdir("memory://gfile/c")
+    with gfile.GFile("memory://gfile/a/one", "w") as file:
+        file.write("text")
+    assert gfile.GFile("memory://gfile/a/one", "rb").size() == 4
+    gfile.copy("memory://gfile/a/one", "memory://gfile/a/b/two")
+    gfile.rename("memory://gfile/a/one", "memory://gfile/a/three")
+    assert gfile.isdir("memory://gfile/a")
+    assert not gfile.exists("memory://gfile/a/one")
+    assert gfile.stat("memory://gfile/a/three").length == 4
+    assert gfile.stat("memory://gfile/a").is_directory
+    walked = {folder: (sorted(folders), sorted(files)) for folder, folders, files in gfile.walk("memory://gfile")}
+    assert walked["memory:///gfile/a"] == (["b"], ["three"])
+    gfile.rmtree("memory://gfile")
+    assert not gfile.exists("memory://gfile/a")
+    with pytest.raises(tf.errors.NotFoundError):
+        gfile.stat("memory://gfile/a/three")
