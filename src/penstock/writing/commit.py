@@ -78,7 +78,7 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, s
     >>> schema = ps.Schema({"x": int})
     >>> parts = [ps.write("squares", {"x": [i, i * i]}, schema=schema, part=i) for i in range(3)]
     >>> ps.commit("squares", parts)
-    <Manifest of 6 records in 3 shards, 216 bytes: x>
+    <Manifest of 6 records in 3 shards, 180 bytes: x>
 
     Rows come in the order of the parts. Of several attempts with one key the first one counts. The others are removed,
     and so are attempts of which nobody reported. A commit that was interrupted can be repeated.

@@ -56,7 +56,7 @@ def write(
     """Write a dataset: shards, and a manifest that describes them.
 
     >>> ps.write("digits", {"image": np.zeros((10, 8, 8), np.uint8), "label": np.arange(10)}, shards=2)
-    <Manifest of 10 records in 2 shards, 1,210 bytes: image, label>
+    <Manifest of 10 records in 2 shards, 1,130 bytes: image, label>
 
     Rows keep their order over the shards, unless they are shuffled.
 
@@ -124,9 +124,9 @@ def append(
     """Add shards to a dataset.
 
     >>> ps.write("log", {"step": [0, 1, 2]})
-    <Manifest of 3 records in 1 shard, 120 bytes: step>
+    <Manifest of 3 records in 1 shard, 99 bytes: step>
     >>> ps.append("log", {"step": [3, 4]})
-    <Manifest of 5 records in 2 shards, 200 bytes: step>
+    <Manifest of 5 records in 2 shards, 165 bytes: step>
 
     Readers see all of the new rows or none: the new manifest replaces the old one when the shards are complete. No
     existing file changes, and the rows follow those of the dataset.
