@@ -76,6 +76,7 @@ def texts() -> list[Path]:
 PUBLIC_CLASSES = {
     "src/penstock/dataset/dataset.py",
     "src/penstock/schema/schema.py",
+    "src/penstock/writing/writer.py",
     "src/penstock/tf/data/dataset.py",
 }
 

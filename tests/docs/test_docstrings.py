@@ -26,10 +26,7 @@ LACKING = {
     "RecordChunk",
     "RecordReader",
     "RecordWriter",
-    "Writer",
-    "commit",
     "infer_schema",
-    "write",
 }
 
 
