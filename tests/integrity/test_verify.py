@@ -198,7 +198,7 @@ def test_a_file_that_is_not_a_manifest_is_reported(data: Path):
     (data / "train.penstock.json").write_text("{}")
     report = ps.verify(data / "train.penstock.json")
     assert [problem.kind for problem in report.problems] == ["error"]
-    assert "no manifest" in report.problems[0].cause
+    assert "not a Penstock manifest" in report.problems[0].cause
 
 
 # What is read.
