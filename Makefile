@@ -2,7 +2,7 @@
 # make test     the tests
 # make check    formatting, lint, types, layers
 # make format   formats Python and C++
-# make stubs    writes the stub of the native module anew
+# make stubs    regenerates the stub of the native module
 # make sanitize mutated input and bounds of inflated output under AddressSanitizer and UBSan, threads under ThreadSanitizer
 # make fuzz     libFuzzer on deflate data, frames, records, repairs and walks, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
@@ -45,7 +45,7 @@ format: $(VENV)/.with-check
 stubs: $(VENV)/.native
 	$(BIN)/python -m nanobind.stubgen -q -D -m penstock._core -o src/penstock/_core.pyi
 
-# A million inputs: two processes, each with a seed of its own. Then what the fuzzers once found worth keeping.
+# A million inputs in two processes with different seeds, then the fuzzers' corpus.
 sanitize: build/sanitize/mutate build/sanitize/output_bounds build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
 	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
 	$(foreach fuzzer,$(FUZZERS),build/sanitize/replay_$(fuzzer) cpp/fuzz/corpus/$(fuzzer)/* &&) true
@@ -81,13 +81,13 @@ build/sanitize/thread/%.o: cpp/%.cc $(HEADERS)
 	@mkdir -p $(@D)
 	$(CXX) $(THREAD) -c $< -o $@
 
-# Coverage guides these. What they find is kept in build/fuzz; a finding is minimised and becomes part of the corpus.
-# Inputs are as long as it takes: an inflater has no scouts below 6 KiB.
+# Guided by coverage. Findings go to build/fuzz; minimize one before you add it to the corpus.
+# Inputs are long enough for speculative decoding, which needs 6 KiB.
 fuzz: $(FUZZERS:%=build/fuzz/%)
 	$(foreach fuzzer,$(FUZZERS),mkdir -p build/fuzz/found/$(fuzzer) && build/fuzz/$(fuzzer) -max_total_time=$(SECONDS_EACH) \
 	    -max_len=16384 -artifact_prefix=build/fuzz/ build/fuzz/found/$(fuzzer) cpp/fuzz/corpus/$(fuzzer) &&) true
 
-# Without checks of alignment: an input that ends at a guarded page begins anywhere.
+# Without alignment checks: an input that ends at a guard page may start anywhere.
 FUZZ := $(ADDRESS) -fno-sanitize=alignment
 
 build/fuzz/%: $(CHECKS:cpp/%.cc=build/fuzz/objects/%.o) build/fuzz/objects/fuzz/%.o

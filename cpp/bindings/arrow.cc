@@ -1,5 +1,6 @@
-// Columns to the Arrow C data interface. Python describes a column as a tree of nodes (columns/arrow_nodes.py); here
-// the tree becomes capsules that hold the nodes' buffers, without a copy, until the consumer releases them.
+// Exports columns through the Arrow C data interface. Python describes a column as a tree of nodes
+// (columns/arrow_export.py); here the tree becomes capsules that hold the nodes' buffers, without a copy, until the
+// consumer releases them.
 #include "core/columns/arrow.h"
 
 #include <nanobind/stl/string.h>
@@ -14,7 +15,7 @@
 namespace penstock::bindings {
 namespace {
 
-// What an exported array owns. A child may be moved out of its parent, so each array has parts of its own.
+// What an exported array owns. A consumer may move a child out of its parent, so each array has its own parts.
 struct ArrayParts {
   std::vector<std::unique_ptr<BytesView>> held;
   std::vector<const void*> buffers;
@@ -27,7 +28,7 @@ struct ArrayParts {
   }
 };
 
-// Consumers release arrays from any thread, and some of them while the interpreter is no more: then memory stays.
+// Consumers release arrays from any thread, some after the interpreter has ended: then the memory is leaked.
 void release_array(ArrowArray* array) {
   array->release = nullptr;
   if (Py_IsInitialized() == 0 || is_finalizing_elsewhere()) return;
@@ -45,7 +46,7 @@ ArrowField field_of(nb::handle node) {
 }
 
 const void* address_of(const BytesView& view) {
-  // Consumers take a null pointer for a buffer that is absent; an empty one has to be somewhere.
+  // Consumers treat a null pointer as an absent buffer, so an empty buffer needs an address.
   alignas(64) static const std::byte nothing[64] = {};
   return view.bytes().data() == nullptr ? nothing : view.bytes().data();
 }
@@ -82,7 +83,7 @@ void export_array(nb::handle node, ArrowArray* out) {
 // A stream of one array.
 struct StreamParts {
   ArrowField field;
-  ArrowArray array{};  // released, that is all zero, once it was handed out
+  ArrowArray array{};  // released (all zero) once it was returned
 
   ~StreamParts() {
     if (array.release != nullptr) array.release(&array);
@@ -113,7 +114,7 @@ void release_stream(ArrowArrayStream* stream) {
   stream->release = nullptr;
 }
 
-// A capsule that releases what nobody took.
+// Returns a capsule that releases what no consumer took.
 template <class Struct>
 nb::capsule capsule_of(std::unique_ptr<Struct> content, const char* name) {
   nb::capsule capsule(content.get(), name, [](void* p) noexcept {

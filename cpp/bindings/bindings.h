@@ -1,4 +1,4 @@
-// What the binding files share. Bindings are thin: check arguments, release the GIL, call, turn errors into exceptions.
+// Shared by the binding files. Bindings are thin: check arguments, release the GIL, call, turn errors into exceptions.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -36,7 +36,7 @@ void bind_row_gatherer(nb::module_& m);
 void bind_salvage_scan(nb::module_& m);
 void bind_stream_records(nb::module_& m);
 
-// A bytes-like argument, held for as long as this lives.
+// A bytes-like argument, held for the lifetime of this object.
 class BytesView {
  public:
   explicit BytesView(nb::handle object) {
@@ -54,8 +54,7 @@ class BytesView {
   Py_buffer view_;
 };
 
-// Waits for what `attempt` (called without the GIL, with the time that it may take) answers true to, and lets Ctrl-C
-// end the wait.
+// Calls `attempt` without the GIL, with the time that it may take, until it returns true. Ctrl-C ends the wait.
 template <typename Attempt>
 void wait_for(Attempt attempt) {
   for (;;) {
@@ -67,8 +66,8 @@ void wait_for(Attempt attempt) {
   }
 }
 
-// Something that has threads, until Python closes it. Its end waits for them, which must not happen under the GIL. A
-// call that is under way holds it, so that another thread, or a signal handler that such a call runs, may close it.
+// An object with threads, until Python closes it. Destroying it waits for the threads, which must not happen under the
+// GIL. A running call holds a reference, so another thread, or a signal handler during the call, may close it.
 template <typename T>
 class Closable {
  public:
@@ -81,7 +80,7 @@ class Closable {
     if (!open_) throw nb::value_error("used after it was closed");
     return open_;
   }
-  // Answers what was open, or nullptr; the caller is to end it without the GIL.
+  // Returns the open object, or nullptr; the caller must destroy it without the GIL.
   std::shared_ptr<T> take() { return std::exchange(open_, nullptr); }
   void close() {
     std::shared_ptr<T> last = take();

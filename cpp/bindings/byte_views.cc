@@ -1,4 +1,4 @@
-// Byte strings as views into buffers: to Python objects, to one buffer of their own, and from offsets.
+// Byte strings as views into buffers: converted to Python objects, compacted into one buffer, and made from offsets.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
@@ -17,7 +17,7 @@ namespace {
 using ByteArray = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 using ViewsArray = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
 
-// Views and the buffers they point into, held while this lives.
+// Views and the buffers they point into, held for the lifetime of this object.
 class HeldViews {
  public:
   HeldViews(nb::handle views, nb::tuple buffers) : memory_(views) {
@@ -46,7 +46,7 @@ class HeldViews {
   std::vector<Bytes> buffers_;
 };
 
-// Adds to the pending UnicodeDecodeError which value it is about, and throws it.
+// Adds the index of the value to the pending UnicodeDecodeError, and throws it.
 [[noreturn]] void raise_undecodable(std::size_t i) {
   nb::python_error error;
   const auto reason = nb::cast<std::string>(error.value().attr("reason"));
@@ -103,7 +103,7 @@ ViewsArray views_array(std::vector<View> views) {
   return ViewsArray(data, {count, 4}, owner);
 }
 
-// One result for each value of `views`, computed by `compute(views, others, results)` without the GIL.
+// Returns one result for each value of `views`, computed by `compute(views, others, results)` without the GIL.
 template <class Result, class Compute>
 nb::ndarray<nb::numpy, Result, nb::ndim<1>> for_each_value(const HeldViews& views, const HeldViews& others,
                                                            Compute compute) {
@@ -123,7 +123,8 @@ nb::ndarray<nb::numpy, Result, nb::ndim<1>> for_each_value(const HeldViews& view
 auto compare(nb::handle views, nb::tuple buffers, nb::handle others, nb::tuple other_buffers) {
   const HeldViews left(views, buffers), right(others, other_buffers);
   const std::size_t count = right.views().size();
-  if (count != 1 && count != left.views().size()) throw nb::value_error("as many views on both sides, or one");
+  if (count != 1 && count != left.views().size())
+    throw nb::value_error("both sides need equally many views, or one of them one");
   return for_each_value<std::int8_t>(left, right, compare_views);
 }
 
@@ -141,7 +142,7 @@ ByteArray byte_array(std::unique_ptr<Buffer> buffer) {
 
 nb::tuple compact_views(nb::handle views, nb::tuple buffers) {
   const HeldViews held(views, buffers);
-  // A copy of the views: another thread may write to them while they are checked, measured and followed.
+  // A copy of the views: another thread may change them while they are checked, measured and followed.
   const Bytes memory = held.memory();
   const std::vector<std::byte> copy(memory.begin(), memory.end());
   const ViewArray stable{Bytes(copy)};
@@ -176,7 +177,7 @@ nb::tuple views_of(nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::devi
     const ReleasedGil release;
     result = views_of_offsets(span, held.bytes());
   }
-  if (!result) throw nb::value_error("offsets fall, leave the data, or span a value of 2 GiB or more");
+  if (!result) throw nb::value_error("offsets decrease, leave the data, or span a value of 2 GiB or more");
   nb::list windows;
   for (const std::size_t window : result->windows) windows.append(window);
   return nb::make_tuple(views_array(std::move(result->views)), windows);
@@ -187,24 +188,24 @@ nb::tuple views_of(nb::ndarray<const Offset, nb::ndim<1>, nb::c_contig, nb::devi
 void bind_byte_views(nb::module_& m) {
   m.def("views_to_list", &views_to_list, nb::arg("views"), nb::arg("buffers"), nb::arg("text"),
         nb::sig("def views_to_list(views: object, buffers: tuple[object, ...], text: bool) -> list[typing.Any]"),
-        "The values of views as bytes, or as str where ``text``.");
+        "Return the values of views as bytes, or as str with ``text``.");
   m.def("check_views", &check_views, nb::arg("views"), nb::arg("buffers"), nb::arg("text"),
         nb::sig("def check_views(views: object, buffers: tuple[object, ...], text: bool) -> None"),
-        "Raise where a view points outside the buffers or, where ``text``, at what is not UTF-8.");
+        "Raise if a view points outside the buffers or, with ``text``, is not UTF-8.");
   m.def("compact_views", &compact_views, nb::arg("views"), nb::arg("buffers"),
         nb::sig("def compact_views(views: object, buffers: tuple[object, ...]) -> tuple["
                 "numpy.typing.NDArray[numpy.int32], tuple[numpy.typing.NDArray[numpy.uint8], ...]]"),
-        "Copy the values of views together; answer new views and the buffers, one for every 2 GiB.");
+        "Compact the values of views; return new views and their buffers, one for every 2 GiB.");
   m.def("compare_views", &compare, nb::arg("views"), nb::arg("buffers"), nb::arg("others"), nb::arg("other_buffers"),
         nb::sig("def compare_views(views: object, buffers: tuple[object, ...], others: object, "
                 "other_buffers: tuple[object, ...]) -> numpy.typing.NDArray[numpy.int8]"),
-        "Compare values, byte by byte, with as many others or with one: -1, 0 or 1 for each.");
+        "Compare values byte by byte with as many others, or with one: -1, 0 or 1 for each.");
   m.def("find_views", &find, nb::arg("views"), nb::arg("buffers"), nb::arg("set"), nb::arg("set_buffers"),
         nb::sig("def find_views(views: object, buffers: tuple[object, ...], set: object, "
                 "set_buffers: tuple[object, ...]) -> numpy.typing.NDArray[numpy.bool_]"),
-        "Whether each value is equal to one of a set.");
+        "Return whether each value is in a set.");
   constexpr const char* doc =
-      "Views of data[offsets[i]:offsets[i + 1]], and where each 2 GiB window that they look through begins.";
+      "Return views of data[offsets[i]:offsets[i + 1]], and the start of each 2 GiB window that they refer to.";
   m.def("offsets_to_views", &views_of<std::int32_t>, nb::arg("offsets").noconvert(), nb::arg("data"), doc,
         nb::sig("def offsets_to_views(offsets: numpy.typing.NDArray[numpy.int32], data: object) -> tuple["
                 "numpy.typing.NDArray[numpy.int32], list[int]]"));

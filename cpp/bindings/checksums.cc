@@ -31,7 +31,7 @@ void bind_checksums(nb::module_& m) {
         for (const Crc32cKernel& kernel : crc32c_kernels()) names.emplace_back(kernel.name);
         return names;
       },
-      "Names of the CRC32C kernels that this CPU can run, the one in use first.");
+      "Return the names of the CRC32C kernels that this CPU supports, the one in use first.");
   m.def(
       "crc32c",
       [](nb::handle data, std::uint32_t crc, const std::optional<std::string>& kernel) {
@@ -45,10 +45,10 @@ void bind_checksums(nb::module_& m) {
   m.def(
       "crc32c_combine",
       [](std::uint32_t before, std::uint32_t rest, std::uint64_t size) {
-        return crc32c_concat(before, rest, crc32c_power(size));
+        return crc32c_combine(before, rest, crc32c_power(size));
       },
       nb::arg("before"), nb::arg("rest"), nb::arg("size"),
-      "CRC32C of two byte strings joined, from the CRC32C of each and the size of the second.");
+      "Return the CRC32C of two byte strings joined, from that of each and the size of the second.");
   m.def("mask_crc", &mask_crc, nb::arg("crc"), "Mask a checksum as TFRecord stores it.");
 }
 

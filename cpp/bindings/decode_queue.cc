@@ -36,7 +36,7 @@ class Queue {
         return job.has_value();
       });
     } catch (...) {
-      if (queue->pending() < outputs_.size()) outputs_.pop_front();  // it was the job that failed
+      if (queue->pending() < outputs_.size()) outputs_.pop_front();  // the job failed
       throw;
     }
     const nb::list outputs = std::move(outputs_.front());
@@ -51,19 +51,19 @@ class Queue {
  private:
   const Decoder& decoder_;
   Closable<DecodeQueue> queue_;
-  std::deque<nb::list> outputs_;  // of the batches that are under way: kept until their threads are done
+  std::deque<nb::list> outputs_;  // of the batches in progress: kept alive until their threads are done
 };
 
 }  // namespace
 
 void bind_decode_queue(nb::module_& m) {
-  nb::class_<Queue>(m, "DecodeQueue", "Decodes batches ahead, side by side; they come out in order.")
+  nb::class_<Queue>(m, "DecodeQueue", "Decodes batches ahead, in parallel, and returns them in order.")
       .def(nb::init<const Decoder&, std::size_t>(), nb::arg("decoder"), nb::arg("threads"), nb::keep_alive<1, 2>())
       .def("submit", &Queue::submit, nb::arg("chunks"), nb::arg("outputs"),
            nb::sig("def submit(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> None"),
-           "Start to decode a batch; ``outputs`` as in NativeDecoder.decode.")
+           "Start decoding a batch; ``outputs`` as in NativeDecoder.decode.")
       .def_prop_ro("pending", &Queue::pending, "Batches submitted and not taken.")
-      .def("next", &Queue::next, nb::sig("def next(self) -> " PENSTOCK_DECODED), "The oldest batch.")
+      .def("next", &Queue::next, nb::sig("def next(self) -> " PENSTOCK_DECODED), "Return the oldest batch.")
       .def("close", &Queue::close, "End the threads.");
 }
 

@@ -14,7 +14,7 @@
 namespace penstock::bindings {
 namespace {
 
-// What an array of NumPy lies in, and keeps alive.
+// The memory of a NumPy array, kept alive by it.
 struct ColumnMemory {
   SharedBuffer buffer;
   bool read_only;
@@ -28,7 +28,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 PyType_Slot kMemorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
 
-// NumPy is not imported before it is needed; what is taken from it is kept forever, and used under the GIL.
+// NumPy is imported on first use; the references are never released, and used under the GIL.
 nb::handle numpy_array() {
   static PyObject* type = nullptr;
   if (type == nullptr) type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
@@ -56,8 +56,8 @@ nb::object shape_tuple(std::size_t ndim, const std::size_t* shape) {
   return tuple;
 }
 
-// NumPy's own constructor is quicker than the way through DLPack, which counts where batches have many
-// columns or few rows. It checks that the memory suffices.
+// NumPy's own constructor is faster than DLPack, which matters for batches with many columns or few rows. It checks the
+// size of the memory.
 nb::object array_on(ColumnMemory memory, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
   return numpy_array()(shape_tuple(ndim, shape), numpy_dtype(type), nb::cast(std::move(memory)));
 }
@@ -103,7 +103,7 @@ BoundFeature make_feature(nb::bytes key, const std::string& dtype, const std::ve
   plan.default_row.resize(default_row.size());
   if (default_row.size() != 0) std::memcpy(plan.default_row.data(), default_row.c_str(), default_row.size());
   if (plan.missing == Missing::kDefault && plan.default_row.size() != plan.item_bytes())
-    throw nb::value_error("the default has another size than the shape");
+    throw nb::value_error("the default does not have the size of the shape");
   return bound;
 }
 
@@ -192,7 +192,7 @@ nb::list Decoder::buffers_of(const DecodedBatch& batch) const {
   nb::list buffers;
   if (!decoder_->has_views()) return buffers;
   for (const SharedBuffer& buffer : batch.buffers) {
-    // Read-only: chunks and other batches look at the same memory.
+    // Read-only: chunks and other batches share the memory.
     const std::size_t size = buffer->capacity();
     buffers.append(array_on({buffer, true}, 1, &size, type_of(Code::UInt, 8)));
   }
@@ -210,11 +210,11 @@ Outputs Decoder::pointers_of(std::size_t rows, const nb::list& outputs) const {
       continue;
     }
     const BoundFeature& feature = features_[f];
-    // Never converted: a copy would be gone before the decoder writes to it.
+    // Never converted: a copy would be released before the decoder writes to it.
     const auto array = nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(output, false);
     if (feature.plan.ragged || feature.plan.sequence() || feature.plan.element == Element::kView ||
         array.nbytes() != rows * feature.plan.item_bytes())
-      throw nb::value_error(("the memory given for " + feature.plan.key + " does not fit").c_str());
+      throw nb::value_error(("the output array for " + feature.plan.key + " does not fit").c_str());
     pointers.push_back(static_cast<std::byte*>(array.data()));
   }
   return pointers;
@@ -243,14 +243,14 @@ nb::object Decoder::column(std::size_t feature_number, const DecodedBatch& batch
 }
 
 void bind_decoder(nb::module_& m) {
-  nb::class_<ColumnMemory>(m, "ColumnMemory", nb::type_slots(kMemorySlots), "What the array of a column lies in.");
+  nb::class_<ColumnMemory>(m, "ColumnMemory", nb::type_slots(kMemorySlots), "The memory of a column's array.");
   nb::class_<DecodeFault>(m, "DecodeFault", "Why a record does not decode.")
       .def_prop_ro("kind", [](const DecodeFault& f) { return name_of(f.fault); })
       .def_ro("row", &DecodeFault::row, "Row of the batch.")
       .def_prop_ro(
           "feature",
           [](const DecodeFault& f) { return f.in_feature ? std::optional<std::uint32_t>(f.feature) : std::nullopt; },
-          "Index of the feature, where the fault lies in one.")
+          "Index of the feature, if the fault is in one.")
       .def_prop_ro("found_kind", [](const DecodeFault& f) { return name_of(f.found_kind); })
       .def_ro("expected", &DecodeFault::expected, "Values, or bytes.")
       .def_ro("found", &DecodeFault::found, "Values, or bytes.");
@@ -277,7 +277,7 @@ void bind_decoder(nb::module_& m) {
            "Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).")
       .def_prop_ro(
           "dense_row_bytes", [](const Decoder& self) { return self.native()->dense_row_bytes(); },
-          "Memory of a row in the columns whose rows are of one size.");
+          "Bytes of a row in all columns with rows of one size.");
 }
 
 }  // namespace penstock::bindings

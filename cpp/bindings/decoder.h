@@ -1,4 +1,4 @@
-// The decoder as Python sees it, for the bindings that decode: at once, ahead, or straight from files.
+// The decoder as bound to Python, for the bindings that decode: immediately, ahead, or directly from files.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -13,17 +13,17 @@
 
 namespace penstock::bindings {
 
-// A feature of the plan, and the shape and type of the array that its column becomes.
+// A feature of the plan, with the shape and type of its column's array.
 struct BoundFeature {
   FeaturePlan plan;
   std::vector<std::size_t> shape;  // of one item
   nb::dlpack::dtype type;
 };
 
-// An array on memory that it keeps alive.
+// Returns an array that keeps its memory alive.
 nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type);
 
-// What a decoded batch is to Python, in stubs.
+// The type of a decoded batch, in stubs.
 #define PENSTOCK_DECODED "tuple[int, list[typing.Any], list[NDArray[numpy.uint8]], DecodeFault | None]"
 
 class Decoder {
@@ -33,17 +33,17 @@ class Decoder {
 
   nb::tuple decode(const std::vector<Chunk>& chunks, nb::list outputs);
 
-  // (rows, columns, buffers, fault): a column is an array, or a tuple (values, offsets, step offsets) where rows differ
-  // in size; with a mask, that and the mask in a tuple of two.
+  // Returns (rows, columns, buffers, fault). A column is an array, or a tuple (values, offsets, step offsets) if rows
+  // differ in size; with a mask, a tuple of that and the mask.
   nb::tuple to_python(const DecodedBatch& batch, const nb::list& outputs) const;
 
-  // One column of a batch, as to_python() answers it; where `output` is memory, that is its values.
+  // Returns one column of a batch, as in to_python(); if `output` is given, that is its values.
   nb::object column(std::size_t feature, const DecodedBatch& batch, nb::object output) const;
 
-  // What the views of a batch point into.
+  // Returns the buffers that the views of a batch point into.
   nb::list buffers_of(const DecodedBatch& batch) const;
 
-  // The memory that `outputs` gives for the columns of `rows` rows; it is checked, and must be kept.
+  // Returns the memory of `outputs` for the columns of `rows` rows, checked. The caller must keep `outputs` alive.
   Outputs pointers_of(std::size_t rows, const nb::list& outputs) const;
 
   std::shared_ptr<BatchDecoder> native() const { return decoder_; }

@@ -1,4 +1,4 @@
-// The dtypes of columns: their names in a schema, how an Example stores them, and the type of their arrays.
+// The dtypes of columns: their names in a schema, their encoding in an Example, and the type of their arrays.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -14,7 +14,7 @@ struct ElementInfo {
   const char* name;
   Element element;
   Kind kind;
-  nb::dlpack::dtype type;  // of the column's array; bfloat16 is handed out as its 16 bits
+  nb::dlpack::dtype type;  // of the column's array; bfloat16 is returned as its 16 bits
 };
 
 constexpr nb::dlpack::dtype type_of(nb::dlpack::dtype_code code, std::uint8_t bits) {

@@ -20,7 +20,7 @@ using Int64Array = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb
 using BoolArray = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ByteArray = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// A column to write, and the arrays that keep its memory alive.
+// A column to encode, and the arrays that keep its memory alive.
 struct BoundColumn {
   EncodeColumn column;
   AnyArray values;
@@ -50,7 +50,7 @@ void init_column(BoundColumn* self, const std::string& key, const std::string& d
   if (count != 0 && column.item_bytes() / count != column.value_bytes)
     throw nb::value_error("too many values in a row");
   if (column.item_bytes() == 0 && (offsets || sequence))
-    throw nb::value_error("a ragged column has items of some size");
+    throw nb::value_error("items of a ragged column must not be empty");
   if (sequence && !step_offsets) throw nb::value_error("a sequence column needs step offsets");
   column.values = {static_cast<const std::byte*>(values.data()), values.nbytes()};
   column.offsets = span_of(offsets);
@@ -96,7 +96,7 @@ void bind_encoder(nb::module_& m) {
 
   m.def("encode_rows", &encode, nb::arg("columns"), nb::arg("rows"), nb::arg("first"), nb::arg("limit"),
         nb::arg("frames"), nb::arg("sequence_example") = false,
-        "Frame rows[first:] as Examples until the frames have ``limit`` bytes; answer the first row left.");
+        "Frame rows[first:] as Examples until the frames have ``limit`` bytes; return the first row left.");
 }
 
 }  // namespace penstock::bindings

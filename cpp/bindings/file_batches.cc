@@ -45,7 +45,7 @@ nb::object next_batch(OpenBatches& self) {
 }  // namespace
 
 void bind_file_batches(nb::module_& m) {
-  nb::class_<FaultInFile>(m, "FaultInFile", "What is wrong with a frame of one of several files.")
+  nb::class_<FaultInFile>(m, "FaultInFile", "A fault in one of several files.")
       .def_ro("file", &FaultInFile::file, "Index of the file.")
       .def_ro("fault", &FaultInFile::fault);
 
@@ -74,10 +74,10 @@ void bind_file_batches(nb::module_& m) {
                   "block_bytes: int = 262144, start: tuple[int, int, int] = (0, 0, 0), rows: int | None = None) -> "
                   "None"))
       .def("next", &next_batch, nb::sig("def next(self) -> " PENSTOCK_DECODED " | FaultInFile | None"),
-           "The next batch, the damage that ends the stream, or None at its end.")
+           "Return the next batch, the fault that ends the stream, or None at its end.")
       .def_prop_ro(
           "position", [](const OpenBatches& self) { return tuple_of(self.get()->position()); },
-          "(file, offset, record) of the first row that was not given out in a good batch.")
+          "(file, offset, record) after the last valid batch that was returned.")
       .def(
           "position_of",
           [](const OpenBatches& self, std::size_t row) {

@@ -27,7 +27,7 @@ nb::object next_event(FileRecords& records) {
 
 using OpenFileRecords = Closable<FileRecords>;
 
-// A class of its own to Python: its events are others.
+// A separate class in Python: its events differ.
 struct OpenCheckedRecords : Closable<FileRecords> {
   using Closable::Closable;
 };
@@ -53,23 +53,24 @@ void bind_file_records(nb::module_& m) {
                   "start_offset: int = 0, start_record: int = 0) -> None"))
       .def(
           "next", [](OpenFileRecords& self) { return next_event(*self.get()); },
-          nb::sig("def next(self) -> RecordChunk | Fault | None"), "The next chunk or fault, or None at the end.")
+          nb::sig("def next(self) -> RecordChunk | Fault | None"),
+          "Return the next chunk or fault, or None at the end.")
       .def("close", &OpenFileRecords::close, "End the threads and close the file.");
 
-  nb::class_<ValidRecords>(m, "ValidRecords", "Records that were decoded and let go of.")
+  nb::class_<ValidRecords>(m, "ValidRecords", "The number of records that were decoded and dropped.")
       .def_ro("records", &ValidRecords::records)
       .def_ro("bytes", &ValidRecords::bytes, "Of their frames.")
-      .def_ro("crc32c", &ValidRecords::crc32c, "Of their frames, if the reader computes it; else 0.");
+      .def_ro("crc32c", &ValidRecords::crc32c, "Of their frames, if requested; else 0.");
 
   nb::class_<OpenCheckedRecords>(m, "CheckedRecords",
-                                 "Reads and decodes a local file's records, and lets go of those that decode.")
+                                 "Reads and decodes a local file's records, and drops those that decode.")
       .def(
           "__init__",
           [](OpenCheckedRecords* self, const std::filesystem::path& path, const Decoder& decoder,
              std::uint64_t max_record_bytes, std::size_t threads, std::size_t block_bytes, bool checksum) {
             if (threads == 0 || block_bytes < 64) throw nb::value_error("threads and block_bytes must be positive");
             BlockReaderOptions options{true, max_record_bytes, threads, block_bytes};
-            // Files that are checked are seldom in memory, and a disk is quicker with large reads.
+            // Files to check are seldom in memory, and disks are faster with large reads.
             options.slice_bytes = block_bytes;
             new (self) OpenCheckedRecords(std::make_shared<FileRecords>(path, options, decoder.native(), checksum));
           },
@@ -80,7 +81,7 @@ void bind_file_records(nb::module_& m) {
       .def(
           "next", [](OpenCheckedRecords& self) { return next_event(*self.get()); },
           nb::sig("def next(self) -> ValidRecords | RecordChunk | Fault | None"),
-          "What comes next, a chunk where one of its records does not decode; None at the end.")
+          "Return the next event, a chunk if one of its records does not decode; None at the end.")
       .def("close", [](OpenCheckedRecords& self) { self.close(); }, "End the threads and close the file.");
 }
 

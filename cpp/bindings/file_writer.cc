@@ -30,7 +30,7 @@ void sync(OpenFileWriter& self) {
 void close_writer(OpenFileWriter& self) {
   std::shared_ptr<FileWriter> writer = self.take();
   if (!writer) return;
-  const bool alone = writer.use_count() == 1;  // else the call that is under way ends it when it is done
+  const bool alone = writer.use_count() == 1;  // otherwise the running call destroys it
   const ReleasedGil release;
   if (alone) writer->close();
   writer.reset();
@@ -39,8 +39,8 @@ void close_writer(OpenFileWriter& self) {
 }  // namespace
 
 void bind_file_writer(nb::module_& m) {
-  nb::class_<OpenFileWriter>(m, "FileWriter",
-                             "Writes to a copy of a file descriptor in order, on a native thread. Errors are sticky.")
+  nb::class_<OpenFileWriter>(
+      m, "FileWriter", "Writes to a duplicate of a file descriptor, in order, on a native thread. Errors are sticky.")
       .def(
           "__init__",
           [](OpenFileWriter* self, int descriptor) {
@@ -55,7 +55,7 @@ void bind_file_writer(nb::module_& m) {
             const auto writer = self.get();
             submit(writer, frames.release());
           },
-          nb::arg("frames"), "Take the frames over, without a copy, and write them.")
+          nb::arg("frames"), "Take over the frames without a copy, and write them.")
       .def(
           "write",
           [](OpenFileWriter& self, nb::handle data) {
@@ -74,8 +74,8 @@ void bind_file_writer(nb::module_& m) {
       .def("drain", &drain, "Wait until everything is with the operating system.")
       .def("sync", &sync, "Wait until everything is on the disk.")
       .def("close", &close_writer,
-           "End the thread, or let go of it where it is stuck in a write; raise what a write, or the end, came to. The "
-           "descriptor stays open.");
+           "End the thread, or detach it if it is stuck in a write; raise the error of a write or of closing. The "
+           "caller's descriptor stays open.");
 }
 
 }  // namespace penstock::bindings

@@ -23,20 +23,20 @@ std::size_t append(GuardedFrames& guarded, nb::handle record) {
   if (PyBytes_CheckExact(record.ptr())) {
     guarded.get().append(payload_of(record.ptr()));
   } else {
-    const BytesView view(record);  // may run Python code, so the frames are looked at afterwards
+    const BytesView view(record);  // may run Python code, so get the frames afterwards
     guarded.get().append(view.bytes());
   }
   return guarded.get().size();
 }
 
-// Holds the memory of many records while the GIL is released: bytes, which do not change, by a reference, all else by a
-// view, which costs more.
+// Holds the memory of many records while the GIL is released: bytes, which are immutable, by a reference; anything else
+// by a view, which costs more.
 class HeldRecords {
  public:
   ~HeldRecords() {
     for (Py_buffer& view : views_) PyBuffer_Release(&view);
   }
-  // Answers the size of the record.
+  // Returns the size of the record.
   std::size_t add(nb::handle record) {
     if (PyBytes_CheckExact(record.ptr())) {
       payloads_.push_back(payload_of(record.ptr()));
@@ -74,7 +74,7 @@ std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, s
     }
   }
   frames.alone([&](FrameBuffer& mine) { many.append_to(mine); });
-  // What stands before a record that is no bytes is written, as if the records had come one by one.
+  // The records before an invalid one are written, as if they had come one by one.
   if (refused) std::rethrow_exception(refused);
   return i;
 }
@@ -82,7 +82,7 @@ std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, s
 }  // namespace
 
 void bind_frame_buffer(nb::module_& m) {
-  nb::class_<GuardedFrames>(m, "FrameBuffer", "Frames on their way out, for one thread at a time.")
+  nb::class_<GuardedFrames>(m, "FrameBuffer", "Output frames, for one thread at a time.")
       .def(nb::init<std::size_t>(), nb::arg("usual") = std::size_t{1} << 20,
            "Frames that are taken at about ``usual`` bytes.")
       .def(
@@ -90,10 +90,10 @@ void bind_frame_buffer(nb::module_& m) {
       .def_prop_ro(
           "count", [](GuardedFrames& frames) { return frames.get().count(); }, "Frames in the buffer.")
       .def("append", &append, nb::arg("record").none(), nb::sig("def append(self, record: object) -> int"),
-           "Frame one bytes-like record; answer the bytes of all frames.")
+           "Frame one bytes-like record; return the bytes of all frames.")
       .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
            nb::sig("def extend(self, records: list[typing.Any], start: int, limit: int) -> int"),
-           "Frame records[start:] until the frames have ``limit`` bytes; answer the index of the first one left.")
+           "Frame records[start:] until the frames have ``limit`` bytes; return the index of the first one left.")
       .def(
           "crc32c",
           [](GuardedFrames& guarded, std::uint32_t crc) {
@@ -110,7 +110,7 @@ void bind_frame_buffer(nb::module_& m) {
             frames.release();
             return taken;
           },
-          "The frames' bytes; the buffer is empty afterwards.");
+          "Return the frames' bytes and clear the buffer.");
 }
 
 }  // namespace penstock::bindings

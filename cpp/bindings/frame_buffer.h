@@ -8,8 +8,8 @@
 
 namespace penstock::bindings {
 
-// Frames, and whether a thread works on them without the GIL. Another one that comes meanwhile is told so: unlike in
-// pure Python, two writers at once would break memory.
+// Frames, and whether a thread is using them without the GIL. Any other thread then gets an error: unlike in pure
+// Python, two concurrent writers would corrupt memory.
 class GuardedFrames {
  public:
   explicit GuardedFrames(std::size_t usual) : frames_(usual) {}

@@ -1,4 +1,4 @@
-// Where gathered values go: numbers of one dtype, or byte strings as views.
+// Destinations of gathered values: numbers of one dtype, or byte strings as views.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -24,7 +24,7 @@ using LengthArray = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
 using BoolArray = nb::ndarray<nb::numpy, bool, nb::ndim<1>>;
 using ViewsArray = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
 
-// Bytes that grow without being cleared first.
+// Bytes that grow without being initialized.
 class GrowableBuffer {
  public:
   std::size_t size() const { return size_; }
@@ -40,7 +40,7 @@ class GrowableBuffer {
     return end;
   }
 
-  // Gives the bytes away and starts afresh, with room for as many.
+  // Gives the bytes away and starts over, with the same capacity.
   ByteArray take() {
     extend(0);
     auto* data = reinterpret_cast<std::uint8_t*>(buffer_->data());
@@ -67,12 +67,12 @@ Array array_of(std::vector<T> values, std::size_t columns = 0) {
   return Array(data, columns == 0 ? 1 : 2, shape, owner);
 }
 
-// The memory of an object that has one, while this lives.
+// The buffer of an object that has one, held for the lifetime of this object.
 class HeldBuffer {
  public:
   explicit HeldBuffer(PyObject* object) {
     if (PyObject_CheckBuffer(object) == 0) return;
-    // The memory of a masked array has values at its gaps: those who ask for it here would store them.
+    // The buffer of a masked array has values at masked positions, which must not be stored.
     if (PyBytes_Check(object) == 0 && PyObject_HasAttrString(object, "mask") != 0) return;
     held_ = PyObject_GetBuffer(object, &view, PyBUF_FORMAT | PyBUF_STRIDES) == 0;
     if (!held_) PyErr_Clear();
@@ -91,7 +91,7 @@ class HeldBuffer {
   bool held_ = false;
 };
 
-// What a buffer's items are: 'i'nteger, 'u'nsigned, 'f'loat, 'b'ool, or 0 for anything else.
+// Returns the kind of a buffer's items: 'i'nteger, 'u'nsigned, 'f'loat, 'b'ool, or 0 for anything else.
 inline char kind_of(const Py_buffer& view) {
   const char* format = view.format == nullptr ? "B" : view.format;
   if (*format == '@' || *format == '=' || *format == '<') ++format;
@@ -109,7 +109,7 @@ class NumberSink {
     const ElementInfo& info = info_of(dtype);
     bytes_ = info.type.bits / 8;
     exact_ = dtype != "float16" && dtype != "bfloat16";  // Python floats are rounded to these by NumPy
-    as_bits_ = dtype == "bfloat16";                      // a buffer has no such format
+    as_bits_ = dtype == "bfloat16";                      // buffers have no such format
     switch (static_cast<Code>(info.type.code)) {
       case Code::Int:
         kind_ = 'i';
@@ -132,7 +132,8 @@ class NumberSink {
     return kind_ != 'b' && PyLong_CheckExact(value) != 0 && integer(value);
   }
 
-  // An array of this dtype, in order. Bits are taken from `convert` alone: the caller's integers are numbers.
+  // Whether a buffer is a contiguous array of this dtype. BitReader are accepted only from `convert`: the caller's
+  // integers are numbers.
   bool fits(const Py_buffer& view, bool converted) const {
     return (converted || !as_bits_) && static_cast<std::size_t>(view.itemsize) == bytes_ && kind_of(view) == kind_;
   }
@@ -179,7 +180,7 @@ class NumberSink {
     } else if (PyLong_CheckExact(value) != 0) {
       int overflow = 0;
       const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-      const long long most = 1LL << (bytes_ == 4 ? 24 : 53);  // up to here every integer is a float
+      const long long most = 1LL << (bytes_ == 4 ? 24 : 53);  // up to here, every integer is exact as a float
       if (overflow != 0 || whole > most || whole < -most) return false;
       number = static_cast<double>(whole);
     } else {
@@ -202,7 +203,7 @@ class NumberSink {
   bool as_bits_ = false;
 };
 
-// Byte strings as views. Small ones are copied together; large bytes objects are looked at where they are.
+// Byte strings as views. Small ones are copied into one buffer; large bytes objects are referenced.
 class StringSink {
  public:
   explicit StringSink(bool text) : text_(text) {}
@@ -235,7 +236,7 @@ class StringSink {
 
   std::size_t bytes() const { return kViewBytes * views_.size() + large_bytes_ + copies_.size(); }
 
-  // The views, and the objects whose memory they point into.
+  // Returns the views, and the objects whose memory they point into.
   nb::tuple take() {
     finish_copies();
     nb::list buffers = std::move(buffers_);
@@ -289,7 +290,7 @@ class StringSink {
   nb::list buffers_;
   std::size_t large_bytes_ = 0;
   GrowableBuffer copies_;
-  std::int32_t place_ = -1;  // where in `buffers_` the copies will be
+  std::int32_t place_ = -1;  // index in `buffers_` of the copies
 };
 
 }  // namespace penstock::bindings

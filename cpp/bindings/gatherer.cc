@@ -32,7 +32,7 @@ nb::list Gatherer<Sink>::take_lengths() {
   return taken;
 }
 
-// None where all rows are there.
+// None if all rows are present.
 template <typename Sink>
 nb::object Gatherer<Sink>::take_valid() {
   const auto valid = std::exchange(valid_, {});
@@ -59,7 +59,7 @@ void Gatherer<Sink>::visit(PyObject* value, std::size_t level) {
   if (array(converted.ptr(), level, true)) return;
   if (level == shape_.size() || PyList_Check(converted.ptr()) == 0 ||
       !items(converted.ptr(), level, PyList_Size, PyList_GetItem))
-    throw nb::type_error("convert answered what is no array of the column's dtype and shape");
+    throw nb::type_error("convert must return an array of the column's dtype and shape");
 }
 
 template <typename Sink>
@@ -69,7 +69,7 @@ bool Gatherer<Sink>::items(PyObject* list, std::size_t level, Py_ssize_t (*size)
   if (!accepts(level, count)) return false;
   note(level, count);
   for (Py_ssize_t i = 0; i < count; ++i) {
-    // Held: `convert` is the user's code in part, and may change the list.
+    // Held: `convert` may run user code that changes the list.
     const nb::object value = nb::borrow(item(list, i));
     if (!value.is_valid()) throw nb::python_error();
     visit(value.ptr(), level + 1);
@@ -94,7 +94,7 @@ bool Gatherer<Sink>::array(PyObject* value, std::size_t level, bool converted) {
   return true;
 }
 
-// An absent row: nothing where its size varies, zeros where it is known.
+// A missing row: empty if its size varies, zeros if it is known.
 template <typename Sink>
 void Gatherer<Sink>::fill(std::size_t level) {
   std::size_t count = 1;

@@ -1,9 +1,9 @@
-// One feature's values of rows of Python objects, gathered into a column.
+// Gathers one feature's values from rows of Python objects into a column.
 //
-// A value is a scalar, an array, or lists of them, as deep as its feature's shape is long. What is common is taken
-// here: exact Python scalars, lists and tuples, arrays of the right dtype that lie in memory in order. Anything else
-// goes to `convert(row, value, level)`, in Python, which answers an array of the right dtype (a list, for byte strings)
-// or raises.
+// A value is a scalar, an array, or nested lists of them, as deep as the feature's shape. Common values are handled
+// here: exact Python scalars, lists and tuples, contiguous arrays of the right dtype. Anything else goes to
+// `convert(row, value, level)` in Python, which returns an array of the right dtype (a list for byte strings) or
+// raises.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class Gatherer {
 
   std::size_t bytes() const { return sink_.bytes(); }
 
-  // What has gathered: what the sink has, the lengths of dimensions that vary, which rows are there, and how many.
+  // Returns the sink's content, the lengths of the dimensions that vary, which rows are present, and their number.
   nb::tuple take();
 
  private:

@@ -35,15 +35,15 @@ void bind_header_walk(nb::module_& m) {
           nb::sig("def __init__(self, path: str | os.PathLike[str], *, max_record_bytes: int = 1073741824, threads: "
                   "int = 1, piece_bytes: int = 2097152, keep_lengths: bool = False) -> None"))
       .def("advance", &HeaderWalk::advance, nb::arg("bytes"), nb::call_guard<ReleasedGil>(),
-           "Walk over the frames that start in the next bytes; False when the end or a fault was reached.")
+           "Walk the frames that start in the next bytes; False if the end or a fault was reached.")
       .def("take_lengths", &take_lengths, nb::rv_policy::automatic,
-           "The lengths of the payloads since they were last taken, where they are kept.")
+           "Return the payload lengths since the last call, if they are kept.")
       .def_prop_ro("file_size", &HeaderWalk::file_size)
       .def_prop_ro("position", &HeaderWalk::position, "Where the next frame starts.")
       .def_prop_ro("records", &HeaderWalk::records, "Whole records so far.")
       .def_prop_ro(
           "fault", [](const HeaderWalk& walk) { return walk.fault(); },
-          "What ended the walk early; its kind may be none.");
+          "What ended the walk early; its kind may be \"none\".");
 }
 
 }  // namespace penstock::bindings

@@ -29,7 +29,7 @@ std::optional<PlainPiece> plain(std::optional<Piece> piece) {
   return PlainPiece(std::move(*piece));
 }
 
-// Two bodies that the queue works on, which Python must not free.
+// Two bodies in the queue, which Python must not free.
 struct HeldBodies {
   HeldBodies(nb::handle first, nb::handle second) : one(first), other(second) {}
   BytesView one, other;
@@ -37,7 +37,7 @@ struct HeldBodies {
 
 struct HeldForQueue {
   std::deque<HeldBodies> bodies;
-  // A queue ends without the GIL, which it takes to let go of them; where it must not be asked for, they stay.
+  // A queue is destroyed without the GIL, which is needed to release them; if it must not be acquired, they are leaked.
   ~HeldForQueue() {
     if (is_finalizing_elsewhere()) {
       new std::deque<HeldBodies>(std::move(bodies));
@@ -74,7 +74,7 @@ class Members {
   }
 
  private:
-  HeldForQueue held_;  // outlives the threads
+  HeldForQueue held_;  // declared first: outlives the threads
   MemberQueue queue_;
 };
 
@@ -82,7 +82,7 @@ using OpenMembers = Closable<Members>;
 
 using inflate::Stop;
 
-// A stream, and the part of it that is being read, which Python must not free.
+// A stream, and its current input, which Python must not free.
 class FedInflater {
  public:
   void feed(nb::handle data) {
@@ -113,7 +113,7 @@ void bind_inflate(nb::module_& m) {
         for (const Crc32Kernel& kernel : crc32_kernels()) names.emplace_back(kernel.name);
         return names;
       },
-      "Names of the CRC-32 kernels that this CPU can run, the one in use first.");
+      "Return the names of the CRC-32 kernels that this CPU supports, the one in use first.");
   m.def(
       "crc32",
       [](nb::handle data, std::uint32_t crc, const std::optional<std::string>& kernel) {
@@ -133,7 +133,7 @@ void bind_inflate(nb::module_& m) {
                          "A piece of an inflated stream: bytes that StreamRecords takes without a copy.")
       .def("__len__", [](const PlainPiece& piece) { return piece.bytes().size(); });
 
-  nb::class_<OpenMembers>(m, "MemberQueue", "Inflates gzip members on native threads, two in turns on each.")
+  nb::class_<OpenMembers>(m, "MemberQueue", "Inflates gzip members on native threads, two interleaved on each.")
       .def(
           "__init__",
           [](OpenMembers* self, std::size_t threads, std::size_t most) {
@@ -142,17 +142,17 @@ void bind_inflate(nb::module_& m) {
           nb::kw_only(), nb::arg("threads"), nb::arg("max_bytes"))
       .def(
           "submit", [](OpenMembers& self, nb::handle one, nb::handle other) { self.get()->submit(one, other); },
-          nb::arg("one"), nb::arg("other"), "Hand over what follows the headers of two members (b'' for none).")
+          nb::arg("one"), nb::arg("other"), "Submit what follows the headers of two members (b'' for none).")
       .def(
           "next", [](OpenMembers& self) { return self.get()->next(); },
           nb::sig("def next(self) -> list[PlainPiece | None]"),
-          "What the oldest two inflate to; None for one that is damaged or claims more than ``most`` bytes.")
+          "Return the oldest two, inflated; None for one that is damaged or claims more than ``max_bytes`` bytes.")
       .def("close", &OpenMembers::close, "End the threads.");
 
   nb::class_<FedInflater>(m, "StreamInflater", "Inflates raw deflate data that comes in parts of any size.")
       .def(nb::init<>())
-      .def("feed", &FedInflater::feed, nb::arg("data"), "Hand over more of the data, where it ``needs_input``.")
-      .def("next", &FedInflater::next, "The next piece of what comes out, of a bounded size, or an empty one.")
+      .def("feed", &FedInflater::feed, nb::arg("data"), "Add input, if it ``needs_input``.")
+      .def("next", &FedInflater::next, "Return the next piece of the output, of bounded size, or an empty one.")
       .def_prop_ro("needs_input", [](const FedInflater& self) { return self.inflater().needs_input(); })
       .def_prop_ro("done", [](const FedInflater& self) { return self.inflater().stop() == Stop::kDone; })
       .def_prop_ro(
@@ -160,7 +160,7 @@ void bind_inflate(nb::module_& m) {
           "Whether the last piece ends where the data is damaged.")
       .def_prop_ro(
           "unread", [](const FedInflater& self) { return self.inflater().unread(); },
-          "Bytes that were handed over and are not read: behind the end of the data, where it is ``done``.");
+          "Bytes of the input that were not read; once ``done``, the bytes after the data.");
 
   m.def(
       "inflate_member",
@@ -173,7 +173,8 @@ void bind_inflate(nb::module_& m) {
         return plain(std::move(piece));
       },
       nb::arg("body"), nb::kw_only(), nb::arg("max_bytes"),
-      "Inflate what follows the header of a gzip member; None where it is damaged or claims more than ``most`` bytes.");
+      "Inflate what follows the header of a gzip member; None if it is damaged or claims more than ``max_bytes`` "
+      "bytes.");
 }
 
 }  // namespace penstock::bindings

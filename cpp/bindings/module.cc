@@ -11,11 +11,11 @@ namespace nb = nanobind;
 NB_MODULE(_core, m) {
   m.doc() = "The native core of Penstock: frames, checksums, and reading ahead on threads.";
 
-  // At exit, Python drops objects in no order: a writer that a signal handler still holds is no leak to report to
-  // users.
+  // At exit, Python drops objects in any order: a writer that a signal handler still holds is not a leak worth
+  // reporting.
   nb::set_leak_warnings(false);
 
-  // Operating-system errors become OSError, so that Python picks the subclass; where the path is not known here, the
+  // Operating-system errors become OSError, so that Python picks the subclass; if the path is not known here, the
   // caller adds it.
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kAll = static_cast<std::size_t>(-1);
 
-// Collects a list's values as Python objects; of numbers the first, and how many there are.
+// Collects a list's values as Python objects; of numbers, only the first ones, and their total.
 struct ToList {
   std::size_t max_numbers;
   nb::list values;
@@ -61,12 +61,12 @@ bool append_feature(wire::Bytes feature, std::size_t max_numbers, nb::list& out)
   return true;
 }
 
-// None where the bytes are malformed; else {key: (kind, values)} and {key: [(kind, values), ...]}. Where not all
-// numbers are wanted, the number of values comes behind them.
+// Returns None if the bytes are malformed, else {key: (kind, values)} and {key: [(kind, values), ...]}. If not all
+// numbers are requested, the number of values comes after them.
 nb::object read_entries(nb::handle data, bool sequence_example, std::size_t max_numbers) {
   const BytesView view(data);
   Joined joined;
-  // Every entry is checked, the last one of a key counts.
+  // Every entry is checked; the last one of a key counts.
   nb::dict sections[3];
   const auto visit = [&](Section section, const MapEntry& entry) {
     nb::list steps;
@@ -94,7 +94,7 @@ void bind_peek_example(nb::module_& m) {
       nb::arg("data"), nb::arg("sequence_example") = false,
       nb::sig("def read_example(data: object, sequence_example: bool = False) -> tuple[dict[bytes, "
               "tuple[str, list[typing.Any]]], dict[bytes, list[tuple[str, list[typing.Any]]]]] | None"),
-      "Read a whole Example as protobuf does: (context, feature lists), or None where the bytes are malformed.");
+      "Read a whole Example as protobuf does: (context, feature lists), or None if the bytes are malformed.");
   m.def(
       "is_other_message",
       [](nb::handle data) {
@@ -102,13 +102,13 @@ void bind_peek_example(nb::module_& m) {
         return is_other_message({view.bytes().data(), view.bytes().size()});
       },
       nb::arg("data"), nb::sig("def is_other_message(data: object) -> bool"),
-      "Whether a message has fields, and no feature of an Example or SequenceExample among them.");
+      "Return whether a message has fields, but no feature of an Example or SequenceExample.");
   m.def(
       "sketch_example", [](nb::handle data, std::size_t max_numbers) { return read_entries(data, true, max_numbers); },
       nb::arg("data"), nb::arg("max_numbers"),
       nb::sig("def sketch_example(data: object, max_numbers: int) -> tuple[dict[bytes, tuple[str, list[typing.Any], "
               "int]], dict[bytes, list[tuple[str, list[typing.Any], int]]]] | None"),
-      "Read a SequenceExample, of its numbers the first of each list: kind, values and their number.");
+      "Read a SequenceExample with only the first numbers of each list: kind, values and their total.");
 }
 
 }  // namespace penstock::bindings

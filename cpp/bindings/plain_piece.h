@@ -14,7 +14,7 @@ class PlainPiece {
 
   std::span<const std::byte> bytes() const { return piece_.bytes(); }
 
-  // The piece, for the first who asks: the room before the bytes is for one scanner alone.
+  // Returns the piece, to the first caller only: the headroom before the bytes is for one scanner.
   std::optional<inflate::Piece> take() {
     if (std::exchange(taken_, true)) return std::nullopt;
     return piece_;

@@ -40,7 +40,7 @@ PyObject* record_bytes(const Chunk& chunk, std::size_t i) {
                                    static_cast<Py_ssize_t>(span.length));
 }
 
-// Iteration by slots: a call through the binding layer for each record would cost as much as the record itself.
+// Iterates by type slots: a call through the binding layer for each record would cost as much as the record itself.
 struct ChunkIterator {
   Chunk chunk;
   std::size_t next = 0;
@@ -61,7 +61,7 @@ PyType_Slot iterator_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(iterator_se
                                 {Py_tp_iternext, reinterpret_cast<void*>(iterator_next)},
                                 {0, nullptr}};
 
-// Keeps the memory of an array alive: a copy of the chunk is cheap, it shares its buffer and spans.
+// Keeps the memory of an array alive. Copying the chunk is cheap, since its buffer and spans are shared.
 nb::capsule owner_of(const Chunk& chunk) {
   return nb::capsule(new Chunk(chunk), [](void* p) noexcept { delete static_cast<Chunk*>(p); });
 }
@@ -74,7 +74,7 @@ nb::bytes record_at(const Chunk& chunk, Py_ssize_t i) {
 
 Chunk sliced(const Chunk& chunk, nb::slice range) {
   const auto [start, stop, step, length] = range.compute(chunk.size());
-  if (step != 1) throw nb::value_error("a chunk is sliced with step 1");
+  if (step != 1) throw nb::value_error("a chunk can only be sliced with step 1");
   return chunk.slice(static_cast<std::size_t>(start), static_cast<std::size_t>(start) + length);
 }
 
@@ -95,7 +95,7 @@ Chunk chunk_from_records(nb::list records, const std::string& source) {
     offset += bytes.size();
   }
   const std::size_t count = spans->size();
-  // No file, so no header before the first: as if it were there, or its offset would be below zero.
+  // There is no file: assume a header before the first record, so that its offset is not negative.
   return Chunk{buffer, std::move(spans), 0, count, 0, kHeaderBytes, std::make_shared<const std::string>(source)};
 }
 
@@ -109,8 +109,8 @@ void bind_record_chunk(nb::module_& m) {
       .def_ro("offset", &Fault::offset, "Byte offset of the frame in the input.")
       .def_ro("record", &Fault::record, "Number of the frame in the input, from 0.")
       .def_ro("need", &Fault::need,
-              "Bytes that the frame claims (too-large: its payload), or 0 where its header is unreadable.")
-      .def_ro("have", &Fault::have, "Bytes that the input has from the frame's start, as far as they are known.");
+              "Bytes that the frame claims (too-large: its payload), or 0 if its header is unreadable.")
+      .def_ro("have", &Fault::have, "Bytes of the input from the frame's start, as far as known.");
 
   nb::class_<ChunkIterator>(m, "_RecordIterator", nb::type_slots(iterator_slots),
                             "Iterates a chunk's records as bytes.");
@@ -136,8 +136,7 @@ void bind_record_chunk(nb::module_& m) {
           [](const Chunk& chunk) {
             return ByteArray(chunk.buffer->data(), {chunk.buffer->capacity()}, owner_of(chunk));
           },
-          nb::rv_policy::automatic,
-          "The memory that the records lie in (read-only); it stays valid while the array lives.")
+          nb::rv_policy::automatic, "The memory of the records (read-only), valid while the array exists.")
       .def_prop_ro(
           "spans",
           [](const Chunk& chunk) {

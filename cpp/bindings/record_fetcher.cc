@@ -39,7 +39,7 @@ const char* name_of(FetchFaultKind kind) {
   return "none";
 }
 
-// Places in arrays that Python owns.
+// Record locations in arrays that Python owns.
 class BoundLocations {
  public:
   explicit BoundLocations(nb::tuple shards) : native_(locations_of(shards)), arrays_(std::move(shards)) {}
@@ -61,7 +61,7 @@ class BoundLocations {
   }
 
   static ShardLocations listed(const nb::tuple& pair) {
-    // Never converted: a copy would be gone before it is looked at.
+    // Never converted: a copy would be released before it is used.
     const auto starts = nb::cast<Numbers<std::uint64_t>>(pair[0], false);
     if (pair[1].is_none()) {
       if (starts.size() == 0) throw nb::value_error("starts without lengths end with the end of the last record");
@@ -94,9 +94,9 @@ class Fetcher {
 
   void submit(Numbers<std::int64_t> rows, nb::object decoder, nb::list outputs) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    UnderWay kept{std::move(decoder), std::move(outputs)};
+    JobInProgress kept{std::move(decoder), std::move(outputs)};
     fetcher->submit(job_of(*fetcher, rows, kept));
-    under_way_.push_back(std::move(kept));
+    in_progress_.push_back(std::move(kept));
   }
 
   nb::tuple next() {
@@ -108,17 +108,17 @@ class Fetcher {
         return job.has_value();
       });
     } catch (...) {
-      if (fetcher->pending() < under_way_.size()) under_way_.pop_front();  // it was the job that failed
+      if (fetcher->pending() < in_progress_.size()) in_progress_.pop_front();  // the job failed
       throw;
     }
-    const UnderWay kept = std::move(under_way_.front());
-    under_way_.pop_front();
+    const JobInProgress kept = std::move(in_progress_.front());
+    in_progress_.pop_front();
     return result_of(*job, kept);
   }
 
   nb::tuple fetch(Numbers<std::int64_t> rows, nb::object decoder) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    const UnderWay kept{std::move(decoder), nb::list()};
+    const JobInProgress kept{std::move(decoder), nb::list()};
     FetchJob job = job_of(*fetcher, rows, kept);
     run(*fetcher, job);
     return result_of(job, kept);
@@ -163,12 +163,12 @@ class Fetcher {
 
   void close() {
     fetcher_.close();
-    under_way_.clear();
+    in_progress_.clear();
   }
 
  private:
   // What a job uses and Python owns.
-  struct UnderWay {
+  struct JobInProgress {
     nb::object decoder;
     nb::list outputs;
   };
@@ -186,7 +186,7 @@ class Fetcher {
     return job;
   }
 
-  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows, const UnderWay& kept) {
+  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows, const JobInProgress& kept) {
     FetchJob job = job_of(fetcher, rows);
     const auto& decoder = nb::cast<const Decoder&>(kept.decoder);
     job.decoder = decoder.native();
@@ -199,7 +199,7 @@ class Fetcher {
     fetcher.run(job);
   }
 
-  static nb::tuple result_of(FetchJob& job, const UnderWay& kept) {
+  static nb::tuple result_of(FetchJob& job, const JobInProgress& kept) {
     nb::object decoded = nb::none();
     if (job.decoded) decoded = nb::cast<const Decoder&>(kept.decoder).to_python(*job.decoded, kept.outputs);
     return nb::make_tuple(decoded, std::move(job.faults));
@@ -215,7 +215,7 @@ class Fetcher {
   }
 
   Closable<RecordFetcher> fetcher_;
-  std::deque<UnderWay> under_way_;
+  std::deque<JobInProgress> in_progress_;
 };
 
 }  // namespace
@@ -223,36 +223,36 @@ class Fetcher {
 #define PENSTOCK_FETCHED "tuple[" PENSTOCK_DECODED " | None, list[FetchFault]]"
 
 void bind_record_fetcher(nb::module_& m) {
-  nb::class_<FetchFault>(m, "FetchFault", "Why a record is not where, or what, the index says.")
+  nb::class_<FetchFault>(m, "FetchFault", "Why a record is not as the index describes it.")
       .def_ro("row", &FetchFault::row, "Row of the job.")
       .def_prop_ro(
           "kind", [](const FetchFault& fault) { return name_of(fault.kind); },
-          "One of length-crc, data-crc, truncated-record, moved (a good record of another length: the index is "
+          "One of length-crc, data-crc, truncated-record, moved (a valid record of another length: the index is "
           "stale), unread (with others; reading it alone tells why).");
 
-  nb::class_<BoundLocations>(m, "RecordLocations",
-                             "Where the records of files are; rows are numbered through all files.")
+  nb::class_<BoundLocations>(m, "RecordLocations", "The locations of records; rows are numbered across all files.")
       .def(nb::init<nb::tuple>(), nb::arg("files"),
            nb::sig("def __init__(self, files: tuple[tuple[int, int] | tuple[NDArray[numpy.uint64], "
                    "NDArray[numpy.uint64] | None], ...]) -> None"),
-           "Of each file how many records it has and the length of each, or the starts of their frames and the lengths "
-           "of their payloads; without lengths, the starts end with the end of the last.")
+           "For each file, the number of records and their common length, or the starts of their frames and the "
+           "lengths of their payloads; without lengths, the end of the last frame follows the starts.")
       .def_prop_ro(
           "nbytes", [](const BoundLocations& locations) { return locations.native().bytes(); },
-          "Of the frames, about.");
+          "Bytes of the frames, approximately.");
 
   nb::class_<RowDecoder>(m, "NativeRowDecoder", "Decodes one record at a time.")
       .def(nb::init<const Decoder&, std::vector<std::vector<std::size_t>>>(), nb::arg("decoder"), nb::arg("scalars"),
            nb::keep_alive<1, 2>(), "``scalars`` are groups of features without shape; each comes as one array.");
 
-  nb::class_<Fetcher>(m, "RecordFetcher", "Reads records of local files by their numbers, on native threads.")
+  nb::class_<Fetcher>(m, "RecordFetcher", "Reads records of local files by number, on native threads.")
       .def(
           "__init__",
           [](Fetcher* self, std::vector<std::filesystem::path> paths, const BoundLocations& locations,
              std::size_t threads, bool verify, std::size_t max_open_files) {
             if (threads == 0 || max_open_files == 0)
               throw nb::value_error("threads and max_open_files must be positive");
-            if (locations.native().shards() != paths.size()) throw nb::value_error("places must be of as many files");
+            if (locations.native().shards() != paths.size())
+              throw nb::value_error("locations need an entry for each file");
             new (self) Fetcher(std::move(paths), locations, threads, verify, max_open_files);
           },
           nb::arg("paths"), nb::arg("locations"), nb::kw_only(), nb::arg("threads"), nb::arg("verify") = true,
@@ -263,29 +263,29 @@ void bind_record_fetcher(nb::module_& m) {
       .def(
           "coalesce", &Fetcher::coalesce, nb::arg("jobs"), nb::arg("decoder") = nb::none(),
           nb::sig("def coalesce(self, jobs: list[NDArray[numpy.int64]], decoder: NativeDecoder | None = None) -> None"),
-          "Say which rows will be submitted next, job by job, so that they are read together: for rows that are a "
-          "good part of what lies between them. With the decoder that they will be submitted with, and no outputs, "
-          "they may be decoded then, too.")
+          "Announce the rows of the next jobs, so that they are read together: for rows that are a good part of "
+          "the range that they span. With the decoder that they will be submitted with, and no outputs, they may "
+          "also be decoded on the way.")
       .def("submit", &Fetcher::submit, nb::arg("rows"), nb::arg("decoder"), nb::arg("outputs") = nb::list(),
            nb::sig("def submit(self, rows: NDArray[numpy.int64], decoder: NativeDecoder, outputs: list[typing.Any] = "
                    "[]) -> None"),
-           "Start to read and decode rows. ``outputs`` as in NativeDecoder.decode.")
+           "Start reading and decoding rows. ``outputs`` as in NativeDecoder.decode.")
       .def_prop_ro("pending", &Fetcher::pending, "Jobs submitted and not taken.")
       .def("next", &Fetcher::next, nb::sig("def next(self) -> " PENSTOCK_FETCHED),
-           "The oldest job: what its rows decode to, or else all that is wrong.")
+           "Return the oldest job: its decoded rows, or all of its faults.")
       .def("fetch", &Fetcher::fetch, nb::arg("rows"), nb::arg("decoder"),
            nb::sig("def fetch(self, rows: NDArray[numpy.int64], decoder: NativeDecoder) -> " PENSTOCK_FETCHED),
-           "Read and decode rows at once, on the calling thread and others, and answer as next() does.")
+           "Read and decode rows now, on the calling thread and others; return as next() does.")
       .def("records", &Fetcher::records, nb::arg("rows"),
            nb::sig("def records(self, rows: NDArray[numpy.int64]) -> tuple[list[bytes], list[FetchFault]]"),
-           "Read rows as they are stored, at once; or answer all that is wrong.")
+           "Read rows as stored, now; return them, or all of their faults.")
       .def("record", &Fetcher::record, nb::arg("row"), nb::sig("def record(self, row: int) -> bytes | FetchFault"),
-           "Read one row as it is stored, on the calling thread.")
+           "Read one row as stored, on the calling thread.")
       .def("row", &Fetcher::row, nb::arg("row"), nb::arg("decoder"),
            nb::sig("def row(self, row: int, decoder: NativeRowDecoder) -> tuple[list[NDArray[typing.Any]], "
                    "list[typing.Any], list[NDArray[numpy.uint8]]] | None"),
            "Read and decode one row, on the calling thread: the groups of scalars, the columns of the other features "
-           "(None for those in groups), and what views point into. None where anything is wrong.")
+           "(None for those in groups), and the buffers of views. None on any fault.")
       .def("close", &Fetcher::close, "End the threads and close the files.");
 }
 

@@ -10,7 +10,7 @@ namespace penstock::bindings {
 using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void bind_record_pool(nb::module_& m) {
-  nb::class_<RecordPool>(m, "RecordPool", "Records of many chunks, numbered through.")
+  nb::class_<RecordPool>(m, "RecordPool", "The records of several chunks under consecutive numbers.")
       .def(nb::init<std::vector<Chunk>>(), nb::arg("chunks"),
            nb::sig("def __init__(self, chunks: list[RecordChunk]) -> None"))
       .def("__len__", &RecordPool::size)
@@ -21,7 +21,7 @@ void bind_record_pool(nb::module_& m) {
             return self.take({records.data(), records.shape(0)});
           },
           nb::arg("records"), nb::sig("def take(self, records: NDArray[numpy.int64]) -> RecordChunk"),
-          "Copy records into a chunk of their own, in the order in which they are named.");
+          "Copy records into a new chunk, in the given order.");
 }
 
 }  // namespace penstock::bindings

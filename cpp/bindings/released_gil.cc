@@ -12,29 +12,29 @@ namespace {
 namespace nb = nanobind;
 
 std::atomic<bool> ending = false;
-std::thread::id last_thread;  // with `ending`
-std::atomic<int> coming_back = 0;
-ProcessId counted_in = 0;  // a forked child has none of the threads that were on their way
+std::thread::id last_thread;  // valid once `ending` is set
+std::atomic<int> reacquiring = 0;
+ProcessId counted_in = 0;  // a forked child has none of the threads that were counted
 
 constexpr std::chrono::milliseconds kStep{1};
 constexpr int kMaxSteps = 1000;
 
-// Called by Python while threads still may have the GIL, on the one that ends the interpreter.
+// Called by Python on the thread that ends the interpreter, while other threads may still take the GIL.
 void begin_finalization() {
   last_thread = std::this_thread::get_id();
   ending = true;
   const ReleasedGil release;
-  // Those who ask for the GIL already get it now.
+  // Threads that already wait for the GIL get it now.
   if (counted_in == current_process())
-    for (int i = 0; i < kMaxSteps && coming_back != 0; ++i) std::this_thread::sleep_for(kStep);
+    for (int i = 0; i < kMaxSteps && reacquiring != 0; ++i) std::this_thread::sleep_for(kStep);
 }
 
-// Counts a thread that will ask for the GIL; tells whether it must not, and then it is not counted.
-bool must_stay() {
-  // Counted before it looks: begin_finalization() says so before it counts.
-  ++coming_back;
+// Counts a thread that will acquire the GIL. Returns true, without counting it, if it must not.
+bool must_block() {
+  // Count first, then check: begin_finalization() sets the flag before it reads the count.
+  ++reacquiring;
   if (!is_finalizing_elsewhere()) return false;
-  --coming_back;
+  --reacquiring;
   return true;
 }
 
@@ -47,29 +47,29 @@ bool must_stay() {
 bool is_finalizing_elsewhere() { return ending && std::this_thread::get_id() != last_thread; }
 
 ReleasedGil::~ReleasedGil() {
-  if (must_stay()) stay();
+  if (must_block()) stay();
   PyEval_RestoreThread(state_);
-  --coming_back;
+  --reacquiring;
 }
 
 AcquiredGil::AcquiredGil() {
-  if (must_stay()) stay();
+  if (must_block()) stay();
   state_ = PyGILState_Ensure();
-  --coming_back;
+  --reacquiring;
 }
 
 PythonCallScope::PythonCallScope() {
-  if (!must_stay()) return;
+  if (!must_block()) return;
   PyEval_SaveThread();
   stay();
 }
 
-PythonCallScope::~PythonCallScope() { --coming_back; }
+PythonCallScope::~PythonCallScope() { --reacquiring; }
 
 void bind_finalization(nb::module_& m) {
   counted_in = current_process();
   m.def("begin_finalization", &begin_finalization,
-        "Called where the interpreter is about to end, on the thread that ends it.");
+        "Announce that the interpreter is about to end; call on the thread that ends it.");
 }
 
 }  // namespace penstock::bindings

@@ -1,8 +1,8 @@
-// The GIL, given away while native code works.
+// Releases the GIL while native code runs.
 //
-// As nb::gil_scoped_release, but for the end of the interpreter. Up to Python 3.13, a thread that asks for the GIL then
-// is unwound, and where C++ is on its stack the process aborts. The daemon threads of a program are in a call of ours
-// at any time: they stay in it, as from Python 3.14 on.
+// Like nb::gil_scoped_release, but safe while the interpreter ends. Up to Python 3.13, a thread that acquires the GIL
+// then is unwound, which aborts the process if C++ is on its stack. Daemon threads may be in native calls at any time:
+// here they block instead, as from Python 3.14 on.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,7 +12,7 @@ namespace penstock::bindings {
 class ReleasedGil {
  public:
   ReleasedGil() : state_(PyEval_SaveThread()) {}
-  // Takes the GIL back; does not return where the interpreter ends on another thread.
+  // Acquires the GIL again; does not return if the interpreter is ending on another thread.
   ~ReleasedGil();
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
@@ -21,7 +21,7 @@ class ReleasedGil {
   PyThreadState* state_;
 };
 
-// The reverse: the GIL, on a thread that may not have it. As nb::gil_scoped_acquire, and at the end as above.
+// The reverse: acquires the GIL on a thread that may not have it. Like nb::gil_scoped_acquire, but safe as above.
 class AcquiredGil {
  public:
   AcquiredGil();
@@ -33,8 +33,8 @@ class AcquiredGil {
   PyGILState_STATE state_;
 };
 
-// Around calls of Python from native code, by a thread that has the GIL and loses it at any time while they run. Where
-// the interpreter ends, such calls are waited for, and a thread that would begin another one stays, without the GIL.
+// Surrounds calls of Python from native code, by a thread that has the GIL and may lose it while they run. When the
+// interpreter ends, it waits for such calls, and a thread that would start another one blocks without the GIL.
 class PythonCallScope {
  public:
   PythonCallScope();
@@ -43,10 +43,10 @@ class PythonCallScope {
   PythonCallScope& operator=(const PythonCallScope&) = delete;
 };
 
-// Whether the interpreter ends on another thread, so that this one must not ask for the GIL.
+// Whether the interpreter is ending on another thread, so that this one must not acquire the GIL.
 bool is_finalizing_elsewhere();
 
-// Gives Python the function that tells of the end of the interpreter.
+// Binds the function that announces the end of the interpreter.
 void bind_finalization(nanobind::module_& m);
 
 }  // namespace penstock::bindings

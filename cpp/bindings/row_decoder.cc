@@ -25,7 +25,7 @@ RowDecoder::RowDecoder(const Decoder& decoder, std::vector<std::vector<std::size
     for (const std::size_t f : group) {
       if (f >= features.size() || grouped_[f] || !is_scalar(features[f]) ||
           !same_type(features[f].type, features[group.front()].type))
-        throw nb::value_error("a group is of scalars of one type");
+        throw nb::value_error("the scalars of a group must have one type");
       grouped_[f] = true;
     }
   }

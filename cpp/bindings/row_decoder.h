@@ -1,4 +1,5 @@
-// Decodes one record at a time: scalars of one type share an array, for one each would cost more than the record.
+// Decodes one record at a time. Scalars of one type share an array, since an array for each would cost more than the
+// record.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace penstock::bindings {
 
 struct DecodedRow {
   DecodedBatch batch;                 // of one row
-  std::vector<SharedBuffer> scalars;  // of each group
+  std::vector<SharedBuffer> scalars;  // one per group
 
   bool is_valid() const { return batch.fault.fault == ExampleFault::kNone; }
 };
@@ -18,20 +19,21 @@ struct DecodedRow {
 // Thread-safe.
 class RowDecoder {
  public:
-  // `scalars` are groups of features, dense numbers without shape and of one type in each; `decoder` must last.
+  // `scalars` are groups of features: dense scalar numbers, of one type in each group. `decoder` must outlive this
+  // object.
   RowDecoder(const Decoder& decoder, std::vector<std::vector<std::size_t>> scalars);
 
-  // Decodes the record in a frame that holds it. Needs no GIL.
+  // Decodes the record in a frame. Does not need the GIL.
   DecodedRow decode(SharedBuffer frame, std::size_t payload_bytes) const;
 
-  // (scalars, columns, buffers): an array for each group, and for each feature what Decoder::to_python() answers, or
-  // None where it is in a group.
+  // Returns (scalars, columns, buffers): an array for each group, and for each feature its column as in
+  // Decoder::to_python(), or None if it is in a group.
   nb::tuple to_python(const DecodedRow& row) const;
 
  private:
   const Decoder& decoder_;
   std::vector<std::vector<std::size_t>> scalars_;
-  std::vector<bool> grouped_;  // of each feature, whether it is in a group
+  std::vector<bool> grouped_;  // per feature, whether it is in a group
 };
 
 }  // namespace penstock::bindings

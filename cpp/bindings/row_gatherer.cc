@@ -1,4 +1,4 @@
-// Rows of Python objects, gathered into columns.
+// Gathers rows of Python objects into columns.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -14,7 +14,7 @@
 namespace penstock::bindings {
 namespace {
 
-// Values that Python will look at: images and tensors.
+// Values that are processed in Python: images and tensors.
 class ObjectGatherer {
  public:
   explicit ObjectGatherer(nb::object hold) : hold_(std::move(hold)) {}
@@ -47,7 +47,7 @@ class ObjectGatherer {
   std::size_t bytes_ = 0;
 };
 
-// Rows of several features.
+// The rows of several features.
 class RowGatherer {
  public:
   explicit RowGatherer(nb::object refuse) : refuse_(std::move(refuse)) {}
@@ -75,7 +75,7 @@ class RowGatherer {
     ++rows_;
   }
 
-  // Adds rows[start:] until the rows have `limit` bytes or are `most`; answers the first one left.
+  // Adds rows[start:] until there are `limit` bytes or `most` rows; returns the index of the first one left.
   std::size_t extend(const nb::list& rows, std::size_t start, std::size_t limit, std::size_t most) {
     for (; start < rows.size() && rows_ < most && (rows_ % 64 != 0 || bytes() < limit); ++start)
       add(nb::object(rows[start]));
@@ -144,7 +144,7 @@ bool is_constant(PyObject* value) {
          PyFloat_CheckExact(value) != 0 || PyUnicode_CheckExact(value) != 0 || PyBytes_CheckExact(value) != 0;
 }
 
-// Counts with Python's limit on nested calls: a list may hold itself.
+// Counts towards Python's recursion limit: a list may contain itself.
 class NestedCall {
  public:
   NestedCall() {
@@ -181,26 +181,26 @@ nb::object hold_row(nb::handle row, nb::handle copy) {
 
 void bind_row_gatherer(nb::module_& m) {
   constexpr const char* doc = "Gather a feature; a size of -1 varies. ``convert(row, value, level)`` makes what fits.";
-  nb::class_<RowGatherer>(
-      m, "RowGatherer", "Gathers rows into columns; ``refuse(row, value)`` raises for what is no row of the features.")
+  nb::class_<RowGatherer>(m, "RowGatherer",
+                          "Gathers rows into columns; ``refuse(row, value)`` raises for an invalid row.")
       .def(nb::init<nb::object>(), nb::arg("refuse"))
       .def("add_numbers", &RowGatherer::add_numbers, nb::arg("name"), nb::arg("dtype"), nb::arg("shape"),
            nb::arg("convert"), doc)
       .def("add_strings", &RowGatherer::add_strings, nb::arg("name"), nb::arg("text"), nb::arg("shape"),
            nb::arg("convert"), doc)
       .def("add_objects", &RowGatherer::add_objects, nb::arg("name"), nb::arg("hold"),
-           "Gather a feature as Python objects, each as ``hold`` answers it.")
+           "Gather a feature as Python objects, each as returned by ``hold``.")
       .def("add", &RowGatherer::add, nb::arg("row"), nb::sig("def add(self, row: typing.Any) -> None"),
-           "Add a row; nothing of it that could change is kept.")
+           "Add a row; mutable values are copied.")
       .def("extend", &RowGatherer::extend, nb::arg("rows"), nb::arg("start"), nb::arg("limit"), nb::arg("most"),
            nb::sig("def extend(self, rows: list[typing.Any], start: int, limit: int, most: int) -> int"),
-           "Add rows[start:] until there are ``limit`` bytes or ``most`` rows; answer the index of the first one left.")
+           "Add rows[start:] until there are ``limit`` bytes or ``most`` rows; return the index of the first one left.")
       .def("add_values", &RowGatherer::add_values, nb::arg("values"),
            nb::sig("def add_values(self, values: list[typing.Any]) -> None"), "Add values of the only feature.")
-      .def("__len__", &RowGatherer::rows, "Rows that have gathered.")
-      .def_prop_ro("nbytes", &RowGatherer::bytes, "About how many bytes the rows have.")
+      .def("__len__", &RowGatherer::rows, "Rows gathered so far.")
+      .def_prop_ro("nbytes", &RowGatherer::bytes, "Bytes of the rows, approximately.")
       .def("take", &RowGatherer::take, nb::sig("def take(self) -> list[typing.Any]"),
-           "Of each feature (memory, lengths, valid, rows), or a list of objects; the gatherer is empty afterwards.");
+           "Return (memory, lengths, valid, rows), or a list of objects, for each feature, and clear the gatherer.");
   m.def(
       "hold_row", &hold_row, nb::arg("row"), nb::arg("copy"),
       nb::sig("def hold_row(row: typing.Any, copy: collections.abc.Callable[[typing.Any], typing.Any]) -> typing.Any"),

@@ -24,7 +24,7 @@ const char* name_of(StretchKind kind) {
   return "lost";
 }
 
-// Surveys on a thread of its own, so that Ctrl-C is heard: large files take long.
+// Scans on a separate thread, so that Ctrl-C works: large files take long.
 SalvageScan interruptible_scan(const std::filesystem::path& path, SalvageScanOptions options) {
   std::atomic<bool> cancelled = false;
   options.cancelled = &cancelled;
@@ -46,11 +46,11 @@ void bind_salvage_scan(nb::module_& m) {
   nb::class_<Stretch>(m, "Stretch", "A part of a damaged file.")
       .def_prop_ro(
           "kind", [](const Stretch& s) { return name_of(s.kind); },
-          "One of whole (records), doubtful (frames that are perhaps no records of the file), lost.")
+          "One of whole (records), doubtful (frames that may not be records of the file), lost.")
       .def_ro("start", &Stretch::start, "Byte offset.")
-      .def_ro("stop", &Stretch::stop, "Byte offset behind it.")
-      .def_ro("records", &Stretch::records, "How many there are, one behind the other.")
-      .def_ro("fault", &Stretch::fault, "Why it is lost; the number of the record is not set.");
+      .def_ro("stop", &Stretch::stop, "Byte offset after it.")
+      .def_ro("records", &Stretch::records, "Number of consecutive records.")
+      .def_ro("fault", &Stretch::fault, "Why it is lost; without the record number.");
 
   m.def(
       "salvage_scan",
@@ -68,9 +68,9 @@ void bind_salvage_scan(nb::module_& m) {
               "False, "
               "known_from: int = 18446744073709551615) -> "
               "tuple[list[Stretch], bool, int]"),
-      "What can be saved of a part of a damaged file: stretches that tile it (doubtful ones may overlap those before "
-      "them), whether a record is known to start at the end of the last where that is not `stop`, and the bytes that "
-      "were read for checksums or searched more than once.");
+      "Find what can be recovered from a part of a damaged file. Return stretches that cover it (doubtful ones may "
+      "overlap those before them), whether a record is known to start at the end of the last one if that is not "
+      "`stop`, and the bytes that were read for checksums or searched more than once.");
 }
 
 }  // namespace penstock::bindings

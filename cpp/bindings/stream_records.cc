@@ -45,10 +45,10 @@ void bind_stream_records(nb::module_& m) {
             const ReleasedGil release;
             return self.feed(view.bytes());
           },
-          nb::arg("data"), "Take more of the stream in, as a copy unless it is a PlainPiece; answer what it completes.")
+          nb::arg("data"), "Add data, copied unless it is a PlainPiece; return the records that it completes.")
       .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.")
-      .def_prop_ro("record", &StreamRecords::record, "Number of the record that comes next.")
-      .def_prop_ro("offset", &StreamRecords::offset, "Byte offset of the record that comes next.");
+      .def_prop_ro("record", &StreamRecords::record, "Number of the next record.")
+      .def_prop_ro("offset", &StreamRecords::offset, "Byte offset of the next record.");
 
   m.def(
       "find_header",
@@ -57,7 +57,7 @@ void bind_stream_records(nb::module_& m) {
         const ReleasedGil release;
         return find_header(view.bytes(), start);
       },
-      nb::arg("data"), nb::arg("start") = 0, "First position where a frame header checks itself, or ``len(data)``.");
+      nb::arg("data"), nb::arg("start") = 0, "Return the first position with a valid frame header, or ``len(data)``.");
 }
 
 }  // namespace penstock::bindings

@@ -12,8 +12,8 @@ BlockScan scan_block(const std::byte* buffer, std::size_t begin, std::size_t end
     begin += found;
   }
   auto spans = std::make_shared<std::vector<Span>>();
-  spans->reserve(options.likely + options.likely / 8 + BlockScan::kFree);
-  spans->resize(BlockScan::kFree);
+  spans->reserve(options.expected_records + options.expected_records / 8 + BlockScan::kSpareSpans);
+  spans->resize(BlockScan::kSpareSpans);
   const WalkResult result =
       walk_frames({buffer + begin, end - begin}, options.max_record_bytes, begin, options.verify, *spans);
   return {begin, begin + result.consumed, std::move(spans)};

@@ -1,8 +1,9 @@
-// The frames of a block, found and verified before it is known where the first of them starts.
+// Finds and verifies the frames of a block before it is known where its first frame starts.
 //
-// A thread that has read a block walks it from the first place that looks like a frame. Whether that place was right is
-// told by who has walked the blocks before (ChunkAssembler::add_scanned): if a frame starts there, all that follows is
-// what a walk from there finds. If not, which payloads that hold frames themselves can bring about, it was in vain.
+// A thread that has read a block scans it from the first position that looks like a frame header.
+// ChunkAssembler::add_scanned, which has processed all earlier blocks, decides whether the guess was right: if a frame
+// starts there, the scan found exactly the frames of the block. Payloads that contain frames can make the guess wrong;
+// the scan is then discarded.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,24 @@ namespace penstock {
 struct BlockScanOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
   bool verify = true;
-  bool at_frame = false;   // a frame is known to start where the block does
-  std::size_t likely = 0;  // number of records
+  bool at_frame = false;  // the block is known to begin with a frame
+  std::size_t expected_records = 0;
 };
 
 struct BlockScan {
-  // Records of this size and more are not worth it: headers are few, and found quickly when their turn comes.
+  // Scanning ahead does not pay for records of this size and above: their headers are few and quick to find later.
   static constexpr std::size_t kLongRecord = std::size_t{4} << 10;
-  // Places before the first record in `spans`: for one that started in the block before.
-  static constexpr std::size_t kFree = 1;
+  // Unused entries at the start of `spans`: space for a record that began in the previous block.
+  static constexpr std::size_t kSpareSpans = 1;
 
-  std::size_t begin = 0;  // of the first frame in the buffer
-  std::size_t end = 0;    // of the last one that is whole and sound
+  std::size_t begin = 0;  // of the first frame, in the buffer
+  std::size_t end = 0;    // of the last complete, valid frame
   std::shared_ptr<std::vector<Span>> spans;
 
   bool is_empty() const { return begin == end; }
 };
 
-// Walks bytes [begin, end) of a buffer.
+// Scans bytes [begin, end) of `buffer`.
 BlockScan scan_block(const std::byte* buffer, std::size_t begin, std::size_t end, const BlockScanOptions& options);
 
 }  // namespace penstock

@@ -12,10 +12,10 @@
 namespace penstock {
 namespace {
 
-// Below this the allocator of the system is quick, and its memory is seldom fresh.
+// The system allocator is fast below this size, and seldom returns fresh pages.
 constexpr std::size_t kSmall = std::size_t{64} << 10;
 
-// Sizes come in steps of an eighth of a power of two, so that buffers of like size serve each other.
+// Rounds up to a multiple of an eighth of a power of two, so that buffers of similar sizes are interchangeable.
 std::size_t rounded(std::size_t size) {
   const std::size_t step = std::bit_floor(size) / 8;
   return (size + step - 1) / step * step;
@@ -23,9 +23,9 @@ std::size_t rounded(std::size_t size) {
 
 class BufferPool {
  public:
-  // glibc hands memory at the end of its heap back to the system, and to take it again costs a page fault for every
-  // 4 KB: for large records that are made into Python bytes one by one, half of the time. From a large block that is
-  // freed it learns to keep as much. Buffers, which stay on the shelf, would never teach it.
+  // glibc returns memory at the top of its heap to the system; getting it back costs a page fault per 4 KiB, half of
+  // the total time where large records become Python bytes one by one. Freeing one large block raises its threshold for
+  // that. Pooled buffers are never freed and would not raise it.
   BufferPool() {
     void* volatile large = std::malloc(std::size_t{1} << 20);
     std::free(large);
@@ -45,13 +45,13 @@ class BufferPool {
 
   void lent(std::size_t capacity) { lent_bytes_.fetch_add(capacity, std::memory_order_relaxed); }
 
-  // Called where nothing may be thrown: a buffer that finds no place is freed.
+  // Must not throw: a buffer that cannot be stored is freed.
   void put(std::unique_ptr<Buffer> buffer) noexcept try {
     const std::size_t capacity = buffer->capacity();
     const std::size_t still_lent = lent_bytes_.fetch_sub(capacity, std::memory_order_relaxed) - capacity;
     const std::size_t most = std::max(kMaxIdleBytes, still_lent);
     if (capacity > most) return;
-    std::vector<std::unique_ptr<Buffer>> evicted;  // freed when the shelf is no longer locked
+    std::vector<std::unique_ptr<Buffer>> evicted;  // freed after the pool is unlocked
     const std::unique_lock lock = briefly_locked();
     if (!lock) return;
     SizeClass& size_class = idle_[capacity];
@@ -62,16 +62,16 @@ class BufferPool {
   }
 
  private:
-  // Tries for longer than anybody needs the shelf, and no more: in a forked child it may be locked forever. Giving up
-  // at once would cost fresh pages whenever two threads come together.
+  // Spins for longer than the lock is ever held, then gives up: in a forked child the lock may be held forever. Giving
+  // up at once would cost fresh pages whenever two threads collide.
   std::unique_lock<std::mutex> briefly_locked() {
     std::unique_lock lock(mutex_, std::defer_lock);
-    for (int i = 0; i < kTries && !lock.try_lock(); ++i) {
+    for (int i = 0; i < kSpins && !lock.try_lock(); ++i) {
     }
     return lock;
   }
 
-  // Throws out a buffer of the size that nobody has asked for for the longest time.
+  // Evicts a buffer of the size class that was requested least recently.
   void evict_oldest(std::vector<std::unique_ptr<Buffer>>& evicted) {
     auto oldest = idle_.end();
     for (auto it = idle_.begin(); it != idle_.end(); ++it) {
@@ -83,9 +83,9 @@ class BufferPool {
     oldest->second.buffers.pop_back();
   }
 
-  static constexpr int kTries = 64;
+  static constexpr int kSpins = 64;
 
-  // Buffers of one size.
+  // Idle buffers of one size.
   struct SizeClass {
     std::vector<std::unique_ptr<Buffer>> buffers;
     std::uint64_t last_requested = 0;

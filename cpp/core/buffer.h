@@ -1,7 +1,7 @@
-// Aligned memory that many may look at, given out again when nobody does any more.
+// Aligned, shared memory from a process-wide pool.
 //
-// Memory that somebody still looks at is never reused: a buffer goes back to the shelf when its last owner lets go.
-// Reuse matters: fresh pages cost about as much as reading them from the page cache.
+// A buffer returns to the pool when its last owner releases it; memory that is still referenced is never reused. Reuse
+// matters: fresh pages cost about as much as reading them from the page cache.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +31,9 @@ class Buffer {
 
 using SharedBuffer = std::shared_ptr<Buffer>;
 
-// A buffer of at least `size` bytes, and at most an eighth more. Large ones come from a shelf that the whole process
-// shares and that keeps at most kMaxIdleBytes, or as much as is in use where that is more. Thread-safe, and safe in a
-// forked child: nobody waits for the shelf for long.
+// Returns a buffer of at least `size` bytes and at most an eighth more. Large ones come from a process-wide pool, which
+// holds at most kMaxIdleBytes, or as much as is in use if that is more. Thread-safe, and safe in a forked child: no
+// caller blocks on the pool for long.
 inline constexpr std::size_t kMaxIdleBytes = std::size_t{96} << 20;
 SharedBuffer acquire_buffer(std::size_t size);
 

@@ -1,4 +1,4 @@
-// A chunk: a buffer and the records in it. What readers hand to the layers above, without an object per record.
+// A buffer and the records in it: what readers return, without an object per record.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace penstock {
 
 struct Chunk {
   SharedBuffer buffer;
-  std::shared_ptr<const std::vector<Span>> spans;  // shared, so that slices of a chunk cost nothing
+  std::shared_ptr<const std::vector<Span>> spans;  // shared, so that slicing a chunk is cheap
   std::size_t begin = 0;                           // the chunk's records are spans[begin, end)
   std::size_t end = 0;
-  std::uint64_t first_record = 0;  // number, in the input, of the record at `begin`
-  std::int64_t stream_offset = 0;  // offset, in the input, of buffer byte 0 (below zero when the buffer has head room)
+  std::uint64_t first_record = 0;  // number, within the input, of the record at `begin`
+  std::int64_t stream_offset = 0;  // offset, within the input, of buffer byte 0; negative if the buffer has headroom
 
   std::shared_ptr<const std::string> source;  // the input's name, for errors
 

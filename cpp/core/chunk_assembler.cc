@@ -27,7 +27,7 @@ void ChunkAssembler::add(const SharedBuffer& buffer, std::size_t begin, std::siz
       start_long_record();
     } else {
       begin -= tail_.size;
-      // A block that goes on where the last one ended, in the same buffer, has its head before it already.
+      // A block that continues the last one in the same buffer already has the start of its record in front of it.
       if (tail_.size != 0 && tail_.buffer != buffer)
         std::memcpy(buffer->data() + begin, tail_.buffer->data() + tail_.begin, tail_.size);
       tail_ = {};
@@ -37,19 +37,19 @@ void ChunkAssembler::add(const SharedBuffer& buffer, std::size_t begin, std::siz
 }
 
 bool ChunkAssembler::add_scanned(const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& events) {
-  // What came before has ended with a whole frame, so that the next one starts where the walk did.
+  // The previous block ended with a complete frame, so the next frame starts where the scan did.
   if (failed_ || tail_.size != 0) return false;
   const std::shared_ptr<std::vector<Span>>& spans = scanned.spans;
   auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
-  if (last != nullptr && last->buffer == buffer && last->size() == BlockScan::kFree) {
-    // The record that started in the block before: in the same list, it can become part of the same chunk.
+  if (last != nullptr && last->buffer == buffer && last->size() == BlockScan::kSpareSpans) {
+    // A record that began in the previous block: in the same list, it can join the same chunk.
     spans->front() = last->span(0);
     last->spans = spans;
     last->begin = 0;
-    last->end = BlockScan::kFree;
+    last->end = BlockScan::kSpareSpans;
   }
-  const std::size_t count = spans->size() - BlockScan::kFree;
-  events.push_back(Chunk{buffer, spans, BlockScan::kFree, spans->size(), record_,
+  const std::size_t count = spans->size() - BlockScan::kSpareSpans;
+  events.push_back(Chunk{buffer, spans, BlockScan::kSpareSpans, spans->size(), record_,
                          static_cast<std::int64_t>(offset_) - static_cast<std::int64_t>(scanned.begin),
                          options_.source});
   record_ += count;
@@ -57,14 +57,14 @@ bool ChunkAssembler::add_scanned(const SharedBuffer& buffer, const BlockScan& sc
   return true;
 }
 
-// The list that spans in `buffer` go to: that of the last chunk, where it is of the same buffer, or a new one.
+// Returns the list for spans in `buffer`: that of the last chunk if it has the same buffer, otherwise a new one.
 std::shared_ptr<std::vector<Span>> ChunkAssembler::spans_for(const SharedBuffer& buffer,
                                                              const std::vector<Event>& events) {
   const auto* last = events.empty() ? nullptr : std::get_if<Chunk>(&events.back());
   if (last != nullptr && last->buffer == buffer && last->spans == spans_) return spans_;
-  const std::size_t likely = spans_ ? spans_->size() : 0;
+  const std::size_t expected_records = spans_ ? spans_->size() : 0;
   spans_ = std::make_shared<std::vector<Span>>();
-  spans_->reserve(likely + likely / 8 + 1);
+  spans_->reserve(expected_records + expected_records / 8 + 1);
   return spans_;
 }
 
@@ -87,7 +87,7 @@ void ChunkAssembler::walk(const SharedBuffer& buffer, std::size_t begin, std::si
   tail_ = {buffer, begin + result.consumed, left};
 }
 
-// Appends a chunk of the records up to the end of the block, or up to damage.
+// Appends a chunk of the records up to the end of the block or the first damaged one.
 WalkResult ChunkAssembler::walk_to_damage(const SharedBuffer& buffer, std::size_t begin, std::size_t end,
                                           std::vector<Event>& events) {
   auto spans = spans_for(buffer, events);
@@ -111,7 +111,7 @@ void ChunkAssembler::start_long_record() {
   extend_long_record(tail.buffer->data() + tail.begin, tail.size);
 }
 
-// Appends what the record still needs of `data`; answers how many bytes that was.
+// Appends what the record still needs from `data`; returns the number of bytes taken.
 std::size_t ChunkAssembler::extend_long_record(const std::byte* data, std::size_t size) {
   const auto taken = static_cast<std::size_t>(std::min<std::uint64_t>(need_ - tail_.size, size));
   const std::size_t grown = tail_.size + taken;

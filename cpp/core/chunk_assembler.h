@@ -1,11 +1,10 @@
 // Joins blocks of bytes, in order, into chunks of whole records.
 //
-// The blocks may be cut anywhere. Each lies in a buffer with head room before it, so that the piece of a record that
-// the last block ended with is copied in front of it and the record is in one piece; a record too long for that is
-// gathered in a buffer of its own, which grows with the bytes that really come (at most twice as fast), not with the
-// length that its header claims.
+// Blocks may end anywhere. Each lies in a buffer with headroom before it: the start of a record from the previous block
+// is copied there, so that the record is contiguous. A longer record gets a buffer of its own, which grows with the
+// bytes that arrive (at most twice as fast), not with the length that its header claims.
 //
-// Not thread-safe: blocks have an order. Payload checksums may be left to verify(), which needs none and runs in
+// Not thread-safe, since blocks must come in order. Payload checksums can be left to verify(), which may run in
 // parallel.
 #pragma once
 
@@ -21,11 +20,11 @@ namespace penstock {
 
 struct ChunkAssemblerOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
-  std::optional<std::uint64_t> input_end;  // offset where the input ends, when that is known
+  std::optional<std::uint64_t> input_end;  // offset where the input ends, if known
   std::uint64_t start_offset = 0;          // offset of the first byte of the first block
   std::uint64_t start_record = 0;
-  std::shared_ptr<const std::string> source;  // the input's name, carried along in chunks
-  bool verify = false;                        // check payloads too, at once
+  std::shared_ptr<const std::string> source;  // the input's name, stored in chunks
+  bool verify = false;                        // also check payloads
 };
 
 using Event = std::variant<Chunk, Fault>;
@@ -35,24 +34,23 @@ class ChunkAssembler {
   explicit ChunkAssembler(const ChunkAssemblerOptions& options)
       : options_(options), offset_(options.start_offset), record_(options.start_record) {}
 
-  // Takes the block [begin, end) of `buffer`; buffer bytes before `begin` are head room, or the last block. Appends
-  // what is complete to `events`, whose last chunk grows where it is of the same buffer. After a fault, blocks are
-  // ignored.
+  // Adds the block [begin, end) of `buffer`. The bytes before `begin` are headroom, or the previous block. Appends
+  // complete records to `events`; its last chunk grows if it has the same buffer. After a fault, blocks are ignored.
   void add(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
 
-  // Takes the frames of the block that were walked ahead, if it goes on with them; else answers false. They are one
-  // chunk of their own.
+  // Adds the frames found by scan_block(), as a chunk of their own, if a frame starts where the scan began. Otherwise
+  // returns false.
   bool add_scanned(const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& events);
 
-  // The input is over: a record that is still incomplete is a fault.
+  // Ends the input: a record that is still incomplete is a fault.
   void finish(std::vector<Event>& events);
 
   bool failed() const { return failed_; }
 
-  // Number of the record that comes next.
+  // Number of the next record.
   std::uint64_t record() const { return record_; }
 
-  // Where it starts.
+  // Offset of the next record's frame.
   std::uint64_t offset() const { return offset_; }
 
  private:
@@ -70,20 +68,20 @@ class ChunkAssembler {
   void fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events);
 
   ChunkAssemblerOptions options_;
-  std::uint64_t offset_;  // of the frame that comes next
+  std::uint64_t offset_;  // of the next frame
   std::uint64_t record_;
-  Tail tail_;                 // the start of that frame, where the last block ended inside it
-  bool long_record_ = false;  // tail_.buffer is a buffer of our own that the record grows in
-  std::uint64_t need_ = 0;    // with a tail: the bytes that would complete it
+  Tail tail_;                 // the start of that frame, if the last block ended inside it
+  bool long_record_ = false;  // tail_.buffer is our own, and grows with the record
+  std::uint64_t need_ = 0;    // with a tail: the bytes that complete it
   bool failed_ = false;
   std::shared_ptr<std::vector<Span>> spans_;  // of the last chunk
 };
 
-// Appends an event; a chunk that goes on where the last one ends is joined to it.
+// Appends an event, merging a chunk that continues the last one into it.
 void append(Event event, std::vector<Event>& events);
 
-// Checks the payloads of a chunk and appends it to `events`, split around the records that are damaged, each of which
-// becomes a fault. A fault passes through.
+// Checks the payloads of a chunk and appends it to `events`, split around damaged records, each of which becomes a
+// fault. Passes faults through.
 void verify(const Event& event, std::vector<Event>& events);
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// A reflected CRC of 32 bits without help of the CPU: tables for eight bytes at a time.
+// A portable, reflected 32-bit CRC: tables for eight bytes at a time.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ template <std::uint32_t kPolynomial>
 class SlicedCrc {
  public:
   static std::uint32_t extend(std::uint32_t crc, const std::byte* data, std::size_t size) {
-    // Made when they are first needed: most CPUs never ask for them.
+    // Built on first use: most CPUs have a faster kernel.
     static const Tables tables = make_tables();
     crc = ~crc;
     for (; size >= 8; data += 8, size -= 8) {

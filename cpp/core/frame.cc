@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-// The checksum of a length below 64 KiB, as most are, is entry [0] of its low byte XOR entry [1] of the next one: less
-// than a call of a kernel.
+// The checksum of a length below 64 KiB, as most are: entry [0] of its low byte XOR entry [1] of the next. Faster than
+// a call to a kernel.
 constexpr auto kShortLengths = [] {
   std::array<std::array<std::uint32_t, 256>, 2> checksums{};
   for (std::size_t place = 0; place < 2; ++place) {
@@ -118,7 +118,7 @@ std::size_t find_likely_header(std::span<const std::byte> bytes) {
     const std::byte* p = bytes.data() + at;
     const std::uint64_t length = load_le64(p);
     if (length >> 56 != 0)
-      at += 4;  // the upper half of a length is zeros, and lies behind this byte
+      at += 4;  // the upper half of a length is zero, and comes after this byte
     else if (length != 0 && length >> 32 == 0 && header_is_valid(p))
       return at;
     else
@@ -133,7 +133,7 @@ void write_header(std::byte* out, std::uint64_t length) {
 }
 
 void copy_payload(std::byte* frame, std::span<const std::byte> payload) {
-  // Piece by piece, so that the checksum finds in the nearest cache what was just copied.
+  // In pieces, so that the checksum reads what was just copied from the nearest cache.
   constexpr std::size_t kPiece = std::size_t{16} << 10;
   std::byte* out = frame + kHeaderBytes;
   std::uint32_t crc = 0;
@@ -153,8 +153,8 @@ void write_footer(std::byte* frame, std::size_t length) {
 }
 
 std::uint32_t crc32c_of_frames(std::uint32_t crc, std::span<const std::byte> frames) {
-  // A power costs some multiplications, which are as dear as reading a payload of this size. Many files have payloads
-  // of one size, so that the power is there already.
+  // Computing a power costs as much as reading a payload of this size. Many files have payloads of one size, for which
+  // the power is computed once.
   constexpr std::size_t kLong = std::size_t{2} << 10;
   std::size_t length_of_power = 0;
   std::uint32_t power = 0;
@@ -171,7 +171,7 @@ std::uint32_t crc32c_of_frames(std::uint32_t crc, std::span<const std::byte> fra
     }
     const std::byte* footer = payload + length;
     crc = crc32c_extend(crc, unread, static_cast<std::size_t>(payload - unread));
-    crc = crc32c_concat(crc, unmask_crc(load_le32(footer)), power);
+    crc = crc32c_combine(crc, unmask_crc(load_le32(footer)), power);
     unread = footer;
   }
   return crc32c_extend(crc, unread, static_cast<std::size_t>(end - unread));

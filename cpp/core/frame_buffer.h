@@ -1,4 +1,4 @@
-// Frames on their way out: payloads are appended, framed bytes are taken in one piece.
+// Output frames: payloads are appended, and the framed bytes are taken in one piece.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace penstock {
 
-// Bytes of frames that follow each other in a buffer.
+// Bytes of consecutive frames in a buffer.
 struct Frames {
   SharedBuffer buffer;
   std::size_t size = 0;
@@ -20,7 +20,7 @@ struct Frames {
 
 class FrameBuffer {
  public:
-  // Frames are taken at about `usual` bytes: with a little more room at the start, a buffer rarely grows.
+  // Frames are taken at about `usual` bytes: with a little more at the start, a buffer rarely grows.
   explicit FrameBuffer(std::size_t usual = std::size_t{1} << 20) : first_capacity_(usual + usual / 8) {}
 
   void append(std::span<const std::byte> payload) {
@@ -29,8 +29,8 @@ class FrameBuffer {
     add_frame(payload.size());
   }
 
-  // Frames a payload of `size` bytes that write(out) puts in place. It may scribble on kSlack bytes behind them; where
-  // it answers false, there is no frame, and this answers false too.
+  // Frames a payload of `size` bytes, which write(out) produces. It may overwrite kSlack bytes after them. If it
+  // returns false, no frame is added, and this returns false.
   static constexpr std::size_t kSlack = 16;
   template <typename Write>
   bool append_written(std::size_t size, Write&& write) {
@@ -45,14 +45,14 @@ class FrameBuffer {
   std::size_t size() const { return frames_.size; }
   std::size_t count() const { return count_; }
 
-  // Gives the frames away, memory and all, and starts afresh.
+  // Gives away the frames with their memory, and starts over.
   Frames release() {
     count_ = 0;
     return std::exchange(frames_, Frames{});
   }
 
  private:
-  // Makes room for a frame, and writes its header.
+  // Reserves memory for a frame and writes its header.
   std::byte* next_frame(std::size_t size) {
     reserve(kFrameOverhead + size + kSlack);
     std::byte* frame = frames_.buffer->data() + frames_.size;

@@ -1,7 +1,7 @@
-// Copies to memory that is looked at later than the caches remember.
+// Copies to memory that is not read before it would have left the caches.
 //
-// An ordinary store reads a cache line before it writes to it, and pushes out another that is still of use. These
-// write around the caches, where the CPU can: of memory that is gone through in no order, twice as fast.
+// An ordinary store reads a cache line before it writes to it, and evicts another one. These stores bypass the caches
+// where the CPU can: twice as fast for memory that is written in random order.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ namespace penstock {
 
 inline constexpr std::size_t kCacheLine = 64;
 
-// Copies of less are better ordinary: they share the lines at their ends with others.
+// Smaller copies are faster with ordinary stores: they share cache lines with others at their ends.
 inline constexpr std::size_t kMinNontemporalBytes = 256;
 
 constexpr std::size_t whole_lines(std::size_t size) { return (size + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
-// Other threads may look at the copies when this is gone.
+// Other threads may read the copies after the destructor.
 class NontemporalCopies {
  public:
   NontemporalCopies() = default;
@@ -29,9 +29,9 @@ class NontemporalCopies {
   NontemporalCopies& operator=(const NontemporalCopies&) = delete;
 
 #if defined(__x86_64__) || defined(_M_X64)
-  ~NontemporalCopies() { _mm_sfence(); }  // such stores keep no order, not even behind a lock
+  ~NontemporalCopies() { _mm_sfence(); }  // such stores are not ordered, not even by a lock
 
-  // Lines of which only a part is copied, at both ends, are written as ever.
+  // Partial lines at both ends are written with ordinary stores.
   void copy(std::byte* to, const std::byte* from, std::size_t size) {
     const std::size_t to_next_line = (kCacheLine - reinterpret_cast<std::uintptr_t>(to) % kCacheLine) % kCacheLine;
     const std::size_t head = to_next_line < size ? to_next_line : size;

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// The finalizer of SplitMix64: every bit of the input changes every bit of the output with a chance of one half.
+// The finalizer of SplitMix64: every bit of the input changes every bit of the output with probability one half.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
@@ -22,7 +22,7 @@ class Generator {
 
   std::uint64_t next() { return mix(state_ += kStep); }
 
-  // Below `bound`, which is small: the bias of the remainder is below 2^-48.
+  // Returns a number below `bound`, which is small: the bias of the remainder is below 2^-48.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
 
  private:
@@ -46,7 +46,7 @@ Permutation::Permutation(std::uint64_t n, const PermutationKey& key) : n_(n) {
   right_bits_ = bits - left_bits_;
 }
 
-// A Feistel network on the smallest number of bits that holds n; the halves change places in each round.
+// A Feistel network on the smallest number of bits that holds n; the halves swap in each round.
 void Permutation::encrypt(std::array<std::uint64_t, kLanes>& lanes) const {
   int left = left_bits_, right = right_bits_;
   for (const std::uint64_t key : keys_) {
@@ -64,7 +64,7 @@ void Permutation::apply(std::span<std::uint64_t> positions) const {
     for (std::uint64_t& position : positions) position = table_[position];
     return;
   }
-  // What falls outside is encrypted again: on the cycle that leads through a position the next one inside follows.
+  // Results outside the range are encrypted again (cycle walking) until they fall inside.
   std::vector<std::size_t> outside(positions.size());
   std::iota(outside.begin(), outside.end(), std::size_t{0});
   std::array<std::uint64_t, kLanes> lanes{};

@@ -36,7 +36,7 @@ Chunk RecordPool::take(std::span<const std::int64_t> records) const {
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i].empty()) std::memcpy(buffer->data() + (*spans)[i].offset, chosen[i].data(), chosen[i].size());
   }
-  // No file, so no header before the first: as if it were there, or its offset would be below zero.
+  // There is no file: assume a header before the first record, so that its offset is not negative.
   return Chunk{std::move(buffer), std::move(spans), 0, records.size(), 0, kHeaderBytes, nullptr};
 }
 

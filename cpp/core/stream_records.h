@@ -1,4 +1,4 @@
-// Records of a stream that comes in pieces of any size, pushed in by whoever reads it: inflated data, a socket, a pipe.
+// Finds the records of a stream that is pushed in pieces of any size: inflated data, a socket, a pipe.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class StreamRecords {
  public:
   explicit StreamRecords(const ChunkAssemblerOptions& options) : assembler_(options) {}
 
-  // Copies `data` and answers the records that it completes.
+  // Copies `data` and returns the records that it completes.
   std::vector<Event> feed(std::span<const std::byte> data) {
     std::vector<Event> events;
     while (!data.empty() && !assembler_.failed()) {
@@ -27,14 +27,15 @@ class StreamRecords {
     return events;
   }
 
-  // The same without a copy, of bytes [begin, end) of a buffer that is given away: what is before them is overwritten.
+  // The same without a copy, for bytes [begin, end) of a buffer that is given away: the bytes before them may be
+  // overwritten.
   std::vector<Event> take(const SharedBuffer& buffer, std::size_t begin, std::size_t end) {
     std::vector<Event> events;
     if (begin != end && !assembler_.failed()) assembler_.add(buffer, begin, end, events);
     return events;
   }
 
-  // The stream is over: a record that is still incomplete becomes a fault.
+  // Ends the stream: a record that is still incomplete becomes a fault.
   std::vector<Event> finish() {
     std::vector<Event> events;
     assembler_.finish(events);

@@ -1,4 +1,4 @@
-// Deflate data: the first two bytes choose the size that it is said to have, and what it is inflated in turns with.
+// Deflate data: the first two bytes select the expected size, and the stream that it is interleaved with.
 #include <cstddef>
 #include <cstdint>
 #include <string>

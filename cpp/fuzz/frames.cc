@@ -1,4 +1,4 @@
-// Files of frames: the first byte says how they are cut into pieces, and whether their checksums are made right.
+// Files of frames: the first byte selects how they are cut into pieces, and whether their checksums are fixed.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// Damaged files that are searched for what can be saved: the first byte chooses the options.
+// Salvage scans of damaged files: the first byte selects the options.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
-// Files whose headers are walked on several threads: the first byte chooses the size of the pieces.
+// Header walks on several threads: the first byte selects the size of the pieces.
 //
-// Wherever the file is cut, the walk finds the frames that a plain walk from its start finds, and ends as that ends.
+// Wherever the file is cut, the walk finds the same frames as a sequential walk, and ends as that does.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -30,7 +30,7 @@ struct InputFile {
   const std::shared_ptr<const std::string> name;
 };
 
-// A block that a thread is to read.
+// A block to read.
 struct Task {
   std::uint64_t number;
   std::shared_ptr<const InputFile> file;
@@ -41,13 +41,13 @@ struct Task {
   bool ends_file() const { return offset + size == file->size; }
 };
 
-// Lets the threads through in the order of their blocks.
+// Lets threads through in the order of their blocks.
 class Turnstile {
  public:
-  // Waits for the turn of `number`; false where it will never come.
+  // Waits for the turn of `number`; false if it will never come.
   bool enter(std::uint64_t number) {
-    // The turn is a moment away, as a rule: giving way costs less than to sleep and be woken.
-    for (int i = 0; i < kTries && next_.load(std::memory_order_relaxed) < number; ++i) std::this_thread::yield();
+    // The turn usually comes soon: yielding is cheaper than sleeping.
+    for (int i = 0; i < kSpins && next_.load(std::memory_order_relaxed) < number; ++i) std::this_thread::yield();
     std::unique_lock lock(mutex_);
     turn_.wait(lock, [&] { return next_ == number || number >= end_; });
     return number < end_;
@@ -59,7 +59,7 @@ class Turnstile {
     }
     turn_.notify_all();
   }
-  // Nobody enters with `number` or more.
+  // No thread enters with `number` or above.
   void close_at(std::uint64_t number) {
     {
       const std::lock_guard lock(mutex_);
@@ -73,7 +73,7 @@ class Turnstile {
   }
 
  private:
-  static constexpr int kTries = 64;
+  static constexpr int kSpins = 64;
 
   std::mutex mutex_;
   std::condition_variable turn_;
@@ -118,20 +118,20 @@ struct BlockReader::State {
   const bool alone;  // one thread reads all blocks
   const std::size_t headroom;
   std::vector<std::thread> threads;
-  std::atomic<std::size_t> usual_records;  // in a block
+  std::atomic<std::size_t> usual_records;  // per block
 
-  std::mutex claim_mutex;  // guards what follows
+  std::mutex claim_mutex;  // guards the following members
   std::size_t next_file;
-  std::shared_ptr<const InputFile> file;  // that the next block is in, if any
+  std::shared_ptr<const InputFile> file;  // of the next block, if any
   std::uint64_t next_offset = 0;
   std::uint64_t next_block = 0;
 
-  Turnstile turnstile;  // and what follows is for those who are inside
+  Turnstile turnstile;  // guards the following members
   std::optional<ChunkAssembler> assembler;
   std::uint64_t rows = 0;
 };
 
-// Moves on to the next file that has bytes; false where there is none.
+// Opens the next file that is not empty; false if there is none.
 bool BlockReader::State::open_next() {
   for (file.reset(); next_file < paths.size(); ++next_file) {
     try {
@@ -160,8 +160,8 @@ std::optional<Task> BlockReader::State::claim() {
     end_at(next_block, std::current_exception());
     return std::nullopt;
   }
-  // Blocks end at multiples of their size, wherever the first one starts: some CPUs copy several times slower to a
-  // place that is a few bytes further on in its page than where they copy from.
+  // Blocks end at multiples of their size, wherever the first one starts: some CPUs copy several times slower if the
+  // target's offset within its page is slightly above the source's.
   const std::uint64_t to_multiple = options.block_bytes - next_offset % options.block_bytes;
   const auto size = static_cast<std::size_t>(std::min(to_multiple, file->size - next_offset));
   const Task task{next_block++, file, next_offset, size};
@@ -180,13 +180,13 @@ bool BlockReader::State::read_one() {
   return true;
 }
 
-// Answers whether the stream goes on behind this block.
+// Returns whether the stream continues after this block.
 bool BlockReader::State::process(const Task& task) {
   const SharedBuffer buffer = acquire_buffer(headroom + options.block_bytes);
   Block block{task.number, task.file->index, 0, {}};
   bool last = false;
   if (alone) {
-    // There is nobody to wait for: a slice is scanned and verified while it is in the nearest cache.
+    // A single thread scans and verifies each slice while it is in the nearest cache.
     block.first_row = rows;
     for (std::size_t at = 0; at < task.size && !(at != 0 && assembler->failed()); at += options.slice_bytes) {
       const std::size_t size = std::min(options.slice_bytes, task.size - at);
@@ -231,13 +231,13 @@ void BlockReader::State::start_file(const Task& task) {
 }
 
 BlockScan BlockReader::State::walk(const Task& task, const Buffer& buffer) const {
-  const std::size_t likely = usual_records;
-  if (likely * BlockScan::kLongRecord < options.block_bytes) return {};
+  const std::size_t expected_records = usual_records;
+  if (expected_records * BlockScan::kLongRecord < options.block_bytes) return {};
   return scan_block(buffer.data(), headroom, headroom + task.size,
-                    {options.max_record_bytes, options.verify, task.begins_file(), likely});
+                    {options.max_record_bytes, options.verify, task.begins_file(), expected_records});
 }
 
-// Appends the events of the block; answers which of them is of frames that were walked, and verified, ahead.
+// Appends the events of the block; returns the index of the one with the frames that were scanned and verified ahead.
 std::size_t BlockReader::State::join(const Task& task, const SharedBuffer& buffer, const BlockScan& scanned,
                                      std::vector<Event>& found) {
   if (task.begins_file()) start_file(task);
@@ -259,8 +259,7 @@ std::size_t BlockReader::State::join(const Task& task, const SharedBuffer& buffe
   return scanned_event;
 }
 
-// Counts the rows of a block and drops what is behind the last one that is wanted; answers whether nothing behind the
-// block counts.
+// Counts the rows of a block and drops those after the last requested one; returns whether the stream ends with it.
 bool BlockReader::State::ends_stream(std::vector<Event>& events) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     auto* chunk = std::get_if<Chunk>(&events[i]);
@@ -301,7 +300,7 @@ void BlockReader::start(std::size_t count) {
   std::uint64_t most = count;
   {
     const std::lock_guard lock(s.claim_mutex);
-    // Small files are many: the last one gets no more threads than it has blocks.
+    // Small files are common: start no more threads than the last file has blocks.
     if (s.next_file == s.paths.size() && s.file)
       most = std::min(most, (s.file->size - s.next_offset + s.options.block_bytes - 1) / s.options.block_bytes);
   }

@@ -10,15 +10,15 @@
 namespace penstock {
 namespace {
 
-// What lies between two records is read along up to here.
+// Gaps between records up to this size are read along with them.
 constexpr std::uint64_t kGapBytes = 4 << 10;
 
-// One call reads so much: the records are checked and copied while the bytes are near.
+// Read by one call: records are checked and copied while the bytes are in the cache.
 constexpr std::size_t kRunBytes = std::size_t{256} << 10;
 
 constexpr std::size_t kRowsPerPart = 512;
 
-// An index may be wrong: jobs that would take more memory than anybody asks for are not read here.
+// An index may be wrong: jobs that would need more memory than this are not read here.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{256} << 20;
 
 }  // namespace
@@ -30,7 +30,7 @@ struct CoalescedRead::Reader {
 
   const SharedBuffer scratch = acquire_buffer(kRunBytes + kCacheLine);
   NontemporalCopies copies;
-  std::optional<ScatterDecoder> scatter;  // where records are decoded
+  std::optional<ScatterDecoder> scatter;  // if records are decoded
 };
 
 CoalescedRead::CoalescedRead(const RecordLocations& locations, const std::vector<std::vector<std::uint64_t>>& jobs,
@@ -58,7 +58,7 @@ CoalescedRead::CoalescedRead(const RecordLocations& locations, const std::vector
     decoder_ = std::move(decoder);
 }
 
-// Puts rows into parts by their numbers, which rise with their places.
+// Sorts rows into parts by their numbers, which follow their locations.
 void CoalescedRead::divide(const std::vector<std::vector<std::uint64_t>>& jobs) {
   std::size_t rows = 0;
   for (const Outcome& outcome : outcomes_) rows += outcome.spans->size();
@@ -121,7 +121,7 @@ void CoalescedRead::read_part(std::span<Read> part, OpenFiles& files, bool verif
       fail(part[first++], FetchFaultKind::kUnread);
       continue;
     }
-    if (!holds(*file, location)) {
+    if (!fits_in_file(*file, location)) {
       fail(part[first++], FetchFaultKind::kTruncatedRecord);
       continue;
     }
@@ -130,7 +130,7 @@ void CoalescedRead::read_part(std::span<Read> part, OpenFiles& files, bool verif
     for (; last < part.size(); ++last) {
       const RecordLocation next = locations_.at(part[last].number);
       if (next.shard != opened || next.offset < location.offset || next.offset > end + kGapBytes ||
-          !holds(*file, next) || next.offset + frame_bytes(next) - location.offset > kRunBytes)
+          !fits_in_file(*file, next) || next.offset + frame_bytes(next) - location.offset > kRunBytes)
         break;
       end = std::max(end, next.offset + frame_bytes(next));
     }
@@ -139,16 +139,16 @@ void CoalescedRead::read_part(std::span<Read> part, OpenFiles& files, bool verif
   }
 }
 
-// Reads records that lie between two offsets of a file, by one call.
+// Reads the records between two offsets of a file with one call.
 void CoalescedRead::read_run(const OpenFile& file, std::span<const Read> run, std::uint64_t begin, std::uint64_t end,
                              bool verify, Reader& reader) {
-  const auto place_in_memory = [&](const Read& read) {
+  const auto frame_in_memory = [&](const Read& read) {
     Outcome& outcome = outcomes_[read.job];
     return outcome.buffer->data() + (*outcome.spans)[read.row].offset - kHeaderBytes;
   };
-  const bool large = end - begin > kRunBytes;  // it is one record
+  const bool large = end - begin > kRunBytes;  // a single record
   const SharedBuffer own = large && decoder_ ? acquire_buffer(static_cast<std::size_t>(end - begin)) : nullptr;
-  std::byte* const bytes = own ? own->data() : large ? place_in_memory(run.front()) : reader.scratch->data();
+  std::byte* const bytes = own ? own->data() : large ? frame_in_memory(run.front()) : reader.scratch->data();
   std::size_t available = 0;
   try {
     available = file.file.read_at(bytes, static_cast<std::size_t>(end - begin), begin);
@@ -167,7 +167,7 @@ void CoalescedRead::read_run(const OpenFile& file, std::span<const Read> run, st
       reader.scatter->decode({bytes + before + kHeaderBytes, static_cast<std::size_t>(location.length)},
                              *outcomes_[read.job].builder, read.row);
     else if (!large)
-      reader.copies.copy(place_in_memory(read), bytes + before, whole_lines(frame_bytes(location)));
+      reader.copies.copy(frame_in_memory(read), bytes + before, whole_lines(frame_bytes(location)));
   }
 }
 

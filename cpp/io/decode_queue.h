@@ -1,4 +1,4 @@
-// Decodes batches ahead of the consumer: they are submitted in order, decoded side by side, and come out in order.
+// Decodes batches ahead of the consumer, in parallel. They are submitted and returned in order.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace penstock {
 
 struct DecodeJob {
   std::vector<Chunk> chunks;
-  Outputs outputs;  // as in BatchDecoder::decode(); the memory must last until the batch is taken
+  Outputs outputs;  // as in BatchDecoder::decode(); must stay valid until the batch is taken
   DecodedBatch batch;
 };
 

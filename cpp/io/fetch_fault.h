@@ -1,4 +1,4 @@
-// What can be wrong with a record that is read where an index says it is.
+// Faults of records that are read at the locations given by an index.
 #pragma once
 
 #include <cstddef>
@@ -13,30 +13,30 @@ namespace penstock {
 
 enum class FetchFaultKind : std::uint8_t {
   kNone,
-  kLengthChecksum,   // the header does not check itself
+  kLengthChecksum,   // the header does not match its checksum
   kDataChecksum,     // the payload does not match its checksum
   kTruncatedRecord,  // the file ends before the record does
-  kMoved,            // a good header, of another length: the index is stale
-  kUnread,           // the operating system did not read it; reading it alone tells why
+  kMoved,            // a valid header with another length: the index is stale
+  kUnread,           // the operating system failed; reading it alone tells why
 };
 
 struct FetchFault {
-  std::size_t row = 0;  // of the job
+  std::size_t row = 0;  // within the job
   FetchFaultKind kind = FetchFaultKind::kNone;
 };
 
-// An index may be wrong: nothing is read, and no memory taken, for what the file cannot hold.
-inline bool holds(const OpenFile& file, const RecordLocation& location) {
+// An index may be wrong: nothing is read or allocated for a record that the file cannot contain.
+inline bool fits_in_file(const OpenFile& file, const RecordLocation& location) {
   return file.size >= kFrameOverhead && location.length <= file.size - kFrameOverhead &&
          location.offset <= file.size - kFrameOverhead - location.length;
 }
 
-// Of a place that a file holds, or whose length is known to be small.
+// For a location that the file contains, or a length known to be small.
 inline std::size_t frame_bytes(const RecordLocation& location) {
   return static_cast<std::size_t>(location.length) + kFrameOverhead;
 }
 
-// What is wrong with a frame of which so many bytes are there, and whose payload is to have `length`.
+// Checks a frame of which `available` bytes were read, and whose payload should have `length`.
 inline FetchFaultKind check_frame(const std::byte* frame, std::size_t available, std::uint64_t length, bool verify) {
   if (available < kHeaderBytes) return FetchFaultKind::kTruncatedRecord;
   if (!header_is_valid(frame)) return FetchFaultKind::kLengthChecksum;

@@ -1,4 +1,4 @@
-// A local file, read at offsets. Never mapped: a file that another process cuts short must give an error, not a signal.
+// A local file, read at offsets. Never mapped: if another process truncates it, that must be an error, not a signal.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace penstock {
 
-// A path as text for people: its bytes, on Windows UTF-8.
+// Returns a path as text for messages: its bytes; on Windows, UTF-8.
 inline std::string text_of(const std::filesystem::path& path) {
   const std::u8string text = path.u8string();
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
-// What the operating system said about a file.
+// An operating-system error and the file it concerns.
 class FileError : public std::system_error {
  public:
   FileError(const std::system_error& error, std::string path) : std::system_error(error), path_(std::move(path)) {}
@@ -26,7 +26,7 @@ class FileError : public std::system_error {
   std::string path_;
 };
 
-// How a file is read: what is behind a read is fetched along with it, or not.
+// How a file is read: with or without read-ahead by the system.
 enum class Access { kSequential, kRandom };
 
 class File {
@@ -40,10 +40,10 @@ class File {
   File& operator=(File&&) = delete;
 
   std::uint64_t size() const;
-  // Whether both are open on one file, whatever now stands under its name.
+  // Whether both refer to the same file, whatever its name now refers to.
   bool same_as(const File& other) const;
 
-  // Reads until `size` bytes are there or the file ends; answers how many there are. Safe from several threads.
+  // Reads until `size` bytes are read or the file ends; returns the number of bytes. Thread-safe.
   std::size_t read_at(std::byte* out, std::size_t size, std::uint64_t offset) const;
 
  private:

@@ -18,23 +18,23 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
-// A consumer that is back before this does little but ask for batches...
+// A consumer that returns within this time does little but ask for batches.
 constexpr std::chrono::microseconds kShortAbsence{150};
-// ... and one that is not, so many times in a row, does something else.
-constexpr int kOften = 4;
+// One that takes longer this many times in a row does other work.
+constexpr int kMaxLongAbsences = 4;
 
-// A run of rows of a batch, as they stand in a file.
+// A run of rows of a batch that are consecutive in a file.
 struct Run {
   std::size_t first_row = 0;  // in the batch
   FilePosition begin, end;
 };
 
-// A batch while its rows arrive.
+// A batch whose rows are still arriving.
 struct PendingBatch {
   PendingBatch(BatchDecoder& decoder, std::size_t size) : builder(decoder, size, {}) {}
 
   BatchBuilder builder;
-  // Guarded by the mutex of those who fill it.
+  // Guarded by the mutex of the State.
   std::size_t rows = 0;  // decoded so far
   std::vector<Run> runs;
   std::size_t held_bytes = 0;
@@ -44,9 +44,9 @@ struct PendingBatch {
 // A block, and how far it is decoded.
 struct BlockProgress {
   Block block;
-  std::uint64_t row;      // of the stream, that comes next
-  std::size_t event = 0;  // that it is in
-  std::size_t from = 0;   // its place in there
+  std::uint64_t row;      // next row of the stream
+  std::size_t event = 0;  // that contains it
+  std::size_t from = 0;   // its index in the event
 };
 
 }  // namespace
@@ -75,10 +75,10 @@ struct FileBatches::State : BlockConsumer {
   void read_on_consumer(std::unique_lock<std::mutex>& lock, Clock::time_point deadline);
   void resume_unfinished();
 
-  // Under the mutex.
+  // The following require the mutex.
   bool is_over() const { return done_blocks == blocks; }
   bool has_next() const { return is_whole(next_batch) || is_over(); }
-  // Always for the batch that the consumer waits for, and the next.
+  // There is always space for the batch that the consumer waits for, and the next.
   bool has_space(std::uint64_t batch) const {
     return batches.contains(batch) || batch <= next_batch + 1 || held_bytes < max_held_bytes;
   }
@@ -94,30 +94,30 @@ struct FileBatches::State : BlockConsumer {
 
   mutable std::mutex mutex;
   std::condition_variable space;    // a batch was consumed
-  std::condition_variable arrival;  // a batch is whole, or the end is known
+  std::condition_variable arrival;  // a batch is complete, or the end is known
 
   // Guarded by the mutex.
-  std::map<std::uint64_t, std::shared_ptr<PendingBatch>> batches;  // begun and not given out
-  std::uint64_t next_batch = 0;                                    // to be given out
+  std::map<std::uint64_t, std::shared_ptr<PendingBatch>> batches;  // started and not returned
+  std::uint64_t next_batch = 0;                                    // to return
   std::size_t held_bytes = 0;                                      // by the batches
-  std::map<std::uint64_t, std::uint64_t> done;                     // blocks that came early, and the row behind each
-  std::uint64_t done_blocks = 0, done_rows = 0;                    // of the blocks without a gap
-  std::uint64_t blocks = kNoEnd;                                   // in the stream
-  std::exception_ptr error;                                        // what comes behind them
-  std::optional<FaultInFile> fault;                                // or this
-  std::thread::id reading_consumer;                                // the thread that reads along, if it does now
+  std::map<std::uint64_t, std::uint64_t> done;   // blocks that are done early, with the row after each
+  std::uint64_t done_blocks = 0, done_rows = 0;  // of consecutive blocks
+  std::uint64_t blocks = kNoEnd;                 // in the stream
+  std::exception_ptr error;                      // after the blocks
+  std::optional<FaultInFile> fault;              // alternative to `error`
+  std::thread::id reading_consumer;              // the consumer's thread while it reads
   bool stop = false;
 
   // Used by the consumer.
   FilePosition next_position;
   std::vector<Run> last_runs;
-  std::optional<BlockProgress> unfinished;   // a block that it has read, and had no room for all of
-  Clock::time_point left_at = Clock::now();  // when it had what it came for
-  int long_absences = 0;                     // in a row, where there was nothing for it then
+  std::optional<BlockProgress> unfinished;   // a block that it has read, but that did not fit completely
+  Clock::time_point left_at = Clock::now();  // when it last got a batch
+  int long_absences = 0;                     // in a row, with no batch ready
 
-  BlockReader reader;   // its threads end before what they use
-  const bool is_short;  // read by the consumer alone
-  bool spare_thread;    // not started: the consumer reads in its place
+  BlockReader reader;   // declared late: its threads end before the members that they use
+  const bool is_short;  // one block, read by the consumer alone
+  bool spare_thread;    // not started: the consumer reads instead
   const std::size_t threads;
 };
 
@@ -155,7 +155,7 @@ void FileBatches::State::count_done(std::uint64_t block, std::uint64_t end_row) 
   if (is_over()) arrival.notify_one();
 }
 
-// Decodes what is left of a block; false where nobody wants it any more, or there is no room for it and nobody waits.
+// Decodes the rest of a block; false if it is no longer needed, or does not fit and `waits` is false.
 bool FileBatches::State::decode(BlockProgress& progress, bool waits) {
   for (; progress.event < progress.block.events.size(); ++progress.event, progress.from = 0) {
     const Event& event = progress.block.events[progress.event];
@@ -205,10 +205,11 @@ bool FileBatches::State::decode(BlockProgress& progress, const Chunk& chunk, boo
   return true;
 }
 
-// The batch, when there is room for it. Nothing where the end came, or there is none and nobody waits.
+// Returns the batch when there is space for it. Returns nothing after a stop, or if there is no space and `waits` is
+// false.
 //
-// This cannot lock up: rows before those of a block that waits here are decoded by threads that have them already, or
-// by the consumer before it waits, so that the batches before are given out sooner or later.
+// This cannot deadlock: all rows before those of a waiting block are with threads that already have them, or are
+// decoded by the consumer before it waits, so the batches before it are returned eventually.
 std::shared_ptr<PendingBatch> FileBatches::State::admit(std::uint64_t batch, bool waits) {
   std::unique_lock lock(mutex);
   if (waits) space.wait(lock, [&] { return stop || has_space(batch); });
@@ -232,23 +233,23 @@ void FileBatches::State::complete(const std::shared_ptr<PendingBatch>& pending) 
   arrival.notify_one();
 }
 
-// Whether the consumer, which found nothing, does the work of a thread that was not started for it. To sleep instead,
-// and be woken for each batch on a CPU that a thread has to leave, costs both more than the batch costs the consumer.
-// One that comes late does other things, which may need no CPU: the thread starts, and the consumer waits from then on.
+// Whether the consumer, which found no batch, reads in place of a thread that was not started. Sleeping and being woken
+// for each batch, on a CPU that a thread must leave, would cost more than decoding it. A consumer that returns late
+// does other work, which may need no CPU: then the thread is started, and the consumer waits from then on.
 bool FileBatches::State::consumer_should_read(Clock::time_point now) {
   if (is_short || unfinished) return true;
   long_absences = now - left_at < kShortAbsence ? 0 : long_absences + 1;
-  if (spare_thread && long_absences == kOften) {
+  if (spare_thread && long_absences == kMaxLongAbsences) {
     spare_thread = false;
     reader.start(1);
   }
   return spare_thread;
 }
 
-// Does what the threads do until there is something to give out.
+// Reads like the other threads until there is something to return.
 void FileBatches::State::read_on_consumer(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
   while (!has_next() && Clock::now() < deadline) {
-    // Without room, what is missing is at threads that have it.
+    // There is no space, so the missing rows are with other threads.
     if (unfinished ? !has_space(unfinished->row / batch_rows) : !is_short && held_bytes >= max_held_bytes) return;
     reading_consumer = std::this_thread::get_id();
     lock.unlock();
@@ -293,7 +294,7 @@ NextBatch FileBatches::next(std::chrono::milliseconds timeout) {
   const Clock::time_point now = Clock::now(), deadline = now + timeout;
   std::unique_lock lock(s.mutex);
   if (!s.has_next()) {
-    // Not under the lock: a thread that claims a block asks for the reader's lock first, and for this one then.
+    // Not under the lock: a thread that claims a block takes the reader's lock first, then this one.
     lock.unlock();
     const bool along = s.consumer_should_read(now);
     lock.lock();
@@ -302,7 +303,7 @@ NextBatch FileBatches::next(std::chrono::milliseconds timeout) {
   if (!s.arrival.wait_until(lock, deadline, [&] { return s.has_next(); })) return NotYet{};
 
   const std::uint64_t first_row = s.next_batch * s.batch_rows;
-  // Behind the end, rows may have been decoded that do not count.
+  // Rows after the end may have been decoded; they do not count.
   std::size_t rows = s.batch_rows;
   if (s.is_over()) rows = std::min<std::uint64_t>(rows, s.done_rows - std::min(s.done_rows, first_row));
   if (rows == 0) {

@@ -1,14 +1,14 @@
-// Batches of decoded records out of a list of local files: each block is decoded by the thread that has just read and
-// verified it, straight into the batches that its rows belong to. A consumer that does little but ask for batches is
-// one of these threads while it waits; one that does more has them all besides it.
+// Batches of decoded records from a list of local files. The thread that has read and verified a block decodes it, into
+// the batches that its rows belong to. A consumer that does little but ask for batches is one of these threads while it
+// waits; otherwise all threads are separate.
 //
-// Batches come out in order. Memory stays bounded where the consumer is slow: beyond the batch that it waits for and
-// the next one, no batch is begun while those that are under way hold more than a few blocks' worth.
+// Batches come in order. Memory is bounded if the consumer is slow: beyond the batch that it waits for and the next
+// one, no batch is started while those in progress hold more than a few blocks' worth.
 //
-// Damage ends the stream: the rows before it come as a last, shorter batch, then the fault. A record that does not
-// decode makes its batch one that has a fault.
+// Damage ends the stream: the rows before it form a last, shorter batch, followed by the fault. A record that does not
+// decode gives its batch a fault.
 //
-// next() is for one consumer at a time; forks are as for FileRecords.
+// next() is for one consumer at a time. Forks are handled as in FileRecords.
 #pragma once
 
 #include <chrono>
@@ -36,13 +36,14 @@ class FileBatches {
   FileBatches(const FileBatches&) = delete;
   FileBatches& operator=(const FileBatches&) = delete;
 
-  // The next batch, the fault that ends the stream, or its end; NotYet after `patience`. Throws as FileRecords does.
+  // Returns the next batch, the fault that ends the stream, or its end; NotYet after `timeout`. Throws as FileRecords
+  // does.
   NextBatch next(std::chrono::milliseconds timeout);
 
-  // Where the first row stands that was not given out in a good batch: what a reader would start with to go on.
+  // The position after the last valid batch that was returned: where a new reader would continue.
   FilePosition position() const;
 
-  // Where a row of the batch stands that next() gave last, good or not; the offset is that of the first row of its run.
+  // The position of a row of the last batch, valid or not; the offset is that of the first row of its run.
   FilePosition position_of(std::size_t row) const;
 
  private:

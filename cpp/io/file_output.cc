@@ -18,7 +18,7 @@
 namespace penstock {
 namespace {
 
-// Most bytes, and most parts, for one call: well below what any system refuses.
+// Limits for one call, well below those of any system.
 constexpr std::size_t kMaxPerCall = std::size_t{1} << 30;
 constexpr std::size_t kMaxParts = 64;
 
@@ -48,7 +48,7 @@ FileOutput::FileOutput(int descriptor) : descriptor_(copy_of(descriptor)) {
 FileOutput::~FileOutput() { close(); }
 
 int FileOutput::write(Frames frames) {
-  // Who gives less at a time, by a third and more, has many files open, and memory for that much in each.
+  // Less at a time, by a third or more, means many open files with that much memory each.
   const std::size_t block = std::min(kBlock, std::bit_floor(std::max<std::size_t>(1, frames.size + frames.size / 2)));
   waiting_bytes_ += frames.size;
   waiting_.push_back({std::move(frames)});
@@ -62,10 +62,11 @@ int FileOutput::flush() { return write_waiting(waiting_bytes_); }
 void FileOutput::reserve([[maybe_unused]] std::size_t size) {
 #ifdef __linux__
   const std::uint64_t end = position_ + size;
-  if (!reserves_ || end <= std::max(reserved_, std::uint64_t{kReserve})) return;  // a small file is not worth the call
+  if (!reserves_ || end <= std::max(reserved_, std::uint64_t{kReserve})) return;  // not worth a call for a small file
   const std::uint64_t begin = std::max(reserved_, position_);
   const std::uint64_t more = std::max(end - begin, std::uint64_t{kReserve});
-  // Not every file system can, and a disk may be full for this and not for the bytes: then write() says so.
+  // Not supported by every file system, and the disk may be too full for this but not for the data: write() reports
+  // that.
   reserves_ =
       ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(begin), static_cast<::off_t>(more)) == 0;
   if (reserves_) reserved_ = begin + more;
@@ -74,7 +75,7 @@ void FileOutput::reserve([[maybe_unused]] std::size_t size) {
 
 void FileOutput::release_reserved() {
 #ifdef __linux__
-  // Cutting a file to the size that it has gives back what lies behind. Where that fails, space is lost, and no bytes.
+  // Truncating a file to its own size releases what is reserved after it. If that fails, only space is lost.
   struct ::stat info;
   if (reserved_ > position_ && ::fstat(descriptor_, &info) == 0 && ::ftruncate(descriptor_, info.st_size) != 0) return;
 #endif
@@ -113,7 +114,7 @@ long long FileOutput::write_some(std::size_t most) const {
 #endif
 }
 
-// Notes that bytes are written, and lets go of frames that are.
+// Counts written bytes and releases the frames that are complete.
 void FileOutput::advance(std::size_t size) {
   position_ += size;
   waiting_bytes_ -= size;
@@ -129,7 +130,7 @@ int FileOutput::sync() {
   return ::_commit(descriptor_) == 0 ? 0 : errno;
 #else
 #ifdef F_FULLFSYNC
-  // On macOS fsync() leaves the bytes in the drive's cache. Not every file system knows this call.
+  // On macOS, fsync() leaves the bytes in the drive's cache. Not every file system supports this call.
   if (::fcntl(descriptor_, F_FULLFSYNC) == 0) return 0;
 #endif
   while (::fsync(descriptor_) != 0)
@@ -147,7 +148,7 @@ int FileOutput::close() {
 #else
   const int result = ::close(descriptor);
 #endif
-  return result == 0 || errno == EINTR ? 0 : errno;  // closed it is, interrupted or not
+  return result == 0 || errno == EINTR ? 0 : errno;  // the descriptor is closed even if interrupted
 }
 
 }  // namespace penstock

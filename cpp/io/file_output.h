@@ -1,12 +1,12 @@
-// A file that is written from its current position on.
+// Writes a file from its current position on.
 //
-// Calls to the system end at multiples of kBlock in the file, or of a smaller power of two where less comes at a time:
-// the page cache then takes large pages, and none of them twice. Bytes behind the last multiple wait for more of them,
-// or for flush(). In a pipe nothing waits.
+// System calls end at multiples of kBlock in the file, or of a smaller power of two if less comes at a time: the page
+// cache then uses large pages, and each only once. Bytes after the last multiple are held until there are more of them,
+// or until flush(). For a pipe, nothing is held.
 //
-// Where the system can, space for the next bytes of a large file is reserved before they are there, which costs it much
-// less than finding it page by page. Nobody sees that but the disk: close() gives back what was not used, and a process
-// that is killed leaves at most kReserve behind the end of the file.
+// If the system supports it, space for a large file is reserved ahead, which is much cheaper than allocating it page by
+// page. This does not change the file's size: close() releases what is unused, and a process that is killed leaves at
+// most kReserve after the end of the file.
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,28 @@ class FileOutput {
   static constexpr std::size_t kBlock = std::size_t{1} << 20;
   static constexpr std::size_t kReserve = std::size_t{8} << 20;
 
-  // Has a copy of its own of the descriptor, which stays its owner's.
+  // Duplicates the descriptor; the caller keeps its own.
   explicit FileOutput(int descriptor);
   ~FileOutput();
   FileOutput(const FileOutput&) = delete;
   FileOutput& operator=(const FileOutput&) = delete;
 
-  // The calls below answer an errno, or 0. After a failure, what waits is lost.
+  // The following functions return an errno, or 0. After a failure, held bytes are lost.
 
-  // Takes frames over and writes all up to the last multiple.
+  // Takes over frames and writes everything up to the last multiple.
   int write(Frames frames);
 
-  // Writes what waits.
+  // Writes all held bytes.
   int flush();
 
-  // Asks the operating system to put what was written on the disk.
+  // Asks the operating system to write to the disk.
   int sync();
 
-  // On some file systems this is where a full disk is first told of, and to whoever closes first.
+  // On some file systems, a full disk is reported here first, and only to the first call.
   int close();
 
  private:
-  // Frames of which the first bytes are written.
+  // Frames whose first bytes are written.
   struct Part {
     Frames frames;
     std::size_t written = 0;

@@ -18,7 +18,7 @@ namespace {
 // Linux transfers at most this many bytes in one call.
 constexpr std::size_t kMaxPerCall = 0x7ffff000;
 
-// A signal may interrupt the opening of a file that a server far away holds.
+// A signal may interrupt the opening of a file on a remote server.
 int open_to_read(const std::filesystem::path& path) {
   int descriptor;
   do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -17,12 +17,12 @@
 namespace penstock {
 namespace {
 
-// Blocks that wait for the consumer, besides those that the threads and the consumer have.
+// Blocks that wait for the consumer, in addition to those that the threads and the consumer have.
 constexpr std::uint64_t kWindowBlocks = 6;
 
-// To be woken costs as much as to verify a good part of a block, so the consumer is woken for several blocks at once...
+// Waking the consumer costs as much as verifying a good part of a block, so it is woken for several blocks at once...
 constexpr std::uint64_t kWorthWaking = 3;
-// ... unless they take this long: the first block of a slow disk is not held back for the next ones.
+// ... unless they take this long: the first block from a slow disk is not delayed for the next ones.
 constexpr std::chrono::milliseconds kLongWait{1};
 
 using Found = std::variant<Chunk, Fault, ValidRecords>;
@@ -48,7 +48,7 @@ struct FileRecords::State : BlockConsumer {
         reads_itself(reader.is_short() || available_cpus() == 1) {}
 
   bool take(Block block) override {
-    std::vector<Found> found = probed(std::move(block.events));
+    std::vector<Found> found = check_events(std::move(block.events));
     {
       std::unique_lock lock(mutex);
       space.wait(lock, [&] { return stop || block.number < taken + kWindowBlocks; });
@@ -72,10 +72,10 @@ struct FileRecords::State : BlockConsumer {
     arrival.notify_one();
   }
 
-  std::vector<Found> probed(std::vector<Event> events);
+  std::vector<Found> check_events(std::vector<Event> events);
   bool refill(std::chrono::milliseconds timeout);
 
-  // Under the mutex.
+  // Requires the mutex.
   std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % kWindowBlocks]; }
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
@@ -85,27 +85,27 @@ struct FileRecords::State : BlockConsumer {
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable space;    // blocks were taken
-  std::condition_variable arrival;  // enough blocks are there
+  std::condition_variable arrival;  // enough blocks have arrived
 
   // Guarded by the mutex.
-  std::array<std::optional<std::vector<Found>>, kWindowBlocks> slots;  // what was found in the blocks that are there
-  std::uint64_t taken = 0;                                             // blocks that the consumer took
-  std::uint64_t arrived = 0;                                           // those, and the ones that follow without a gap
-  std::uint64_t wanted = 1;                                            // blocks that the consumer waits for
+  std::array<std::optional<std::vector<Found>>, kWindowBlocks> slots;  // the events of waiting blocks
+  std::uint64_t taken = 0;                                             // by the consumer
+  std::uint64_t arrived = 0;                                           // without a gap, including those taken
+  std::uint64_t wanted = 1;                                            // that the consumer waits for
   std::uint64_t blocks = std::numeric_limits<std::uint64_t>::max();
-  std::exception_ptr error;  // what comes behind them
+  std::exception_ptr error;  // after the blocks
   bool stop = false;
 
   // Used by the consumer.
   std::deque<Found> available;
   bool over = false;
 
-  BlockReader reader;  // its threads end before what they use
+  BlockReader reader;  // declared last: its threads end before the members that they use
   const bool reads_itself;
 };
 
-// On a reading thread: what the consumer gets of a block's events.
-std::vector<Found> FileRecords::State::probed(std::vector<Event> events) {
+// On a reading thread: turns a block's events into what the consumer gets.
+std::vector<Found> FileRecords::State::check_events(std::vector<Event> events) {
   std::vector<Found> found;
   found.reserve(events.size());
   for (Event& event : events) {
@@ -119,7 +119,7 @@ std::vector<Found> FileRecords::State::probed(std::vector<Event> events) {
   return found;
 }
 
-// Takes the blocks that are there; false where none came in time, and no end.
+// Takes the blocks that have arrived; false if neither a block nor the end came in time.
 bool FileRecords::State::refill(std::chrono::milliseconds timeout) {
   {
     if (reads_itself) reader.read_one();
@@ -149,7 +149,7 @@ FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOpt
 FileRecords::~FileRecords() {
   State& s = *state_;
   if (s.owner != current_process()) {
-    // In a forked child the threads are gone and a lock may be held forever: leak it all rather than hang.
+    // In a forked child the threads are gone and a lock may be held forever: leak everything rather than hang.
     static_cast<void>(state_.release());
     return;
   }

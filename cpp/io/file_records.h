@@ -1,14 +1,14 @@
 // The records of a local file, in order, read ahead of the consumer by a BlockReader.
 //
-// At most threads + 12 blocks are in flight, so a slow consumer holds memory still. Threads start at the first next()
-// and end with the object; they never touch Python. A file of one block is read by who asks for it, and so is every
-// file where there is one CPU: threads would only take turns.
+// At most threads + 12 blocks are in flight, so a slow consumer does not increase memory. Threads start at the first
+// next() and end with the object; they never touch Python. The caller reads a file of one block itself, and every file
+// if there is only one CPU.
 //
-// next() is for one consumer at a time. The destructor may run on any thread, and in a forked child, where the threads
-// do not exist, it lets go of them without waiting.
+// next() is for one consumer at a time. The destructor may run on any thread; in a forked child, where the threads do
+// not exist, it does not wait for them.
 //
-// Who wants to know whether records are sound, and not to have them, gives a decoder: the threads that read a block
-// decode it, too, and let go of it, so that each works in the same few cache lines all the time.
+// With a decoder, records are checked, not returned: the thread that reads a block also decodes it and drops the
+// result, so that each works in the same few cache lines.
 #pragma once
 
 #include <chrono>
@@ -25,26 +25,26 @@ namespace penstock {
 
 struct EndOfRecords {};
 struct NotYet {};
-// Records that were decoded and let go of, and the bytes of their frames.
+// The number of records that were decoded and dropped, and the bytes of their frames.
 struct ValidRecords {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  std::uint32_t crc32c = 0;  // of the frames, where it was asked for
+  std::uint32_t crc32c = 0;  // of the frames, if requested
 };
 using NextEvent = std::variant<Chunk, Fault, ValidRecords, EndOfRecords, NotYet>;
 
 class FileRecords {
  public:
-  // With a `decoder`, chunks come out only where one of their records does not decode; others are reported as ValidRecords,
-  // with the `checksum` of their frames if that is wanted.
+  // With a `decoder`, chunks are returned only if one of their records does not decode; others are counted in
+  // ValidRecords, with `checksum` including that of their frames.
   FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
               std::shared_ptr<BatchDecoder> decoder = nullptr, bool checksum = false);
   ~FileRecords();
   FileRecords(const FileRecords&) = delete;
   FileRecords& operator=(const FileRecords&) = delete;
 
-  // What comes next in the file; NotYet after `patience` without one, so that the caller can look for Ctrl-C. Throws
-  // what a reading thread met (FileError), and std::logic_error after a fork.
+  // Returns the next event; NotYet after `timeout` without one, so that the caller can check for Ctrl-C. Throws the
+  // error of a reading thread (FileError), and std::logic_error after a fork.
   NextEvent next(std::chrono::milliseconds timeout);
 
  private:

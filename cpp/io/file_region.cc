@@ -52,7 +52,7 @@ std::size_t FileRegion::available(std::uint64_t at, std::size_t least) {
 std::uint32_t FileRegion::checksum(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t size = end - begin;
   if (size <= kLongBytes) {
-    look(begin, static_cast<std::size_t>(size));  // small frames are likely to have neighbours
+    look(begin, static_cast<std::size_t>(size));  // small frames probably have neighbors
     return extend(0, begin, end);
   }
   if (prefixes_.empty()) {
@@ -62,13 +62,13 @@ std::uint32_t FileRegion::checksum(std::uint64_t begin, std::uint64_t end) {
     }
     keep_prefixes();
   }
-  // From a stride's end to another one's, and on to the range's end; what lies before the range is then taken away.
+  // From one stride's end to another's, and on to the end of the range; then the part before the range is removed.
   const std::uint64_t first = (begin - start_ + kStrideBytes - 1) / kStrideBytes, last = (end - start_) / kStrideBytes;
   const std::uint64_t inner = start_ + first * kStrideBytes;
   const std::uint32_t head = extend(0, begin, inner);
   const std::uint32_t through = extend(prefixes_[last], start_ + last * kStrideBytes, end);
   const std::uint32_t tail = crc32c_suffix(through, prefixes_[first], end - inner);
-  // With 0 for the checksum of both, crc32c_suffix moves the first one on over the second one's bytes.
+  // With 0 as the checksum of both, crc32c_suffix() shifts the first checksum by the bytes of the second.
   return crc32c_suffix(0, head, end - inner) ^ tail;
 }
 

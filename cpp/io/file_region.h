@@ -1,4 +1,4 @@
-// A part of a local file that is searched for records: bytes anywhere in it, and the checksum of any range.
+// A part of a local file that is searched for records: bytes at any offset, and the checksum of any range.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace penstock {
 
-// For one thread. All offsets are those of the file. Throws std::system_error where the file became shorter.
+// For one thread. All offsets are relative to the file. Throws std::system_error if the file became shorter.
 class FileRegion {
  public:
-  // The largest piece that look() gives out.
+  // The most that look() returns.
   static constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 
   // When `cancelled` becomes true, the next read throws std::runtime_error.
@@ -25,21 +25,21 @@ class FileRegion {
   std::uint64_t start() const { return start_; }
   std::uint64_t stop() const { return stop_; }
 
-  // `size` bytes, valid until the next look(). Not beyond stop(), and at most kWindowBytes.
+  // Returns `size` bytes, valid until the next look(). They must end before stop(), and are at most kWindowBytes.
   const std::byte* look(std::uint64_t at, std::size_t size);
 
-  // Up to kProbeBytes somewhere else, valid until the next probe(); what look() has at hand stays.
+  // Returns up to kPeekBytes, valid until the next peek(). Keeps the window of look().
   static constexpr std::size_t kPeekBytes = 16;
   const std::byte* peek(std::uint64_t at, std::size_t size);
 
-  // How many bytes from `at` on look() has at hand; at least `least`, unless the region ends before.
+  // How many bytes from `at` on are in the window of look(); at least `least`, unless the region ends before.
   std::size_t available(std::uint64_t at, std::size_t least);
 
-  // The checksum of [begin, end).
+  // Returns the checksum of [begin, end).
   //
-  // Long ranges are read whole while they add up to no more than the region has bytes. From then on, checksums of
-  // prefixes are kept at strides, and a range costs at most two strides: a file full of headers that claim long
-  // payloads is searched in linear time.
+  // Long ranges are read completely until they add up to the size of the region. From then on, checksums of prefixes
+  // are stored at strides, and a range costs at most two strides: a file full of headers that claim long payloads takes
+  // linear time.
   std::uint32_t checksum(std::uint64_t begin, std::uint64_t end);
 
   // Bytes that were read for checksums.

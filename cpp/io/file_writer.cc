@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxWaiting = 2;
 
-// How long the destructor waits for the thread before it lets go of it.
+// How long the destructor waits for the thread before it detaches it.
 constexpr std::chrono::milliseconds kLastTimeout{500};
 
 }  // namespace
@@ -37,7 +37,7 @@ struct FileWriter::State {
         waiting.pop_front();
       }
       const bool last = waiting.empty() && (urgent || stop);
-      // After a failure the rest is dropped: bytes behind a gap would look like a file.
+      // After a failure the rest is dropped: bytes after a gap would look like a valid file.
       const bool dropped = error != 0;
       lock.unlock();
       changed.notify_all();
@@ -62,17 +62,17 @@ struct FileWriter::State {
     if (owner != current_process()) throw std::logic_error("a writer cannot cross a fork: open a new one in the child");
   }
 
-  FileOutput output;  // the thread's alone while there is something to write
+  FileOutput output;  // owned by the thread while there is something to write
   const ProcessId owner = current_process();
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Frames> waiting;  // guarded by the mutex, as are the next five
-  bool settled = true;         // everything that was submitted is with the operating system, or lost
-  bool urgent = false;         // somebody waits for that
+  bool settled = true;         // everything that was submitted is written or lost
+  bool urgent = false;         // a caller waits for that
   bool stop = false;
   bool ended = false;
   int error = 0;
-  bool stuck = false;  // the thread was let go of in the middle of a write
+  bool stuck = false;  // the thread was detached in the middle of a write
   std::thread thread;
 };
 

@@ -23,7 +23,7 @@ FrameProbe::Frame FrameProbe::probe(std::uint64_t at) {
   return {is_whole ? FaultKind::kNone : FaultKind::kDataChecksum, true, true, frame_stop, length + kFrameOverhead};
 }
 
-// A header that does not check itself may still hold the length: as it was, or with one bit changed.
+// A header with a wrong checksum may still contain the length, unchanged or with one bit flipped.
 FrameProbe::Frame FrameProbe::guess(std::uint64_t at, const std::byte* header) {
   const std::uint64_t left = region_.stop() - at, length = corrected_length(header);
   if (is_zero(at) || length > limit_ || left < kFrameOverhead || length > left - kFrameOverhead)
@@ -57,7 +57,7 @@ bool FrameProbe::has_checksum(std::uint64_t begin, std::uint64_t end) {
 
 std::uint64_t FrameProbe::length_at(std::uint64_t at) { return load_le64(region_.peek(at, kHeaderBytes)); }
 
-// True when zeros stand where a header should: a block that was never written.
+// True if there are zeros where a header should be: a block that was never written.
 bool FrameProbe::is_zero(std::uint64_t at) {
   if (region_.stop() - at < kHeaderBytes) return false;
   const std::byte* header = region_.peek(at, kHeaderBytes);
@@ -70,7 +70,7 @@ std::uint64_t FrameProbe::find_valid_header(std::uint64_t from) {
     const std::size_t size = region_.available(from, 4 * kHeaderBytes);
     const std::size_t at = find_header({region_.look(from, size), size}, 0);
     if (at < size) return from + at;
-    // The last bytes may be the start of a header that the next ones complete.
+    // The last bytes may be the start of a header.
     from += size - (kHeaderBytes - 1);
   }
   return stop;

@@ -8,14 +8,14 @@
 namespace penstock {
 namespace {
 
-// How far into a piece its first frame is looked for: records so long that there is none are quickly walked over.
+// How far into a piece its first frame is searched: if there is none, records are long and quick to walk.
 constexpr std::uint64_t kSearchBytes = std::uint64_t{256} << 10;
 
-// Walked first, to see how long the records are; less, where pieces are smaller.
+// Walked first, to see how long the records are; less if pieces are smaller.
 constexpr std::uint64_t kProbeBytes = std::uint64_t{128} << 10;
 
-// Prolongs a run by the frames that start before `stop`; answers what is wrong with the frame where it ends.
-HeaderWindow::Frame prolong(FrameRun& run, HeaderWindow& window, std::uint64_t stop, bool keep_lengths) {
+// Extends a run by the frames that start before `stop`; returns the fault of the frame where it ends.
+HeaderWindow::Frame extend_run(FrameRun& run, HeaderWindow& window, std::uint64_t stop, bool keep_lengths) {
   while (run.end < stop) {
     const HeaderWindow::Frame frame = window.frame_at(run.end);
     if (frame.fault != FaultKind::kNone) return frame;
@@ -26,18 +26,18 @@ HeaderWindow::Frame prolong(FrameRun& run, HeaderWindow& window, std::uint64_t s
   return {};
 }
 
-// The run that begins at the first place in [from, stop) which leads to `stop` without a fault, as far as is known.
+// Returns the run from the first position in [from, stop) that leads to `stop` without a fault.
 FrameRun guess_run(HeaderWindow& window, std::uint64_t from, std::uint64_t stop, bool keep_lengths) {
   std::uint64_t searched = 0;
   while (searched < kSearchBytes) {
     const std::uint64_t start = window.find_frame(from, std::min(stop, from + kSearchBytes - searched));
-    if (start == HeaderWindow::kNowhere) break;
+    if (start == HeaderWindow::kNotFound) break;
     searched += start - from + 1;
     FrameRun run{start, start, 0, {}};
-    if (prolong(run, window, stop, keep_lengths).fault == FaultKind::kNone) return run;
-    from = run.end;  // the frames of a payload that holds some lead to its end: the true next frame is near
+    if (extend_run(run, window, stop, keep_lengths).fault == FaultKind::kNone) return run;
+    from = run.end;  // frames within a payload lead to its end: the next real frame is near
   }
-  return {HeaderWindow::kNowhere, HeaderWindow::kNowhere, 0, {}};
+  return {HeaderWindow::kNotFound, HeaderWindow::kNotFound, 0, {}};
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ bool HeaderWalk::advance(std::uint64_t bytes) {
 void HeaderWalk::walk_pieces(std::uint64_t stop) {
   HeaderWindow window(file_, file_size_, options_.max_record_bytes);
   const auto walk_to = [&](std::uint64_t place) {
-    const HeaderWindow::Frame last = prolong(found_, window, place, options_.keep_lengths);
+    const HeaderWindow::Frame last = extend_run(found_, window, place, options_.keep_lengths);
     if (last.fault == FaultKind::kNone) return true;
     const std::uint64_t need = last.fault == FaultKind::kTruncatedHeader   ? kHeaderBytes
                                : last.fault == FaultKind::kTruncatedRecord ? last.length + kFrameOverhead
@@ -66,7 +66,7 @@ void HeaderWalk::walk_pieces(std::uint64_t stop) {
   const std::uint64_t step = options_.piece_bytes, probe_start = found_.end, probe_records = found_.count;
   if (!walk_to(std::min(stop, probe_start + std::min(step, kProbeBytes)))) return;
   const std::uint64_t origin = found_.end;
-  const bool hops = origin - probe_start >= (found_.count - probe_records) * HeaderWindow::kWorthHopping;
+  const bool hops = origin - probe_start >= (found_.count - probe_records) * HeaderWindow::kMinSeekBytes;
   if (options_.threads == 1 || hops || origin >= stop || stop - origin < 2 * step) {
     walk_to(stop);
     return;

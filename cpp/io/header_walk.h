@@ -1,12 +1,11 @@
-// Finds where the records of a local file are by walking from header to header, on several threads.
+// Finds the records of a local file by walking from header to header, on several threads.
 //
-// A span of the file is cut into pieces. A thread looks for the first header in its piece that checks itself and walks
-// on from there; that may be a place inside a payload that looks like a frame. So the pieces are joined in order, from
-// a place that is known to be true: a piece counts from where the true walk meets its first frame, and where the two
-// never meet it is walked again. A false header costs time, never more than in proportion to the file, and nothing
-// else.
+// A range of the file is cut into pieces. A thread finds the first valid header in its piece and walks from there; that
+// may be a position inside a payload that looks like a frame. So the pieces are joined in order, from a known position:
+// a piece counts from where the real walk meets its first frame; if they never meet, the piece is walked again. A false
+// header costs only time, at most in proportion to the file.
 //
-// Payloads are not checked, and not even read where they are large. For one caller at a time.
+// Payloads are not checked, and large ones are not read. For one caller at a time.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +22,23 @@ struct HeaderWalkOptions {
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
   std::size_t threads = 1;
   std::size_t piece_bytes = std::size_t{2} << 20;
-  bool keep_lengths = false;  // or count alone
+  bool keep_lengths = false;  // otherwise only count
 };
 
 // Frames that follow each other without a gap.
 struct FrameRun {
   std::uint64_t start = 0;  // of the first frame
-  std::uint64_t end = 0;    // behind the last
+  std::uint64_t end = 0;    // after the last frame
   std::uint64_t count = 0;
-  std::vector<std::uint64_t> lengths;  // of the payloads, where they are kept
+  std::vector<std::uint64_t> lengths;  // of the payloads, if kept
 };
 
 class HeaderWalk {
  public:
   HeaderWalk(const std::filesystem::path& path, const HeaderWalkOptions& options);
 
-  // Walks over the frames that start in the next `bytes` bytes. False when the file's end or a fault was reached.
-  // Throws std::system_error, also when the file became shorter since it was opened.
+  // Walks the frames that start in the next `bytes` bytes. False if the file's end or a fault was reached. Throws
+  // std::system_error, also if the file became shorter since it was opened.
   bool advance(std::uint64_t bytes);
 
   std::uint64_t file_size() const { return file_size_; }
@@ -47,7 +46,7 @@ class HeaderWalk {
   std::uint64_t records() const { return found_.count; }
   const Fault& fault() const { return fault_; }
 
-  // The payloads' lengths since they were last taken.
+  // Returns the payload lengths since the last call.
   std::vector<std::uint64_t> take_lengths() { return std::move(found_.lengths); }
 
  private:

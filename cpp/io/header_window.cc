@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// Stays in the second-level cache of most CPUs.
+// Fits the second-level cache of most CPUs.
 constexpr std::size_t kWindowBytes = std::size_t{128} << 10;
 
 }  // namespace
@@ -19,8 +19,8 @@ HeaderWindow::HeaderWindow(const File& file, std::uint64_t file_size, std::uint6
       limit_(std::min(limit, kLargestRecord)),
       buffer_(std::make_unique_for_overwrite<std::byte[]>(kWindowBytes)) {}
 
-// Bytes `offset` to `offset + size`, which the file has. Where they must be read, up to `wanted` are, for what is next.
-const std::byte* HeaderWindow::see(std::uint64_t offset, std::size_t size, std::size_t wanted) {
+// Returns bytes `offset` to `offset + size`, which the file has. If they must be read, reads up to `wanted`.
+const std::byte* HeaderWindow::read_window(std::uint64_t offset, std::size_t size, std::size_t wanted) {
   if (offset < begin_ || offset + size > end_) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(wanted, file_size_ - offset));
     if (file_.read_at(buffer_.get(), count, offset) != count)
@@ -34,7 +34,8 @@ const std::byte* HeaderWindow::see(std::uint64_t offset, std::size_t size, std::
 HeaderWindow::Frame HeaderWindow::frame_at(std::uint64_t offset) {
   const std::uint64_t left = file_size_ - offset;
   if (left < kHeaderBytes) return {FaultKind::kTruncatedHeader, 0};
-  const std::byte* header = see(offset, kHeaderBytes, usual_frame_ < kWorthHopping ? kWindowBytes : kHeaderBytes);
+  const std::byte* header =
+      read_window(offset, kHeaderBytes, usual_frame_ < kMinSeekBytes ? kWindowBytes : kHeaderBytes);
   if (!header_is_valid(header)) return {FaultKind::kLengthChecksum, 0};
   const std::uint64_t length = load_le64(header);
   if (length > limit_) return {FaultKind::kTooLarge, length};
@@ -46,12 +47,12 @@ HeaderWindow::Frame HeaderWindow::frame_at(std::uint64_t offset) {
 
 std::uint64_t HeaderWindow::find_frame(std::uint64_t from, std::uint64_t stop) {
   while (from < stop && file_size_ - from >= kFrameOverhead) {
-    const std::byte* bytes = see(from, kFrameOverhead, kWindowBytes);
-    // A header that starts before `stop` may end behind it.
+    const std::byte* bytes = read_window(from, kFrameOverhead, kWindowBytes);
+    // A header that starts before `stop` may end after it.
     const auto size = static_cast<std::size_t>(std::min(end_ - from, stop - from + kHeaderBytes - 1));
     const std::size_t found = find_header({bytes, size}, 0);
     if (found == size) {
-      // The last bytes may be the start of a header that the next read completes.
+      // The last bytes may be the start of a header.
       from += size - (kHeaderBytes - 1);
       continue;
     }
@@ -59,7 +60,7 @@ std::uint64_t HeaderWindow::find_frame(std::uint64_t from, std::uint64_t stop) {
     if (frame_at(from).fault == FaultKind::kNone) return from;
     ++from;
   }
-  return kNowhere;
+  return kNotFound;
 }
 
 }  // namespace penstock

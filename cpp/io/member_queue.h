@@ -1,4 +1,4 @@
-// Gzip members that are inflated on threads, two in turns on each, and come back in order.
+// Inflates gzip members on threads, two interleaved on each, and returns them in order.
 #pragma once
 
 #include <array>
@@ -22,14 +22,15 @@ class MemberQueue {
           try {
             job.inflated = inflate::inflate_members(job.bodies, most);
           } catch (const std::bad_alloc&) {
-            // There is no memory for them at once; whoever has them can still go through them step by step.
+            // Not enough memory to inflate them at once; the caller can still stream them.
           }
         }) {}
 
-  // Of what follows the headers of two members, or of one and nothing. The bytes must stay until they come back.
+  // Submits what follows the headers of two members, or of one and nothing. The bytes must stay valid until they are
+  // returned.
   void submit(Body one, Body other) { jobs_.submit({{one, other}, {}}); }
 
-  // The oldest two, or nothing after `patience`. Without a value: damaged, too large, or none.
+  // Returns the oldest two, or nothing after `timeout`. An entry without a value is damaged, too large, or empty.
   std::optional<Inflated> next(std::chrono::milliseconds timeout) {
     std::optional<Job> job = jobs_.next(timeout);
     if (!job) return std::nullopt;

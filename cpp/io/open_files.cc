@@ -22,7 +22,7 @@ std::shared_ptr<const OpenFile> OpenFiles::open(std::size_t shard) {
   if (open_ >= max_open_) return slot.copies.front();
   try {
     return open_copy(shard);
-  } catch (const FileError&) {  // the process may open no more, or the file was removed or replaced: one is open
+  } catch (const FileError&) {  // the limit on open files, or the file was removed or replaced: use the open one
     return slot.copies.front();
   }
 }
@@ -32,7 +32,7 @@ std::shared_ptr<const OpenFile> OpenFiles::open_copy(std::size_t shard) {
   try {
     auto file = std::make_shared<const OpenFile>(paths_[shard]);
     if (!slot.copies.empty() && !file->file.same_as(slot.copies.front()->file))
-      throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory));  // under its name
+      throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory));  // it was replaced
     slot.copies.push_back(std::move(file));
   } catch (const std::system_error& error) {
     throw FileError(error, text_of(paths_[shard]));

@@ -1,8 +1,8 @@
-// Files that are read here and there, kept open: of many, those that were used last.
+// Keeps recently used files open for random access.
 //
-// Threads that read by one descriptor hinder each other, for the kernel counts its users at every read: with eight
-// threads, short reads take twice as long. So a file that somebody reads is opened once more for the next who asks,
-// while there is room.
+// Threads that read through one descriptor slow each other down, because the kernel counts its users at every read:
+// with eight threads, short reads take twice as long. So a file that is in use is opened once more for the next thread,
+// up to a limit.
 #pragma once
 
 #include <filesystem>
@@ -30,14 +30,14 @@ class OpenFiles {
  public:
   OpenFiles(std::vector<std::filesystem::path> paths, std::size_t max_open);
 
-  // Throws FileError where it cannot be opened. It counts as read until it is let go.
+  // Throws FileError if it cannot be opened. The file counts as in use until it is released.
   std::shared_ptr<const OpenFile> open(std::size_t shard);
 
  private:
   using Copies = std::vector<std::shared_ptr<const OpenFile>>;
   struct Slot {
     Copies copies;
-    std::list<std::size_t>::iterator use;  // where copies are open
+    std::list<std::size_t>::iterator use;  // if copies are open
   };
 
   std::shared_ptr<const OpenFile> open_copy(std::size_t shard);
@@ -47,7 +47,7 @@ class OpenFiles {
   const std::size_t max_open_;
   std::mutex mutex_;
   std::vector<Slot> slots_;
-  std::list<std::size_t> uses_;  // files that are open, those that were used last at the end
+  std::list<std::size_t> uses_;  // open files, most recently used last
   std::size_t open_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// Jobs that run side by side on threads and come back in the order in which they were submitted.
+// Runs jobs on threads, in parallel, and returns them in the order in which they were submitted.
 //
-// submit() and next() belong to one consumer. Threads start with the first jobs and end with the object; in a forked
-// child, where they do not exist, it lets go of them without waiting.
+// submit() and next() are for one consumer. Threads start with the first jobs and end with the object; in a forked
+// child, where they do not exist, it does not wait for them.
 #pragma once
 
 #include <chrono>
@@ -46,7 +46,7 @@ class OrderedJobs {
   void submit(Job job) {
     State& s = *state_;
     check_process();
-    // First, because it may fail: nothing may be under way then, for the caller lets go of what the job uses.
+    // First, because it may fail: the job must not be queued then, since the caller releases what it uses.
     if (s.threads.size() < s.thread_count) s.threads.emplace_back([&s] { s.work(); });
     auto entry = std::make_shared<Entry>(std::move(job));
     s.ordered.push_back(entry);
@@ -60,7 +60,7 @@ class OrderedJobs {
   // Jobs submitted and not yet taken.
   std::size_t pending() const { return state_->ordered.size(); }
 
-  // The oldest job when it is done, or nothing after `patience`. Throws what it threw.
+  // Returns the oldest job once it is done, or nothing after `timeout`. Throws what the job threw.
   std::optional<Job> next(std::chrono::milliseconds timeout) {
     State& s = *state_;
     check_process();
@@ -77,7 +77,7 @@ class OrderedJobs {
 
   void check_process() const {
     if (state_->owner != current_process())
-      throw std::logic_error("threads cannot cross a fork: start anew in the child");
+      throw std::logic_error("threads cannot cross a fork: open a new reader in the child");
   }
 
  private:

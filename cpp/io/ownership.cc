@@ -3,11 +3,11 @@
 namespace penstock {
 namespace {
 
-// So many records tell what those of a file are like.
+// This many records show what the records of a file are like.
 constexpr std::uint64_t kManyRecords = 100;
 
-// A record is far longer than another one from so many times its length on.
-constexpr std::uint64_t kFarLonger = 16;
+// How many times longer a record must be to count as far longer.
+constexpr std::uint64_t kFarLongerFactor = 16;
 
 }  // namespace
 
@@ -15,7 +15,7 @@ std::vector<bool> find_own(const std::vector<Chain>& chains, std::uint64_t limit
   using Origin = Chain::Origin;
   std::vector<bool> own(chains.size());
   for (std::size_t first = 0, stop; first < chains.size(); first = stop) {
-    // Linked chains at once. The first of all is never linked.
+    // Linked chains are decided together. The first chain is never linked.
     for (stop = first + 1; stop < chains.size() && chains[stop].origin == Origin::kLinked; ++stop) {
     }
     const bool starts_known = chains[first].origin == Origin::kStart;
@@ -27,11 +27,11 @@ std::vector<bool> find_own(const std::vector<Chain>& chains, std::uint64_t limit
 }
 
 void add_likely_own(const std::vector<Chain>& chains, const KnownRecords& known, std::vector<bool>& own) {
-  if (known.count < kManyRecords || known.hold_records) return;
+  if (known.count < kManyRecords || known.contain_records) return;
   bool is_claimed = false;
   for (std::size_t i = 0; i < chains.size(); ++i) {
     if (chains[i].origin != Chain::Origin::kLinked) is_claimed = chains[i].origin == Chain::Origin::kClaimed;
-    if (!is_claimed && chains[i].bytes / kFarLonger >= known.longest) own[i] = true;
+    if (!is_claimed && chains[i].bytes / kFarLongerFactor >= known.longest) own[i] = true;
   }
 }
 

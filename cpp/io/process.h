@@ -1,4 +1,4 @@
-// What a process is given: a number, by which a forked child knows that its parent's threads are not there, and CPUs.
+// The process's id, by which a forked child detects that its parent's threads do not exist, and its CPUs.
 #pragma once
 
 #include <algorithm>

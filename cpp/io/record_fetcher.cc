@@ -10,17 +10,17 @@
 namespace penstock {
 namespace {
 
-// What the second-level cache of most CPUs holds, with room for what is decoded from it.
+// Fits the second-level cache of most CPUs, together with what is decoded from it.
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
 
-// Of a job that threads share: few, so that all have done their last at about the same time.
+// For a job that threads share: small, so that all threads finish at about the same time.
 constexpr std::size_t kRowsPerPart = 16;
 
-// Fewer lie far apart, in whatever order.
+// Fewer rows are far apart in any order.
 constexpr std::size_t kMinSorted = 64;
 
-// Calls for random access come one after another. To make Python objects of 256 records, to look at them and to ask for
-// the next takes about 60 us.
+// Random accesses come one after another: turning 256 records into Python objects, using them and requesting the next
+// ones takes about 60 us.
 constexpr std::chrono::microseconds kAwake{80};
 
 std::size_t read(const OpenFile& file, std::byte* out, std::size_t size, std::uint64_t offset) {
@@ -38,11 +38,11 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 }  // namespace
 
-// A record that is to be read.
+// A record to read.
 struct RecordFetcher::Read {
   RecordLocation location;
   std::size_t row;  // of the job
-  std::size_t at;   // in memory
+  std::size_t at;   // offset in memory
 };
 
 struct RecordFetcher::Piece {
@@ -126,7 +126,7 @@ RecordFetcher::Piece RecordFetcher::fetch_rows(const FetchJob& job, std::size_t 
   return piece;
 }
 
-// Fetches rows from `begin` on, as many as fit and at least one; answers the row behind them.
+// Fetches rows from `begin` on, as many as fit but at least one; returns the row after them.
 std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, std::size_t end, BatchBuilder* builder,
                                        Piece& into) {
   std::vector<Read> reads;
@@ -137,8 +137,8 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
   for (; row < end; ++row) {
     const RecordLocation location = locations_.at(job.rows[row]);
     if (row > begin && (location.length > kPieceBytes || size + frame_bytes(location) > kPieceBytes)) break;
-    // What an index says of a large record is not believed before the file is seen.
-    if (location.length > kPieceBytes && !holds(*files_.open(location.shard), location)) {
+    // An index is not trusted about a large record before the file was checked.
+    if (location.length > kPieceBytes && !fits_in_file(*files_.open(location.shard), location)) {
       into.faults.push_back({row, FetchFaultKind::kTruncatedRecord});
       return row + 1;
     }
@@ -146,7 +146,7 @@ std::size_t RecordFetcher::fetch_piece(const FetchJob& job, std::size_t begin, s
     spans->push_back({size + kHeaderBytes, location.length});
     size += frame_bytes(location);
   }
-  // In the order of the files: what the kernel looks up for one record is at hand for the next.
+  // In file order: what the kernel looks up for one record helps with the next.
   if (reads.size() >= kMinSorted)
     std::ranges::sort(reads, {}, [](const Read& read) { return std::pair(read.location.shard, read.location.offset); });
   SharedBuffer buffer = acquire_buffer(size);
@@ -167,12 +167,12 @@ void RecordFetcher::read_all(std::span<const Read> reads, std::byte* out, std::v
   while (!reads.empty()) {
     const Read& first = reads.front();
     if (first.location.shard != opened) file = files_.open(opened = first.location.shard);
-    // Those that follow one another in the file and in memory are read together.
+    // Records that are adjacent in the file and in memory are read together.
     std::size_t size = 0, count = 0;
     for (; count < reads.size(); ++count) {
       const auto& [location, row, at] = reads[count];
       if (location.shard != opened || location.offset != first.location.offset + size || at != first.at + size ||
-          !holds(*file, location))
+          !fits_in_file(*file, location))
         break;
       size += frame_bytes(location);
     }
@@ -192,7 +192,7 @@ FetchedRecord RecordFetcher::read_one(std::uint64_t row) {
   jobs_.check_process();
   const RecordLocation location = locations_.at(row);
   const std::shared_ptr<const OpenFile> file = files_.open(location.shard);
-  if (!holds(*file, location)) return {FetchFaultKind::kTruncatedRecord, nullptr, 0};
+  if (!fits_in_file(*file, location)) return {FetchFaultKind::kTruncatedRecord, nullptr, 0};
   const SharedBuffer frame = acquire_buffer(frame_bytes(location));
   const std::size_t available = read(*file, frame->data(), frame_bytes(location), location.offset);
   return {check_frame(frame->data(), available, location.length, verify_), frame, location.length};

@@ -1,8 +1,8 @@
-// Reads records by their numbers, in any order: random access, and exact shuffles ahead of the consumer.
+// Reads records by number, in any order: for random access, and for exact shuffles ahead of the consumer.
 //
-// Where they are comes from an index, which may be stale or wrong: every frame is checked against it. A job that is
-// submitted is read, verified and decoded by one thread, piece by piece, so that the bytes of a piece stay near; jobs
-// run side by side and come out in order. A job that somebody waits for is shared between threads instead.
+// An index, which may be stale or wrong, gives the locations: every frame is checked against it. One thread reads,
+// verifies and decodes a submitted job, piece by piece, so that a piece stays in its cache; jobs run in parallel and
+// are returned in order. A job that the caller waits for is divided among threads instead.
 #pragma once
 
 #include <atomic>
@@ -27,29 +27,29 @@
 namespace penstock {
 
 struct FetchJob {
-  std::vector<std::uint64_t> rows;        // what to fetch
-  std::shared_ptr<BatchDecoder> decoder;  // or nothing
-  Outputs outputs;                        // as in BatchDecoder::decode(); the memory must last until the job is taken
+  std::vector<std::uint64_t> rows;        // to fetch
+  std::shared_ptr<BatchDecoder> decoder;  // optional
+  Outputs outputs;                        // as in BatchDecoder::decode(); must stay valid until the job is taken
 
-  // Where its rows are read with those of other jobs: which of them this is.
+  // If its rows are read together with those of other jobs: that read, and the job's index in it.
   std::shared_ptr<CoalescedRead> coalesced;
   std::size_t index_in_read = 0;
 
-  // What came of it. With faults, neither of the first two.
+  // The result. With faults, neither of the first two.
   std::optional<DecodedBatch> decoded;  // with a decoder
-  std::vector<Chunk> chunks;            // without one: the payloads, in the order of the rows
-  std::vector<FetchFault> faults;       // of all rows, in their order
+  std::vector<Chunk> chunks;            // without a decoder: the payloads, in the order of the rows
+  std::vector<FetchFault> faults;       // of all rows, in order
 };
 
 struct FetchedRecord {
   FetchFaultKind fault = FetchFaultKind::kNone;
-  SharedBuffer frame;        // without a fault; the payload stands behind the header
+  SharedBuffer frame;        // unless there is a fault; the payload follows the header
   std::uint64_t length = 0;  // of the payload
 };
 
 class RecordFetcher {
  public:
-  // `places` has an entry for each path, and must last as long as the fetcher.
+  // `locations` has an entry for each path, and must outlive the fetcher.
   RecordFetcher(std::vector<std::filesystem::path> paths, const RecordLocations& locations, std::size_t threads,
                 bool verify, std::size_t max_open);
 
@@ -57,19 +57,20 @@ class RecordFetcher {
 
   const RecordLocations& locations() const { return locations_; }
 
-  // Reads the rows of jobs that will be submitted together, when the first of them is run. They are submitted in the
-  // same order, behind those foreseen before. Those that will have this decoder, and no outputs, may be decoded then.
+  // Announces jobs that will be submitted together: their rows are read when the first of them runs. They must be
+  // submitted in the same order, after those announced before. If they will have this decoder and no outputs, they may
+  // be decoded on the way.
   void coalesce(const std::vector<std::vector<std::uint64_t>>& jobs, std::shared_ptr<BatchDecoder> decoder = nullptr);
 
-  // The job's rows must be below places().rows(), here and in what follows.
+  // The job's rows must be below locations().rows(), here and in the following functions.
   void submit(FetchJob job);
   std::size_t pending() const { return jobs_.pending(); }
   std::optional<FetchJob> next(std::chrono::milliseconds timeout) { return jobs_.next(timeout); }
 
-  // Does a job at once, on the calling thread and those that come to help. Thread-safe.
+  // Runs a job on the calling thread and idle helper threads. Thread-safe.
   void run(FetchJob& job);
 
-  // Reads one record, on the calling thread. Thread-safe.
+  // Reads one record on the calling thread. Thread-safe.
   FetchedRecord read_one(std::uint64_t row);
 
  private:
@@ -78,7 +79,7 @@ class RecordFetcher {
     std::size_t submitted = 0;  // of its jobs
   };
   struct Read;
-  struct Piece;  // what came of some rows of a job
+  struct Piece;  // the result for some rows of a job
 
   void fetch(FetchJob& job, std::size_t parts, const Runner& run);
   void fetch_coalesced(FetchJob& job);
@@ -89,10 +90,10 @@ class RecordFetcher {
   const RecordLocations& locations_;
   const bool verify_;
   OpenFiles files_;
-  Workers workers_;  // for jobs that are run
+  Workers workers_;  // for run()
   std::deque<PlannedRead> planned_;
   std::atomic<bool> stop_ = false;
-  OrderedJobs<FetchJob> jobs_;  // those that are submitted; last: its threads end before what they use
+  OrderedJobs<FetchJob> jobs_;  // for submit(); declared last: its threads end before the members that they use
 };
 
 }  // namespace penstock

@@ -1,4 +1,4 @@
-// Where the records of files are, by the numbers that rows have through all files.
+// The locations of records, by their row numbers across all files.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,15 @@ struct RecordLocation {
   std::uint64_t length;  // of the payload
 };
 
-// The records of one file: all of one length and one behind another, or each where `starts` says.
+// The records of one file: all of one length without gaps, or each at its entry of `starts`.
 struct ShardLocations {
   std::uint64_t count = 0;
   std::uint64_t equal_length = 0;          // without starts
-  const std::uint64_t* starts = nullptr;   // of `count` frames; without lengths one more, which is the end of the last
+  const std::uint64_t* starts = nullptr;   // of `count` frames; without lengths one more, the end of the last frame
   const std::uint64_t* lengths = nullptr;  // of the payloads
 };
 
-// Immutable, so that threads may share it. What the pointers lead to must last as long.
+// Immutable, so threads may share it. The memory that the pointers refer to must outlive it.
 class RecordLocations {
  public:
   explicit RecordLocations(std::vector<ShardLocations> shards) : shards_(std::move(shards)) {
@@ -36,7 +36,7 @@ class RecordLocations {
   std::size_t shards() const { return shards_.size(); }
   std::uint64_t rows() const { return first_rows_.back(); }
 
-  // From the first record to the last of every file.
+  // From the first record to the last, summed over the files.
   std::uint64_t bytes() const {
     std::uint64_t sum = 0;
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
@@ -47,7 +47,7 @@ class RecordLocations {
     return sum;
   }
 
-  // Of a row below rows(). It is what the index says, which may be wrong.
+  // Returns the location of a row below rows(), as given by the index, which may be wrong.
   RecordLocation at(std::uint64_t row) const {
     const auto after = std::upper_bound(first_rows_.begin(), first_rows_.end(), row);
     const auto shard = static_cast<std::size_t>(after - first_rows_.begin()) - 1;
@@ -61,7 +61,7 @@ class RecordLocations {
 
  private:
   std::vector<ShardLocations> shards_;
-  std::vector<std::uint64_t> first_rows_;  // of each file, and how many rows there are
+  std::vector<std::uint64_t> first_rows_;  // of each file, and the total
 };
 
 }  // namespace penstock

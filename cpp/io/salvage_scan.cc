@@ -16,22 +16,22 @@ namespace {
 
 using Frame = FrameProbe::Frame;
 
-// What is known about each damaged place takes memory: behind so many of them a survey ends where the next one knows as
-// much, and behind so many more it ends anywhere.
+// Damaged places take memory. After kManyStretches of them, a scan ends where the next one knows as much; after
+// kMaxStretches, it ends anywhere.
 constexpr std::size_t kManyStretches = std::size_t{1} << 16;
 constexpr std::size_t kMaxStretches = std::size_t{1} << 20;
 
-// Of so many broken headers it is remembered that the end of their payload is not known.
+// How many broken headers are remembered whose payload's end is not known.
 constexpr std::size_t kMaxBroken = 4;
 
-// What is not needed to find whole frames, but settles whose they are, is done for so many bytes for each of the
-// region's: hostile files cost no more.
+// Work that only decides ownership is limited to this many bytes per byte of the region, which bounds the cost of
+// hostile files.
 constexpr std::uint64_t kMaxWork = 16;
 
-// With so many wrong bits, a header still tells what it told.
+// A header with at most this many wrong bits still counts.
 constexpr int kFewBits = 2;
 
-// Of frames that are in no chain.
+// For frames that are in no chain.
 constexpr std::size_t kNoChain = ~std::size_t{0};
 
 bool is_ambiguous(std::uint64_t at, const Frame& frame) { return frame.stop - at == FrameProbe::kAmbiguousFrame; }
@@ -48,7 +48,7 @@ class SalvageScanner {
   SalvageScan run();
 
  private:
-  // A header that cannot be read, and what was known there.
+  // An invalid header, and the state at that point.
   struct Broken {
     std::uint64_t at;
     Frame frame;
@@ -84,12 +84,12 @@ class SalvageScanner {
   FileRegion region_;
   FrameProbe frames_;
   std::vector<Stretch> stretches_;
-  std::vector<std::size_t> chain_of_;  // of each stretch
+  std::vector<std::size_t> chain_of_;  // per stretch
   std::vector<Chain> chains_;
-  std::size_t first_linked_ = 0;   // of the chains, the first that the last one is linked with
-  std::deque<Broken> broken_;      // those whose payload may go on, in order
-  std::uint64_t claimed_ = 0;      // up to here, headers that check themselves claim payloads
-  std::uint64_t search_work_ = 0;  // bytes that were searched for frames that cross others
+  std::size_t first_linked_ = 0;   // the first chain that the last one is linked with
+  std::deque<Broken> broken_;      // whose payload may continue, in order
+  std::uint64_t claimed_ = 0;      // valid headers claim payloads up to here
+  std::uint64_t search_work_ = 0;  // bytes searched for crossing frames
 };
 
 SalvageScan SalvageScanner::run() {
@@ -125,8 +125,8 @@ SalvageScan SalvageScanner::run() {
   return {std::move(result), chains_.size() == 1, region_.work() + search_work_};
 }
 
-// What was given out as a record right before the region may be two headers, the second that of a whole frame which the
-// region holds but for that header. That one is in doubt then; answers where to go on.
+// The last record before the region may be two headers, the second of which belongs to a whole frame in the region.
+// That frame is then doubtful. Returns where to continue.
 std::uint64_t SalvageScanner::check_overlap_before(std::uint64_t start) {
   if (start < FrameProbe::kAmbiguousFrame) return start;
   const Frame before = frames_.probe(start - FrameProbe::kAmbiguousFrame);
@@ -147,16 +147,16 @@ bool SalvageScanner::has_budget() const {
   return region_.work() + search_work_ <= kMaxWork * (region_.stop() - region_.start()) + FileRegion::kWindowBytes;
 }
 
-// True when a damaged frame ends where its header says.
+// True if a damaged frame ends where its header says.
 bool SalvageScanner::ends_at_declared_length(std::uint64_t at, const Frame& frame) {
   if (!frame.fits) return false;
   if (!frame.header_is_valid && frames_.is_payload(at + kHeaderBytes, frame.stop - kFooterBytes)) return true;
   return frames_.starts_record(frame.stop) && !has_crossing_frame(at + 1, frame.stop);
 }
 
-// True when the checksums of a damaged frame show that no byte of it is missing or too many: its length is as it was,
-// or one bit of its payload is not. Of eight bytes that shows nothing where, but for one bit, they are a length: they
-// may be a header with one wrong bit.
+// True if the checksums of a damaged frame show that no bytes were lost or added: the length is intact, or one bit of
+// the payload is flipped. Not conclusive for eight bytes that are a length but for one bit: they may be a header with
+// one wrong bit.
 bool SalvageScanner::is_damaged_in_place(std::uint64_t at, const Frame& frame) {
   const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
   if (!frame.header_is_valid)
@@ -166,15 +166,15 @@ bool SalvageScanner::is_damaged_in_place(std::uint64_t at, const Frame& frame) {
          is_single_bit_error(region_.checksum(payload, payload_stop), unmask_crc(stored), payload_stop - payload);
 }
 
-// True when eight bytes, with one bit changed or not, are the length of a payload that the region has room for.
+// True if eight bytes, with or without one bit flipped, are the length of a payload that fits the region.
 bool SalvageScanner::may_be_length(std::uint64_t at) {
   const std::uint64_t space = region_.stop() - std::min(region_.stop(), at + kFrameOverhead);
   const std::uint64_t length = load_le64(region_.peek(at, 8));
   return (length ^ std::bit_floor(length)) <= std::min(limit_, space);
 }
 
-// True when a frame starts inside another one, from `begin` on, and ends behind its payload, or could not be in a
-// payload at all: then bytes are missing or too many, and the other one does not end where its header says.
+// True if a frame starts inside another one, from `begin` on, and ends after its payload, or cannot be in a payload at
+// all: then bytes were lost or added, and the outer frame does not end where its header says.
 bool SalvageScanner::has_crossing_frame(std::uint64_t begin, std::uint64_t stop) {
   if (!has_budget()) return true;
   const std::uint64_t payload_stop = stop - kFooterBytes;
@@ -188,7 +188,7 @@ bool SalvageScanner::has_crossing_frame(std::uint64_t begin, std::uint64_t stop)
   return false;
 }
 
-// Goes on behind a frame that breaks the chain; answers where.
+// Continues after a frame that breaks the chain; returns where.
 std::uint64_t SalvageScanner::skip_damage(std::uint64_t at, const Frame& frame) {
   const std::uint64_t stop = region_.stop();
   if (!frame.header_is_valid) {
@@ -207,8 +207,8 @@ std::uint64_t SalvageScanner::skip_damage(std::uint64_t at, const Frame& frame) 
   return found;
 }
 
-// Where the bytes between a broken header and `stop` are a payload with its checksum, that frame ends there, and all
-// that was found since lies inside: forgets it, and answers true.
+// If the bytes between a broken header and `stop` are a payload with its checksum, that frame ends there, and
+// everything found since lies inside it: discards that and returns true.
 bool SalvageScanner::rewind_to_broken(std::uint64_t stop) {
   if (stop == region_.stop() && !options_.ends_with_file) return false;
   for (std::size_t i = 0; i < broken_.size() && has_budget(); ++i) {
@@ -234,10 +234,10 @@ Chain::Origin SalvageScanner::origin_of_found(std::uint64_t at) const {
   return at < claimed_ ? Chain::Origin::kClaimed : Chain::Origin::kFound;
 }
 
-// Of a chain behind a damaged frame: they are linked where its header, but for some flipped bits, tells its end.
+// The origin of a chain after a damaged frame: linked if the header, up to some flipped bits, gives its end.
 Chain::Origin SalvageScanner::origin_after(std::uint64_t at, std::uint64_t stop) {
-  const bool tells_end = header_bit_errors(region_.peek(at, kHeaderBytes), stop - at - kFrameOverhead) <= kFewBits;
-  return tells_end ? Chain::Origin::kLinked : origin_of_found(stop);
+  const bool gives_end = header_bit_errors(region_.peek(at, kHeaderBytes), stop - at - kFrameOverhead) <= kFewBits;
+  return gives_end ? Chain::Origin::kLinked : origin_of_found(stop);
 }
 
 void SalvageScanner::start_chain(Chain::Origin origin) {
@@ -245,9 +245,9 @@ void SalvageScanner::start_chain(Chain::Origin origin) {
   chains_.push_back({origin});
 }
 
-// Adds a whole frame to the chain, or those that overlap from it on; answers where to go on.
+// Adds a whole frame to the chain, or the overlapping frames that start with it; returns where to continue.
 //
-// Of these, every other one is a record if so they lead on to a record. Else nobody can know which they are.
+// Of overlapping frames, every other one is a record if that leads to another record. Otherwise they are doubtful.
 std::uint64_t SalvageScanner::take(std::uint64_t at, std::uint64_t stop) {
   const std::uint64_t count = frames_.count_overlapping(at), last_stop = stop + (count - 1) * kHeaderBytes;
   if (count > 1 && (count % 2 == 0 || !frames_.starts_record(last_stop))) {
@@ -261,7 +261,7 @@ std::uint64_t SalvageScanner::take(std::uint64_t at, std::uint64_t stop) {
 
 void SalvageScanner::add_whole(std::uint64_t at, std::uint64_t stop) {
   if (chains_[first_linked_].origin == Chain::Origin::kClaimed && stop > claimed_) {
-    // The frame reaches beyond the payload that is claimed, so it does not lie inside, nor do those right before it.
+    // The frame ends after the claimed payload, so it is not inside, and neither are those directly before it.
     if (first_linked_ == chains_.size() - 1)
       chains_[first_linked_].origin = Chain::Origin::kFound;
     else
@@ -282,8 +282,7 @@ void SalvageScanner::add_records(std::uint64_t at, std::uint64_t stop, std::size
   chain_of_.push_back(chain);
 }
 
-// Adds the whole frame at `at`, and those that overlap from it on, as frames of which nobody can know; answers where
-// the last one ends.
+// Adds the whole frame at `at`, and those that overlap from it on, as doubtful; returns where the last one ends.
 std::uint64_t SalvageScanner::add_doubtful(std::uint64_t at) {
   const std::uint64_t size = frames_.probe(at).stop - at, count = frames_.count_overlapping(at);
   for (const std::uint64_t first : {0, 1})
@@ -292,8 +291,8 @@ std::uint64_t SalvageScanner::add_doubtful(std::uint64_t at) {
   return at + (count - 1) * kHeaderBytes + size;
 }
 
-// A frame that tells its end, but perhaps lacks bytes, and has some of the next records where they were: whether the
-// whole frames in it are those of its payload, nobody can know.
+// Adds a frame whose end is known, but which may lack bytes and contain some of the next records: it is unknown whether
+// the whole frames in it belong to its payload.
 void SalvageScanner::add_damaged(std::uint64_t at, const Frame& frame) {
   const std::uint64_t payload = at + kHeaderBytes, payload_stop = frame.stop - kFooterBytes;
   std::uint64_t lost = at;
@@ -314,14 +313,14 @@ void SalvageScanner::add_lost(std::uint64_t at, std::uint64_t stop, const Frame&
   chain_of_.push_back(chains_.size() - 1);
 }
 
-// Looks at the whole ones of the frames of [at, stop), which follow each other.
+// Examines the whole frames among the consecutive frames of [at, stop).
 void add_known(KnownRecords& known, FileRegion& region, FrameProbe& frames, std::uint64_t at, std::uint64_t stop) {
   const std::uint64_t max_work = region.work() + kMaxWork * (stop - at) + FileRegion::kWindowBytes;
-  for (Frame frame; at < stop && !known.hold_records; at = frame.stop) {
+  for (Frame frame; at < stop && !known.contain_records; at = frame.stop) {
     frame = frames.probe(at);
-    if (!frame.is_whole()) continue;  // payloads may have been left unchecked before
-    // Of what takes too long the worst is assumed.
-    known.hold_records = frames.find_whole(at + 1, frame.stop) < frame.stop || region.work() > max_work;
+    if (!frame.is_whole()) continue;  // its payload was not checked before
+    // Assume the worst if it takes too long.
+    known.contain_records = frames.find_whole(at + 1, frame.stop) < frame.stop || region.work() > max_work;
     known.longest = std::max(known.longest, frame.stop - at);
     ++known.count;
   }
@@ -355,8 +354,7 @@ std::vector<Stretch> SalvageScanner::classify_stretches() {
   return result;
 }
 
-// Where it is in doubt whose the frames are, so it is of those that overlap, between take()'s, which of them are
-// records.
+// If the owner of the frames is in doubt, so is which of the overlapping frames that take() chose from are records.
 void SalvageScanner::add_other_readings(const Stretch& stretch, std::vector<Stretch>& result) {
   for (std::uint64_t at = stretch.start; at < stretch.stop;) {
     const std::uint64_t count = frames_.count_overlapping(at), others = count / 2;

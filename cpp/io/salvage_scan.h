@@ -1,20 +1,18 @@
-// Finds out what of a damaged file can be saved.
+// Finds what can be recovered from a damaged file.
 //
-// The headers are followed from a place where a record is known to start. Damaged frames whose end is known are passed
-// over. It is known by
+// Headers are followed from a known record start. Damaged frames are skipped if their end is known, by
 //
-//  - a length that a record, or the end of the file, stands behind, in a header that checks itself, or would but for
-//  one
-//    bit, or but for its checksum; if no whole frame reaches out of the payload,
-//  - or the checksum of the payload: from a broken header on, it is compared at all headers that follow. What was found
-//    in between lies inside that payload.
+//  - a length that leads to a record or the end of the file, in a header that is valid, or has one wrong bit or a wrong
+//    checksum, if no whole frame reaches out of the payload;
+//  - or the payload's checksum: from a broken header on, it is compared at all later headers. What was found in between
+//    lies inside that payload.
 //
-// Elsewhere the next frame that is whole, header and payload, is searched, at every byte. Whether it is a record of the
-// file is not certain, because payloads may hold TFRecords: chains.h tells what decides it.
+// Otherwise the next whole frame, header and payload, is searched at every byte. Payloads may contain TFRecords, so it
+// is not necessarily a record of the file: ownership.h describes the decision.
 //
-// So no whole frame is lost: it is a record, or in doubt, or it lies inside a record whose checksums show its extent.
-// It cannot overlap another one but by chance in 2^32, or as frame_judge.h tells of payloads of eight bytes; then both
-// are in doubt, if nothing decides it.
+// So no whole frame is lost: it is a record, or doubtful, or inside a record whose checksums show its extent. Two can
+// overlap only with a probability of 2^-32, or if a payload has eight bytes (see frame_probe.h); then both are
+// doubtful, unless something decides it.
 //
 // Time is linear in the size of the region (see FileRegion::checksum), memory in the number of damaged places.
 #pragma once
@@ -29,9 +27,9 @@
 namespace penstock {
 
 enum class StretchKind : std::uint8_t {
-  kWhole,     // records, one behind the other
+  kWhole,     // consecutive records
   kDoubtful,  // the same, but perhaps inside a payload, or two headers that look like a record
-  kLost,      // no record
+  kLost,      // no records
 };
 
 struct Stretch {
@@ -39,28 +37,28 @@ struct Stretch {
   std::uint64_t start = 0;
   std::uint64_t stop = 0;
   std::uint64_t records = 0;
-  Fault fault;  // of what is lost; its record number is not set
+  Fault fault;  // of a lost stretch; without the record number
 };
 
 struct SalvageScanOptions {
   std::uint64_t start = 0;
   std::uint64_t stop = 0;
-  bool starts_at_record = true;  // a record of the file starts at `start`, damaged or not
-  bool ends_with_file = true;    // behind `stop` nothing follows, as far as is known
+  bool starts_at_record = true;  // a record of the file, damaged or not, starts at `start`
+  bool ends_with_file = true;    // as far as known, nothing follows `stop`
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
-  bool flat = false;       // payloads hold no TFRecords: only frames that overlap are in doubt
-  bool by_length = false;  // where no record known holds TFRecords, none is taken to be far longer to hold some
-  std::uint64_t known_from = ~std::uint64_t{0};  // whole records reach from here to `start`: `by_length` compares them
-  const std::atomic<bool>* cancelled = nullptr;  // another thread's wish to end it: std::runtime_error is thrown
+  bool flat = false;       // payloads contain no TFRecords: only overlapping frames are doubtful
+  bool by_length = false;  // if no known record contains TFRecords, assume that no far longer one does
+  std::uint64_t known_from = ~std::uint64_t{0};  // whole records reach from here to `start`, for `by_length`
+  const std::atomic<bool>* cancelled = nullptr;  // set by another thread to stop with std::runtime_error
 };
 
 struct SalvageScan {
-  // They tile the region up to the end of the last one, but for doubtful ones, which may overlap those around them, or
-  // start a header before the region. That is `stop`, or after very many of them a place from which another survey goes
-  // on.
+  // They cover the region up to the end of the last one. Doubtful ones may overlap their neighbors, or start a header
+  // before the region. The last one ends at `stop`, or after very many of them where another scan can continue.
   std::vector<Stretch> stretches;
-  bool ends_at_record = false;  // a record of the file is known to start at the last one's end, unless it is `stop`
-  std::uint64_t work = 0;       // bytes that were read for checksums, or searched more than once
+  bool ends_at_record =
+      false;  // a record of the file is known to start at the end of the last stretch, unless that is `stop`
+  std::uint64_t work = 0;  // bytes that were read for checksums, or searched more than once
 };
 
 SalvageScan salvage_scan(const std::filesystem::path& path, const SalvageScanOptions& options);

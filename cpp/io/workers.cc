@@ -20,7 +20,7 @@ struct Workers::State {
     try {
       while (threads.size() < helpers) threads.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // The system has no more threads to give: those that there are, and the caller, do the work.
+      // No more threads are available: the existing ones and the caller do the work.
     }
   }
 
@@ -43,7 +43,7 @@ struct Workers::State {
     std::size_t left = unclaimed;
     while (left != 0) {
       if (!unclaimed.compare_exchange_weak(left, left - 1)) continue;
-      // The job cannot end before this part of it does, so what it is stays as it is until then.
+      // The job cannot end before this part of it, so it stays valid until then.
       try {
         (*task)(count - left);
       } catch (...) {
@@ -61,7 +61,7 @@ struct Workers::State {
     std::condition_variable changed;
   };
 
-  // Stays awake for a while, for what comes soon; then sleeps. Who changes what `ready` looks at wakes the bed.
+  // Spins for a while, then sleeps. A thread that changes what `ready` examines must call wake().
   template <typename Ready>
   void wait(WaitPoint& point, Ready ready) {
     if (awake.count() != 0) {
@@ -70,14 +70,14 @@ struct Workers::State {
     }
     if (ready()) return;
     std::unique_lock lock(mutex);
-    ++point.sleepers;  // before it looks again, so that who changes something sees it or is seen
+    ++point.sleepers;  // before the last check, so that the other thread sees this sleeper or is seen
     point.changed.wait(lock, ready);
     --point.sleepers;
   }
 
   void wake(WaitPoint& point) {
     if (point.sleepers == 0) return;
-    const std::lock_guard lock(mutex);  // whoever has looked in vain is asleep when this is free
+    const std::lock_guard lock(mutex);  // a thread that checked in vain is asleep when this is free
     point.changed.notify_all();
   }
 
@@ -87,7 +87,7 @@ struct Workers::State {
 
   const std::function<void(std::size_t)>* task = nullptr;
   std::size_t count = 0;
-  std::atomic<std::size_t> unclaimed = 0, unfinished = 0;  // of its parts
+  std::atomic<std::size_t> unclaimed = 0, unfinished = 0;  // parts
 
   std::mutex mutex;
   std::exception_ptr error;  // guarded by the mutex
@@ -99,7 +99,7 @@ struct Workers::State {
 Workers::Workers(std::size_t threads, std::chrono::microseconds awake) : threads_(threads), awake_(awake) {}
 
 Workers::~Workers() {
-  // In a forked child the threads are gone and a lock may be held forever: what the parent made is left alone.
+  // In a forked child the threads are gone and a lock may be held forever: leave the parent's state alone.
   State* state = state_;
   if (state != nullptr && state->owner == current_process()) delete state;
 }
@@ -109,7 +109,7 @@ Workers::State& Workers::start() {
   while (state == nullptr || state->owner != current_process()) {
     auto fresh = std::make_unique<State>(threads_ - 1, awake_);
     if (state_.compare_exchange_strong(state, fresh.get())) return *fresh.release();
-    // Another caller was quicker: its threads are used, and these end here.
+    // Another caller was faster: its threads are used, and these end here.
   }
   return *state;
 }
@@ -124,7 +124,7 @@ void Workers::run(std::size_t n, const std::function<void(std::size_t)>& task) {
   State& s = *shared;
   s.task = &task;
   s.count = s.unfinished = n;
-  s.unclaimed = n;  // from here on they are taken
+  s.unclaimed = n;  // from here on, parts are taken
   s.wake(s.parts);
   s.take_parts();
   s.wait(s.end, [&] { return s.unfinished == 0; });

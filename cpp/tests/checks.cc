@@ -31,7 +31,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// A byte becomes at most an int64 or half a view, in memory that grows by doubling, for each of two features of one
+// A byte becomes at most an int64 or half a view, in memory that grows by doubling, for each of two features with one
 // key.
 constexpr std::size_t kMemoryPerByte = 40, kMemoryPerCall = std::size_t{1} << 17;
 
@@ -62,7 +62,7 @@ Chunk chunk_of(const std::string& record, bool guarded) {
   return {place_input(bytes_of(record), guarded), std::move(spans), 0, 2, 0, 0, nullptr};
 }
 
-// Every entry, every list, every value, as a reader of whole Examples does it.
+// Reads every entry, list and value.
 bool walk(wire::Bytes message, bool sequence_example) {
   Joined joined;
   return visit_entries(message, sequence_example, joined, [](Section section, const MapEntry& entry) {
@@ -70,7 +70,7 @@ bool walk(wire::Bytes message, bool sequence_example) {
   });
 }
 
-// What came out of a file: the payloads, and the fault that ended it.
+// The result of reading a file: its payloads, and the fault that ended it.
 struct Outcome {
   std::string payloads;
   std::vector<std::uint64_t> fault;
@@ -149,7 +149,7 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
       valid = walk({chunk.buffer->data(), record.size()}, plan.sequence_example);
     }
     if (record.size() >= kLarge) {
-      BatchDecoder fresh(plan);  // without memory from before that would hide what it needs
+      BatchDecoder fresh(plan);  // without reused memory, which would hide what it needs
       const MemoryBound bound(record.size());
       static_cast<void>(fresh.decode({chunk.slice(0, 1)}, {}, 1, run_sequentially));
     }
@@ -160,7 +160,7 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
       require(same_batch(plan, batch, parts, difference), "the columns depend on parts");
       require(valid || !plan.validate_all, "malformed bytes were decoded");
     }
-    require(!valid || batch.fault.fault != ExampleFault::kMalformed, "a sound record was called malformed");
+    require(!valid || batch.fault.fault != ExampleFault::kMalformed, "a valid record was called malformed");
     if (batch.fault.fault != ExampleFault::kNone) return;
 
     EncodableBatch encodable(plan, batch);
@@ -183,12 +183,12 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
 }
 
 void check_varint_kernels(Random& random) {
-  // At the end of memory, as a run may stand; a sanitizer sees who looks behind it.
+  // At the end of the memory, as a run may be; a sanitizer detects reads after it.
   const std::size_t size = 1 + random.below(64), reach = std::max(size, kVarintReach) + random.below(2) * 20;
   std::vector<std::byte> bytes(reach);
   bytes.shrink_to_fit();
   std::uint64_t ends = 0;
-  const std::size_t length = 1 + random.below(11);  // of the values, about
+  const std::size_t length = 1 + random.below(11);  // of the values, roughly
   const std::size_t start = random.below(reach - size + 1);
   for (std::size_t i = 0; i < reach; ++i) {
     const bool ends_here = random.one_in(length);
@@ -219,7 +219,7 @@ void check_varint_kernels(Random& random) {
 void check_frames(Random& random, const std::string& file) {
   const Outcome whole = read_in_pieces(random, file, file.size() + 1);
   const Outcome pieces = read_in_pieces(random, file, 1 + random.below(60));
-  require(whole == pieces, "a file reads otherwise in pieces");
+  require(whole == pieces, "a file reads differently in pieces");
   const SharedBuffer input = place_input(bytes_of(file), true);
   const std::size_t start = random.below(file.size() + 1);
   require(find_header({input->data(), file.size()}, start) == find_header_slowly(file, start), "a header is missed");

@@ -1,4 +1,4 @@
-// What has to hold whatever the bytes. A check that fails says so and aborts.
+// Invariants that hold for any bytes. A check that fails reports it and aborts.
 #pragma once
 
 #include <string>
@@ -10,26 +10,26 @@
 
 namespace penstock::tests {
 
-// Nothing is read or written outside what is there, memory stays below a small multiple of the input, the answer does
-// not depend on how the work is divided, and what decodes also encodes, to a record that decodes to the same.
+// Nothing is read or written out of bounds, memory stays below a small multiple of the input, the result does not
+// depend on how the work is divided, and what decodes also encodes, to a record that decodes to the same.
 void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, const std::string& record);
 
-// A file reads the same in pieces of any size, and the search for headers finds each.
+// A file reads the same in pieces of any size, and the search finds every header.
 void check_frames(Random& random, const std::string& file);
 
-// All ways to decode varints that this CPU has answer the same.
+// All varint kernels that this CPU supports return the same.
 void check_varint_kernels(Random& random);
 
-// Makes the checksums of a file right, so that what stands behind them is reached; lengths stay as they are.
+// Fixes the checksums of a file, so that the code after them is reached; lengths stay unchanged.
 void seal(std::string& file);
 
-// Bytes of memory per byte of input: the most that a large input has needed so far.
+// Bytes of memory per byte of input: the maximum for large inputs so far.
 std::size_t largest_use();
 
-// Aborts where something does not hold.
+// Aborts if the condition is false.
 void require(bool holds, const char* what);
 
-// Called when a check fails, to say what the input was.
+// Called when a check fails, to print the input.
 inline void (*before_death)() = [] {};
 
 }  // namespace penstock::tests

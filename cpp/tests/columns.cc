@@ -129,7 +129,7 @@ EncodableBatch::EncodableBatch(const DecodePlan& plan, const DecodedBatch& batch
     const DecodedColumn& column = batch.columns[f];
     Memory& memory = memory_[f];
     memory.values = copy_of<std::byte>(column.values, column.items * feature.item_bytes());
-    // In a sequence the outer offsets are those of steps, and the inner ones, where steps vary, those of items.
+    // In a sequence the outer offsets are those of steps, and the inner ones, if steps vary, those of items.
     auto outer = copy_of<std::int64_t>(column.offsets, batch.rows + 1);
     (feature.sequence() ? memory.step_offsets : memory.offsets) = std::move(outer);
     if (column.step_offsets) memory.offsets = copy_of<std::int64_t>(column.step_offsets, column.steps + 1);

@@ -1,4 +1,4 @@
-// Random plans, and what decoded columns are good for: being compared, and being encoded again.
+// Random plans, and decoded columns that are compared and encoded again.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace penstock::tests {
 
 DecodePlan random_plan(Random& random);
 
-// Whether two batches hold the same values, wherever their views point. Says in `difference` what differs.
+// Whether two batches have the same values, wherever their views point. Describes the `difference`.
 bool same_batch(const DecodePlan& plan, const DecodedBatch& a, const DecodedBatch& b, std::string& difference);
 
 // A batch as columns to encode, copied to memory of exactly the right size.
@@ -22,7 +22,7 @@ class EncodableBatch {
 
   std::span<const EncodeColumn> columns() const { return columns_; }
 
-  // Makes an offset, a mask or a view of some column wrong.
+  // Corrupts an offset, a mask or a view of some column.
   void corrupt(Random& random);
 
  private:

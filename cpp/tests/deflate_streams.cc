@@ -12,7 +12,7 @@ class BitWriter {
   void put(std::size_t value, unsigned bits) {
     for (unsigned i = 0; i < bits; ++i) put_bit((value >> i) & 1);
   }
-  // Codes go the other way round.
+  // Codes are sent from the highest bit on.
   void put_code(std::size_t code, unsigned bits) {
     for (unsigned i = bits; i-- > 0;) put_bit((code >> i) & 1);
   }
@@ -46,7 +46,7 @@ class Code {
   std::vector<std::size_t> codes_;
 };
 
-// A complete code for some of `symbols` symbols, `needed` among them: leaves of a tree that is split at random places.
+// A complete code for some of `symbols` symbols, including `needed`: the leaves of a tree that is split at random.
 Code random_code(Random& random, std::size_t symbols, std::size_t needed) {
   std::vector<unsigned> leaves{1, 1};
   const std::size_t wanted = 2 + random.below(symbols - 1);
@@ -160,7 +160,7 @@ void put_match(BitWriter& out, std::size_t length, std::size_t distance, const C
 
 void put_symbols(Random& random, BitWriter& out, const Code& literals, const Code& distances, std::string& plain) {
   const std::size_t matches = 1 + random.below(8);
-  // Some blocks are so long that there are scouts.
+  // Some blocks are long enough for speculative decoding.
   for (std::size_t left = random.below(random.one_in(200)  ? 60'000
                                        : random.one_in(20) ? 3000
                                                            : 200);
@@ -185,7 +185,7 @@ Code fixed_literals() {
 }
 Code fixed_distances() { return Code(std::vector<unsigned>(30, 5)); }
 
-// What follows the bit that says whether it is the last block.
+// Writes what follows the bit that marks the last block.
 void put_stored(BitWriter& out, const std::string& stored, std::string& plain) {
   out.put(0, 2);
   out.to_byte();
@@ -212,7 +212,7 @@ Deflated deflate_stream(Random& random) {
     } else {
       const Code literals = random_code(random, 257 + random.below(30), 256);
       const std::size_t distances = 1 + random.below(30);
-      const bool one = distances == 1 || random.one_in(8);  // zlib takes a single code of one bit, and none at all
+      const bool one = distances == 1 || random.one_in(8);  // zlib accepts a single code of one bit, and none at all
       std::vector<unsigned> few(distances);
       few[random.below(distances)] = static_cast<unsigned>(random.below(2));
       const Code locations = one ? Code(std::move(few)) : random_code(random, distances, 0);

@@ -1,4 +1,4 @@
-// A file without a place on a disk, for what reads files.
+// A file that exists only in memory.
 #pragma once
 
 #include <sys/mman.h>

@@ -18,7 +18,7 @@ using inflate::Stop;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-// Memory of exactly that size, of which a sanitizer sees the ends.
+// Memory of exactly this size, whose ends a sanitizer guards.
 struct Exact {
   explicit Exact(std::size_t bytes) : memory(new std::byte[bytes]), size(bytes) {}
   std::span<std::byte> span() const { return {memory.get(), size}; }
@@ -29,10 +29,10 @@ struct Exact {
 struct Whole {
   std::string plain;
   bool done = false;
-  std::size_t after = 0;  // bytes behind the end of the data
+  std::size_t after = 0;  // bytes after the end of the data
 };
 
-// Inflates in parts: inputs and outputs are as small as they may be, or so large that there are scouts.
+// Inflates in parts: inputs and outputs are minimal, or large enough for speculative decoding.
 Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
   const std::size_t max_input = random.one_in(2) ? 20 : 50'000, max_output = random.one_in(2) ? 100 : 50'000;
   Whole found;
@@ -40,7 +40,7 @@ Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
   Exact input(0);
   for (Stop stop = Stop::kNeedsInput; stop == Stop::kNeedsInput || stop == Stop::kNeedsOutput;) {
     if (stop == Stop::kNeedsInput) {
-      require(inflater.unread() == 0, "input is asked for while there is some");
+      require(inflater.unread() == 0, "input is requested while there is some");
       if (stream.empty()) return found;
       input = Exact(std::min(1 + random.below(max_input), stream.size()));
       std::memcpy(input.span().data(), stream.data(), input.size);
@@ -76,14 +76,14 @@ bool check_inflate(Random& random, const std::string& stream, std::size_t size, 
     Inflater::run_interleaved(one, two);
   else
     Inflater::run_interleaved(two, one);
-  require(one.run() == good, "a stream inflates otherwise in turns");
+  require(one.run() == good, "a stream inflates differently when interleaved");
   const Whole in_parts = inflate_in_parts(random, bytes);
   require(good == (in_parts.done && in_parts.after == 0 && in_parts.plain.size() == size),
           "a stream inflates otherwise in parts");
   require(two.run() && std::memcmp(other.span().data(), partner.plain.data(), other.size) == 0,
           "a stream disturbs the one that it is inflated in turns with");
   if (!good) return false;
-  require(std::memcmp(alone.span().data(), interleaved.span().data(), size) == 0, "bytes differ in turns");
+  require(std::memcmp(alone.span().data(), interleaved.span().data(), size) == 0, "bytes differ when interleaved");
   require(std::memcmp(alone.span().data(), in_parts.plain.data(), size) == 0, "bytes differ in parts");
   plain.assign(reinterpret_cast<const char*>(alone.span().data()), size);
   for (const Crc32Kernel& kernel : crc32_kernels())
@@ -96,13 +96,13 @@ void check_deflate_stream(Random& random) {
   if (made.stream.empty() || random.one_in(4)) {
     made = deflate_stream(random);
     std::string plain;
-    require(check_inflate(random, made.stream, made.plain.size(), plain), "a good stream is refused");
+    require(check_inflate(random, made.stream, made.plain.size(), plain), "a valid stream is rejected");
     require(plain == made.plain, "a stream inflates to something else");
     require(!check_inflate(random, made.stream, made.plain.size() + 1, plain), "output is missing");
     require(made.plain.empty() || !check_inflate(random, made.stream, made.plain.size() - 1, plain), "too much output");
-    require(!check_inflate(random, made.stream + "x", made.plain.size(), plain), "bytes behind the end are taken");
+    require(!check_inflate(random, made.stream + "x", made.plain.size(), plain), "bytes after the end are accepted");
     const std::string cut = made.stream.substr(0, random.below(made.stream.size()));
-    require(!check_inflate(random, cut, made.plain.size(), plain), "a stream that is cut short is taken");
+    require(!check_inflate(random, cut, made.plain.size(), plain), "a truncated stream is accepted");
   }
   std::string stream = made.stream, plain;
   mutate(random, stream, made.plain.substr(0, 100));

@@ -1,4 +1,4 @@
-// What has to hold of deflate data, whatever the bytes.
+// Invariants that hold for any deflate data.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace penstock::tests {
 
-// Inflates `stream` into `size` bytes: alone, in turns with another stream, and in parts. The answer is the same.
-// Inputs and outputs end where memory ends. True where it inflates, to `plain`.
+// Inflates `stream` into `size` bytes: alone, interleaved with another stream, and in parts, with the same result.
+// Inputs and outputs end where memory ends. True if it inflates to `plain`.
 bool check_inflate(Random& random, const std::string& stream, std::size_t size, std::string& plain);
 
-// A stream made by hand inflates to what it was made of, and nothing but the sanitizers minds one that is mutated.
+// A handmade stream inflates to its content, and a mutated one triggers no sanitizer.
 void check_deflate_stream(Random& random);
 
 }  // namespace penstock::tests

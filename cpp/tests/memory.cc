@@ -24,7 +24,7 @@ void* counted(void* p) {
   return p;
 }
 
-// Pages with an unmapped one behind them.
+// Pages followed by an unmapped one.
 struct GuardedPages {
   static constexpr std::size_t kSize = std::size_t{1} << 20;
   std::byte* begin;
@@ -70,11 +70,11 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   using namespace penstock::tests;
   if (guard_next) return guarded_pages().begin + GuardedPages::kSize - size;
   void* p = nullptr;
-  // Not aligned_alloc: it wants sizes in whole alignments, and a byte too many would hide a byte read too far.
+  // Not aligned_alloc: it requires sizes in whole alignments, and an extra byte would hide an out-of-bounds read.
   if (posix_memalign(&p, static_cast<std::size_t>(alignment), size) != 0) p = nullptr;
   return counted(p);
 }
-// Those of the sanitizer would not fit the others here.
+// The sanitizer's own versions would not match the others here.
 void* operator new[](std::size_t size) { return penstock::tests::counted(std::malloc(size)); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   void* p = std::malloc(size);

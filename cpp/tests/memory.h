@@ -1,4 +1,4 @@
-// Memory under watch: every allocation is counted, and an input can lie so that the byte behind it is no memory at all.
+// Monitored memory: every allocation is counted, and an input can end right before an unmapped page.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace penstock::tests {
 
-// What `operator new` gave out and has not got back.
+// Bytes from `operator new` that were not deleted yet.
 std::size_t allocated_bytes();
 
-// The most that allocated_bytes() has been since restart_peak().
+// The maximum of allocated_bytes() since restart_peak().
 std::size_t peak_bytes();
 void restart_peak();
 
-// Copies `bytes` into a buffer of exactly their size. Guarded: the buffer ends where an unmapped page begins. One
-// guarded buffer may live at a time; it need not be aligned, for inputs are not.
+// Copies `bytes` into a buffer of exactly their size. If guarded, the buffer ends where an unmapped page begins. Only
+// one guarded buffer may exist at a time; like real inputs, it may be unaligned.
 SharedBuffer place_input(std::span<const std::byte> bytes, bool guarded);
 
 }  // namespace penstock::tests

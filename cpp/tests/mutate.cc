@@ -29,7 +29,7 @@ std::string file_of(Random& random, FrameBuffer& frames, const std::string& payl
   return file;
 }
 
-// A damaged file whose records may hold records.
+// A damaged file whose records may contain records.
 std::string nested_file_of(Random& random, FrameBuffer& frames, const std::string& payload) {
   const std::string inner = file_of(random, frames, payload);
   frames.release();
@@ -45,7 +45,7 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   Random random(current_seed << 40 ^ input);
   if (!decoder || random.one_in(50)) decoder = std::make_unique<BatchDecoder>(random_plan(random));
   const bool sequence_example = decoder->plan().sequence_example;
-  // Making a message takes longer than checking it: each is used some times, whole and mutated.
+  // Making a message takes longer than checking it, so each is used several times, whole and mutated.
   if (random.one_in(8) || message.empty()) {
     other = std::move(message);
     message = random.one_in(200) ? crowded_message(random, sequence_example) : odd_message(random, sequence_example);

@@ -31,7 +31,7 @@ class Writer {
   }
 
  private:
-  // Whether to do the odd thing; never in a plain message.
+  // Whether to do something odd; never in a plain message.
   bool odd(std::size_t n) { return !plain_ && random_.one_in(n); }
 
   std::string tag(unsigned number, unsigned type) { return varint(number << 3 | type, odd(25) ? random_.below(4) : 0); }
@@ -110,7 +110,7 @@ class Writer {
     return out;
   }
 
-  // Keys keep their kind, mostly, so that plans fit.
+  // Keys mostly keep their kind, so that plans fit.
   unsigned kind_of(std::size_t key) {
     return 1 + static_cast<unsigned>(random_.one_in(15) ? random_.below(3) : key % 3);
   }
@@ -192,7 +192,7 @@ void mutate(Random& random, std::string& bytes, const std::string& other) {
       case 0:
         if (at < bytes.size()) bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
         break;
-      case 1:  // a length, or a tag, that is a little off
+      case 1:  // a length or a tag that is slightly off
         if (at < bytes.size()) bytes[at] = static_cast<char>(bytes[at] + (random.one_in(2) ? 1 : -1));
         break;
       case 2:

@@ -1,5 +1,5 @@
-// Inflates into memory that ends anywhere near where the inflater would, under AddressSanitizer: it copies in words,
-// and must know which of them still fit.
+// Inflates into outputs that end anywhere near the end of the data, under AddressSanitizer: the inflater copies in
+// words, and must not write past the output.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -15,20 +15,20 @@ namespace {
 using inflate::Inflater;
 using inflate::Stop;
 
-// Fills a room of exactly that size as far as the stream allows.
-void check_output_size(const Deflated& made, std::size_t size) {
-  const std::unique_ptr<std::byte[]> memory(new std::byte[size]);
-  Inflater inflater(std::as_bytes(std::span(made.stream)), {memory.get(), size});
+// Fills an output of exactly this capacity as far as the stream allows.
+void check_output(const Deflated& made, std::size_t capacity) {
+  const std::unique_ptr<std::byte[]> memory(new std::byte[capacity]);
+  Inflater inflater(std::as_bytes(std::span(made.stream)), {memory.get(), capacity});
   const Stop stop = inflater.advance();
   const auto size = static_cast<std::size_t>(inflater.output().next - memory.get());
-  require(stop == (size < made.plain.size() ? Stop::kNeedsOutput : Stop::kDone),
-          "an inflater stops for another reason");
-  require(size + 258 > std::min(size, made.plain.size()), "room is left although a match would fit");
+  require(stop == (capacity < made.plain.size() ? Stop::kNeedsOutput : Stop::kDone),
+          "an inflater stops for the wrong reason");
+  require(size + 258 > std::min(capacity, made.plain.size()), "output is left although a match would fit");
   require(std::memcmp(memory.get(), made.plain.data(), size) == 0, "a stream inflates to something else");
 }
 
-// There are scouts from a room of 16,384 bytes on. Where a stream grows four or five times, what the first of them
-// found ends in the dense part, wherever that is.
+// Decoding is speculative from an output of 16,384 bytes on. If a stream grows four or five times, the first
+// speculative result ends in the dense part.
 constexpr std::size_t kShort = 2000, kSpeculative = 16'384, kDense = 21'000, kMax = 60'000;
 
 constexpr Mixture kMixtures[] = {
@@ -45,18 +45,18 @@ int main() {
   for (const Mixture& mixture : kMixtures) {
     Random random(1);
     const Deflated longer = deflate_mixture(random, mixture, kMax + 40'000);
-    const auto check_sizes = [&](std::size_t from, std::size_t to, std::size_t step) {
-      for (; from < to; from += step, ++outputs) check_output_size(longer, from);
+    const auto check_outputs = [&](std::size_t from, std::size_t to, std::size_t step) {
+      for (; from < to; from += step, ++outputs) check_output(longer, from);
     };
-    check_sizes(1, kShort, 1);
-    check_sizes(kSpeculative, kDense, 1);
-    check_sizes(kDense, kMax, 97);
+    check_outputs(1, kShort, 1);
+    check_outputs(kSpeculative, kDense, 1);
+    check_outputs(kDense, kMax, 97);
     for (std::size_t size = 1; size < kMax; size += 1 + random.below(size)) {
       const Deflated made = deflate_mixture(random, mixture, size);
-      for (std::size_t size = size - 1; size <= size + 40; ++size, ++outputs) check_output_size(made, size);
+      for (std::size_t capacity = size - 1; capacity <= size + 40; ++capacity, ++outputs) check_output(made, capacity);
     }
   }
-  std::printf("inflated into %zu rooms\n", outputs);
+  std::printf("inflated into %zu outputs\n", outputs);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// Random choices that a seed determines.
+// Seeded pseudo-random choices.
 #pragma once
 
 #include <cstddef>

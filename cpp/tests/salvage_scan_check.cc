@@ -17,12 +17,13 @@ namespace {
 void check_frames_of(const std::string& file, const Stretch& stretch) {
   const auto bytes = std::as_bytes(std::span(file)).subspan(stretch.start, stretch.stop - stretch.start);
   std::vector<Span> spans;
-  require(walk_frames(bytes, kLargestRecord, 0, false, spans).state == WalkState::kDone, "what is saved are no frames");
+  require(walk_frames(bytes, kLargestRecord, 0, false, spans).state == WalkState::kDone,
+          "a recovered stretch is not made of frames");
   require(spans.size() == stretch.records, "records are miscounted");
-  require(find_invalid(bytes.data(), spans, 0) == spans.size(), "a record is saved that is damaged");
+  require(find_invalid(bytes.data(), spans, 0) == spans.size(), "a damaged record is recovered");
 }
 
-// True when checksums show that one record fills a stretch but for its header, or but for one bit of its payload.
+// True if checksums show that one record fills a stretch except for its header, or one bit of its payload.
 bool is_one_record(std::span<const std::byte> stretch) {
   if (stretch.size() < kFrameOverhead) return false;
   const std::size_t size = stretch.size() - kFrameOverhead;
@@ -31,7 +32,7 @@ bool is_one_record(std::span<const std::byte> stretch) {
   return crc == stored || (header_is_valid(stretch.data()) && is_single_bit_error(crc, stored, size));
 }
 
-// No frame that is whole is lost, unless it lies in a record's payload. One that is two headers may overlap another.
+// No whole frame is lost, unless it is inside a record's payload. One that consists of two headers may overlap another.
 void check_lost(const std::string& file, const Stretch& lost) {
   const auto bytes = std::as_bytes(std::span(file));
   if (is_one_record(bytes.subspan(lost.start, lost.stop - lost.start))) return;
@@ -57,10 +58,10 @@ void check_salvage_scan(const std::string& file, unsigned choice) {
   std::uint64_t at = 0;
   bool was_doubtful = false;
   for (const Stretch& stretch : found.stretches) {
-    // Of frames that overlap, all may be in doubt, or all but those that lead on.
+    // Of overlapping frames, all may be doubtful, or all but those that lead to a record.
     const bool overlaps = stretch.start < at && (stretch.kind == StretchKind::kDoubtful || was_doubtful);
     was_doubtful = stretch.kind == StretchKind::kDoubtful;
-    require(stretch.start == at || overlaps, "the stretches do not tile");
+    require(stretch.start == at || overlaps, "the stretches do not cover the file");
     require(stretch.stop > stretch.start && stretch.stop <= file.size(), "a stretch is empty, or too long");
     at = std::max(at, stretch.stop);
     if (stretch.kind == StretchKind::kLost)

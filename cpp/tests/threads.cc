@@ -1,8 +1,8 @@
 // Everything that has threads, all at once, under ThreadSanitizer: usage  threads ROUNDS
 //
 // A file is written on a thread, read on several, decoded by a queue while other threads share its decoder, decoded
-// straight from the file, and fetched by the places of its records; gzip members are inflated. What comes out does not
-// depend on who ran first.
+// directly from the file, and fetched by location; gzip members are inflated. The result does not depend on the order
+// in which threads run.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -73,13 +73,13 @@ std::vector<Chunk> read_file(const TemporaryFile& file, std::size_t most) {
   while (chunks.size() < most) {
     const NextEvent event = records.next(kTimeout);
     if (std::holds_alternative<EndOfRecords>(event)) break;
-    require(std::holds_alternative<Chunk>(event), "the file is damaged, or reading takes for ever");
+    require(std::holds_alternative<Chunk>(event), "the file is damaged, or reading takes forever");
     chunks.push_back(std::get<Chunk>(event));
   }
   return chunks;
 }
 
-// Records that the reading threads decode, too: those of chunks that decode are counted, others come out.
+// Records that the reading threads also decode: valid chunks are counted, others are returned.
 void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder>& decoder) {
   BlockReaderOptions options;
   options.threads = 3;
@@ -94,14 +94,14 @@ void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder
       continue;
     }
     const auto* chunk = std::get_if<Chunk>(&event);
-    require(chunk != nullptr, "the file is damaged, or checking takes for ever");
-    require(decoder->decode({*chunk}, {}, 1, run_here).fault.fault != ExampleFault::kNone, "a sound chunk comes out");
+    require(chunk != nullptr, "the file is damaged, or checking takes forever");
+    require(decoder->decode({*chunk}, {}, 1, run_here).fault.fault != ExampleFault::kNone, "a valid chunk is returned");
     others += chunk->size();
   }
   require(valid + others == kRecords, "records are not checked");
 }
 
-// Batches straight from files, compared with the records decoded together; and a consumer that leaves.
+// Batches directly from files, compared with the records decoded together; and a consumer that leaves early.
 void check_batches(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
                    const std::shared_ptr<BatchDecoder>& decoder) {
   BlockReaderOptions options;
@@ -109,7 +109,7 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
   options.block_bytes = random.one_in(2) ? 512 : 4096;
   const std::size_t rows = random.one_in(3) ? 1 : random.one_in(2) ? 30 : 1000;
   const std::vector<std::filesystem::path> paths{file.path, file.path};
-  FileBatches(paths, decoder, rows, options).next(kTimeout);  // the others are on their way when it goes
+  FileBatches(paths, decoder, rows, options).next(kTimeout);  // others are in progress when it is destroyed
 
   std::vector<Chunk> both(chunks);
   both.insert(both.end(), chunks.begin(), chunks.end());
@@ -124,13 +124,13 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
     }
     const DecodedBatch expected = decoder->decode(part, {}, 1, run_here);
     const NextBatch next = batches.next(kTimeout);
-    require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
+    require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes forever");
     require(same(decoder->plan(), std::get<DecodedBatch>(next), expected), "batches from files differ");
   }
   require(std::holds_alternative<EndOfRecords>(batches.next(kTimeout)), "batches do not end");
 }
 
-// A consumer that comes late again and again, and finds nothing: a thread takes over what it would have read itself.
+// A consumer that is late repeatedly and finds nothing: a thread takes over its reads.
 void check_late_consumer(const TemporaryFile& file, const std::shared_ptr<BatchDecoder>& decoder) {
   using Clock = std::chrono::steady_clock;
   constexpr std::size_t kFiles = 5, kRows = 200;
@@ -140,14 +140,14 @@ void check_late_consumer(const TemporaryFile& file, const std::shared_ptr<BatchD
   FileBatches batches(std::vector<std::filesystem::path>(kFiles, file.path), decoder, kRows, options);
   for (std::size_t row = 0; row < kFiles * kRecords; row += kRows) {
     const NextBatch next = batches.next(kTimeout);
-    require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes for ever");
+    require(std::holds_alternative<DecodedBatch>(next), "a batch is missing, or takes forever");
     for (const Clock::time_point back = Clock::now() + std::chrono::microseconds(200); Clock::now() < back;) {
     }
   }
   require(std::holds_alternative<EndOfRecords>(batches.next(kTimeout)), "batches do not end");
 }
 
-// Records by their numbers, shuffled: decoded by threads that share a decoder and few open files.
+// Records by number, shuffled, decoded by threads that share a decoder and a few open files.
 void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
                    const std::shared_ptr<BatchDecoder>& decoder) {
   constexpr std::size_t kFiles = 3;
@@ -180,10 +180,10 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
   }
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     FetchJob here = jobs[j];
-    fetcher.run(here);  // shared with other threads, while jobs are under way
+    fetcher.run(here);  // shared with other threads, while jobs are in progress
     check_job(here, j);
     const std::optional<FetchJob> job = fetcher.next(kTimeout);
-    require(job.has_value(), "a job is lost, or takes for ever");
+    require(job.has_value(), "a job is lost, or takes forever");
     check_job(*job, j);
   }
   std::vector<std::vector<std::uint64_t>> rows;
@@ -192,11 +192,11 @@ void check_fetcher(Random& random, const TemporaryFile& file, const std::vector<
   for (const FetchJob& job : jobs) fetcher.submit(job);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const std::optional<FetchJob> job = fetcher.next(kTimeout);
-    require(job.has_value(), "a job that was foreseen is lost, or takes for ever");
+    require(job.has_value(), "a coalesced job is lost, or takes forever");
     check_job(*job, j);
   }
   if (random.one_in(2)) fetcher.coalesce(rows, decoder);
-  for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // and nobody takes them
+  for (FetchJob& job : jobs) fetcher.submit(std::move(job));  // which are never taken
 }
 
 void check_walk(Random& random, const TemporaryFile& file) {
@@ -211,7 +211,7 @@ void check_walk(Random& random, const TemporaryFile& file) {
 
 void check_members(Random& random) {
   const std::string plain(1 + random.below(60000), 'x');
-  std::string body("\1\0\0\0\0", 5);  // the last block, stored; its size, and that in reverse
+  std::string body("\1\0\0\0\0", 5);  // the last block, stored; its size, and the complement
   body.resize(5 + 8 + plain.size());
   auto* const bytes = reinterpret_cast<std::byte*>(body.data());
   const auto size = static_cast<std::uint32_t>(plain.size());
@@ -223,7 +223,7 @@ void check_members(Random& random) {
   MemberQueue queue(3, std::size_t{1} << 20);
   const auto whole = std::as_bytes(std::span(body));
   for (int i = 0; i < 8; ++i) queue.submit(whole, i % 2 != 0 ? whole : whole.first(7));
-  for (int i = 0; i < 4; ++i) {  // the others are under way when the queue goes
+  for (int i = 0; i < 4; ++i) {  // others are in progress when the queue is destroyed
     const std::optional<MemberQueue::Inflated> found = queue.next(kTimeout);
     require(found && (*found)[0] && (*found)[1].has_value() == (i % 2 != 0), "a member does not inflate");
     require(std::memcmp((*found)[0]->bytes().data(), plain.data(), plain.size()) == 0, "a member differs");
@@ -235,7 +235,7 @@ void check(Random& random) {
   write_file(random, file);
   check_walk(random, file);
   check_members(random);
-  read_file(file, 1);  // the other blocks are on their way when the reader goes
+  read_file(file, 1);  // other blocks are in progress when the reader is destroyed
   const std::vector<Chunk> chunks = read_file(file, kRecords);
   std::size_t rows = 0;
   for (const Chunk& chunk : chunks) rows += chunk.size();
@@ -263,7 +263,7 @@ void check(Random& random) {
     require(job.has_value() && same(plan, job->batch, expected[i]), "the queue differs");
   }
   for (std::thread& other : others) other.join();
-  for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});  // and nobody takes them
+  for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});  // which are never taken
   check_checked(file, decoder);
   check_batches(random, file, chunks, decoder);
   check_late_consumer(file, decoder);

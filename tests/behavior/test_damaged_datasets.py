@@ -1,4 +1,4 @@
-"""Damaged records and records that do not fit: raised, or passed over and counted."""
+"""Damaged records and records that do not fit: raised, or skipped and counted."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_rows_before_one_that_does_not_fit_come_first(tmp_path, change, compress
 @pytest.mark.parametrize("change", ORDERS.values(), ids=ORDERS)
 def test_a_batch_with_damage_raises_and_is_not_given_in_part(files, change, byte):
     indexed = ps.Dataset(files, schema=SCHEMA)
-    assert len(indexed) == 11  # before the damage, which an index would stand behind
+    assert len(indexed) == 11  # before the damage
     flip(files[1], frames(files[1])[2][0] + byte)
     for drop_last in (False, True):
         sizes: list[int] = []
@@ -91,12 +91,12 @@ def test_a_batch_with_damage_raises_and_is_not_given_in_part(files, change, byte
     ("byte", "kind", "what"),
     [(14, "data-crc", "1 record"), (3, "length-crc", "1 damaged place, with all records in it,")],
 )
-def test_damage_is_passed_over_and_counted(files, shuffle, byte, kind, what):
+def test_damage_is_skipped_and_counted(files, shuffle, byte, kind, what):
     flip(files[1], frames(files[1])[2][0] + byte)
     seen: list[ps.PenstockError] = []
     ds = ps.Dataset(files, schema=SCHEMA, on_error=seen.append)
     it = iter(ds.shuffle(seed=1) if shuffle else ds)
-    with pytest.warns(UserWarning, match=rf"{what} was passed over \(1 {kind}\); the first: .*, record 2,"):
+    with pytest.warns(UserWarning, match=rf"{what} was skipped \(1 {kind}\); the first: .*, record 2,"):
         found = [int(row["id"]) for row in it]
     assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
     assert dict(it.meter.skipped) == {kind: 1}
@@ -117,7 +117,7 @@ def write_compressed(path: Path, kind: str, rows: int) -> None:
         path.write_bytes(gzip.compress(path.read_bytes()))
 
 
-@pytest.mark.filterwarnings("ignore:.* passed over")
+@pytest.mark.filterwarnings("ignore:.* skipped")
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("kind", ["members", "stream"])
 def test_a_damaged_gzip_file_gives_every_record_outside_the_damage(tmp_path, kind, shuffle):
@@ -145,14 +145,14 @@ def test_a_bad_payload_in_a_sound_gzip_file_is_the_only_record_lost(tmp_path, ki
     assert not members.encode(data, 20)
     path.write_bytes(gzip.compress(data) if kind == "stream" else b"".join(members.finish()))
     ds = ps.Dataset(path, schema=SCHEMA, on_error="skip")
-    with pytest.warns(UserWarning, match=r"1 record was passed over \(1 data-crc\)"):
+    with pytest.warns(UserWarning, match=r"1 record was skipped \(1 data-crc\)"):
         assert ids(ds) == [n for n in range(20) if n != 7]
     assert ds[8]["id"] == 8
     with pytest.raises(ps.ChecksumError, match="record 7"):
         ds[7]
 
 
-def test_records_that_do_not_fit_the_schema_are_passed_over(files, tmp_path):
+def test_records_that_do_not_fit_the_schema_are_skipped(files, tmp_path):
     other = ps.Schema({"id": ps.Feature("str")})
     with ps.RecordWriter(tmp_path / "odd.tfrecord") as writer:
         writer.write_many(ps.Encoder(SCHEMA).encode([{"id": 1, "items": [], "text": "a"}]))
@@ -160,18 +160,18 @@ def test_records_that_do_not_fit_the_schema_are_passed_over(files, tmp_path):
         writer.write(b"no example at all")
         writer.write_many(ps.Encoder(SCHEMA).encode([{"id": 2, "items": [], "text": "b"}]))
     ds = ps.Dataset(tmp_path / "odd.tfrecord", schema=SCHEMA, on_error="skip").batch(2)
-    with pytest.warns(UserWarning, match=r"2 records were passed over \(2 schema\); the first: "):
+    with pytest.warns(UserWarning, match=r"2 records were skipped \(2 schema\); the first: "):
         batches = [batch["id"].tolist() for batch in ds]
     assert batches == [[1, 2]]
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_a_file_that_is_named_twice_is_passed_over_twice(files, tmp_path, shuffle):
+def test_a_file_that_is_named_twice_is_skipped_twice(files, tmp_path, shuffle):
     flip(files[0], frames(files[0])[1][0] + 14)
     with ps.RecordWriter(tmp_path / "odd.tfrecord") as writer:
         writer.write_many([*ps.Encoder(SCHEMA).encode([{"id": 20, "items": [], "text": ""}]), b"no example"])
     ds = ps.Dataset([files[0], tmp_path / "odd.tfrecord"] * 2, schema=SCHEMA, on_error="skip")
-    with pytest.warns(UserWarning, match="4 records were passed over"):
+    with pytest.warns(UserWarning, match="4 records were skipped"):
         found = ids(ds.shuffle(seed=1) if shuffle else ds)
     assert sorted(found) == sorted([0, 2, 3, 4, 5, 20] * 2)
 
@@ -184,8 +184,8 @@ def test_batches_are_filled_around_damage(files):
         assert [batch["id"].tolist() for batch in ds] == [[1, 2, 4], [5, 6, 7], [8, 9, 10]]
 
 
-@pytest.mark.filterwarnings("ignore:1 record was passed over")
-def test_a_pass_around_damage_goes_on_from_any_step(files):
+@pytest.mark.filterwarnings("ignore:1 record was skipped")
+def test_an_iteration_around_damage_is_resumed_at_any_step(files):
     flip(files[0], frames(files[0])[2][0] + 14)
     ds = ps.Dataset(files, schema=SCHEMA, on_error="skip").shuffle(seed=4).batch(3)
     whole = [batch["id"].tolist() for batch in ds.epoch(0)]
@@ -242,7 +242,7 @@ def test_every_record_outside_the_damage_is_read_where_an_index_knows_it(tmp_pat
     path.write_bytes(data.tobytes())
     errors: list[Exception] = []
     ds = ps.Dataset(path, schema=schema, on_error=errors.append)
-    with pytest.warns(UserWarning, match=f"{bad.sum():,} records were passed over"):
+    with pytest.warns(UserWarning, match=f"{bad.sum():,} records were skipped"):
         found = [int(row["x"][0]) - 1000 for row in ds.shuffle(seed=1)]
     assert sorted(found) == np.flatnonzero(~bad).tolist()
     assert sorted(error.record for error in errors) == np.flatnonzero(bad).tolist()
@@ -259,7 +259,7 @@ def test_every_record_that_fits_is_read_however_many_do_not(tmp_path: Path, shar
             writer.write_many(ps.Encoder(other if bad[row] else schema).encode([{"x": [row] * (3 if bad[row] else 2)}]))
     errors: list[Exception] = []
     ds = ps.Dataset(path, schema=schema, on_error=errors.append)
-    with pytest.warns(UserWarning, match=f"{bad.sum():,} records were passed over"):
+    with pytest.warns(UserWarning, match=f"{bad.sum():,} records were skipped"):
         found = [int(row["x"][0]) for row in ds]
     assert found == rows[~bad].tolist()
     assert [error.record for error in errors] == np.flatnonzero(bad).tolist()
@@ -296,7 +296,7 @@ def test_a_record_above_the_limit_is_refused_though_an_index_knows_it(tmp_path):
     path = tmp_path / "data.tfrecord"
     with ps.RecordWriter(path) as writer:
         writer.write_many(ps.Encoder(SCHEMA).encode([{"id": n, "items": [], "text": "x" * 9 * n} for n in range(9)]))
-    assert len(ps.Dataset(path, schema=SCHEMA)) == 9  # and its index is kept
+    assert len(ps.Dataset(path, schema=SCHEMA)) == 9  # and its index is stored
     with pytest.raises(ps.RecordTooLargeError, match="record 6"):
         ids(ps.Dataset(path, schema=SCHEMA, max_record_bytes=90).shuffle(seed=1))
     short = ps.Dataset(path, schema=SCHEMA, max_record_bytes=90, on_error="skip")
@@ -311,7 +311,7 @@ def test_damaged_files_without_a_schema_are_inferred_from_what_is_whole(tmp_path
     data = bytearray(path.read_bytes())
     data[14] ^= 1
     path.write_bytes(data)
-    with pytest.warns(UserWarning, match="1 record was passed over"):
+    with pytest.warns(UserWarning, match="1 record was skipped"):
         assert [row["a"] for row in ps.Dataset(path, on_error="skip")] == [1, 2]
 
 
@@ -349,7 +349,7 @@ def test_records_between_two_holes_are_read_where_no_payload_holds_tfrecords(tmp
 
 
 @pytest.mark.parametrize("name", ["x.tfrecord", "x.tfrecord.gz"])
-def test_another_message_behind_the_sample_is_no_empty_row(tmp_path: Path, name: str):
+def test_another_message_after_the_sample_is_no_empty_row(tmp_path: Path, name: str):
     # The schema is inferred from the first 1,000 records; as Examples without features, the others would fit it.
     path = tmp_path / name
     with ps.RecordWriter(path) as writer:
@@ -360,8 +360,8 @@ def test_another_message_behind_the_sample_is_no_empty_row(tmp_path: Path, name:
         with pytest.raises(ps.MalformedExampleError, match=r"found another message.*, record 1000"):
             read()
     errors: list[ps.PenstockError] = []
-    with pytest.warns(UserWarning, match="1 record was passed over"):
-        kept = [row["a"] for row in ps.Dataset(path, on_error=errors.append)]
-    assert (len(kept), kept[:3], kept[-1], len(errors)) == (1001, [1, None, 2], 4, 1)
+    with pytest.warns(UserWarning, match="1 record was skipped"):
+        stored = [row["a"] for row in ps.Dataset(path, on_error=errors.append)]
+    assert (len(stored), stored[:3], stored[-1], len(errors)) == (1001, [1, None, 2], 4, 1)
     # By a schema that was given, the rules are TensorFlow's.
     assert ps.Dataset(path, schema=ds.schema)[1000] == {"a": None}

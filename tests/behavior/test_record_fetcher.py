@@ -88,7 +88,7 @@ def test_a_row_alone_is_as_in_a_batch(shards: Shards):
     for row in (0, 49, 1000, 3000):
         decoded = fetcher.row(row, rows.native)
         assert decoded is not None
-        found, expected = rows.row_of(decoded), decoder.decode([shards.records[row]]).row(0)
+        found, expected = rows.build_row(decoded), decoder.decode([shards.records[row]]).row(0)
         assert list(found) == list(expected)
         assert [found["n"], found["text"], found["tags"].tolist()] == [row, expected["text"], expected["tags"].tolist()]
         assert {name: type(value) for name, value in found.items()} == {
@@ -255,7 +255,7 @@ def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
         _core.RecordLocations(((starts, starts[:1]),))
     with pytest.raises(ValueError, match="end of the last"):
         _core.RecordLocations(((starts[:0], None),))
-    with pytest.raises(ValueError, match="as many files"):
+    with pytest.raises(ValueError, match="an entry for each file"):
         _core.RecordFetcher(shards.paths[:2], shards.places(), threads=1)
     fetcher.close()
     with pytest.raises(ValueError, match="closed"):

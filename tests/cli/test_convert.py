@@ -28,7 +28,7 @@ def test_options_reach_the_function(penstock, train):
     new = ps.Dataset("data/new")
     assert len(new.files) == 3
     assert new.files[0].endswith(".tfrecord.gz")
-    assert [row["label"] for row in new] == [row["label"] for row in ps.Dataset(train).shuffle(7).skip(2).take(10)]
+    assert [row["label"] for row in new] == [row["label"] for row in ps.Dataset(train).shuffle(seed=7).skip(2).take(10)]
 
 
 def test_the_old_name_of_an_option_is_answered_with_the_new_one(penstock, train):
@@ -37,7 +37,7 @@ def test_the_old_name_of_an_option_is_answered_with_the_new_one(penstock, train)
     assert "--pack is now --output-compression." in result.stderr
 
 
-def test_ways_out_are_those_of_the_command_line(penstock, folder: Path):
+def test_errors_name_options_of_the_command_line(penstock, folder: Path):
     pa.parquet.write_table(pa.table({"a": [0.5]}), "doubles.parquet")
     assert (
         'with the option float64, choose "float32" (rounded) or "raw"'
@@ -51,7 +51,7 @@ def test_ways_out_are_those_of_the_command_line(penstock, folder: Path):
     assert "window" not in refused.stderr
 
 
-def test_a_file_is_no_folder(penstock, train, folder: Path):
+def test_a_file_in_place_of_a_folder_is_reported(penstock, train, folder: Path):
     (folder / "note").write_text("a file")
     for output in ("note/new.parquet", "note/new.csv", "note/new"):
         refused = penstock("convert", train, "-o", output)
@@ -59,7 +59,7 @@ def test_a_file_is_no_folder(penstock, train, folder: Path):
         assert "it cannot be written: not a directory; choose another place" in refused.stderr
 
 
-def test_what_exists_is_replaced_when_asked_for(penstock, train):
+def test_an_output_that_exists_is_replaced_with_an_option(penstock, train):
     for output in ("x.parquet", "data/new"):
         assert penstock("convert", train, "-o", output).exit_code == 0
         again = penstock("convert", train, "-o", output)

@@ -16,7 +16,7 @@ def test_several_files_have_a_total(penstock):
     assert result.stdout == "10\tgood.tfrecord\n10\tgood.tfrecord.gz\n20\ttotal\n"
 
 
-def test_a_directory_stands_for_its_records(penstock, folder: Path):
+def test_a_directory_stands_for_its_files(penstock, folder: Path):
     (folder / "notes.txt").write_text("no records here")
     result = penstock("count", str(folder))
     assert result.stdout.endswith("20\ttotal\n")

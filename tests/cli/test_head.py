@@ -72,7 +72,7 @@ def test_json_has_whole_values(penstock, write_records):
     }
 
 
-def test_only_features_that_were_asked_for(penstock, write_records):
+def test_features_can_be_chosen(penstock, write_records):
     write_records("x.tfrecord", [example(a=1, b=2, c=3)])
     line = json.loads(penstock("head", "x.tfrecord", "--json", "--feature", "c", "-f", "a").stdout)
     assert line["example"] == {"c": 3, "a": 1}
@@ -95,7 +95,7 @@ def test_images_are_saved_as_they_are_and_pixels_as_png(penstock, write_records,
         assert np.array_equal(np.asarray(saved), pixels)
 
 
-def test_a_picture_is_drawn_with_two_pixels_a_character():
+def test_an_image_is_drawn_with_two_pixels_a_character():
     pixels = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [9, 9, 9]], [[1, 2, 3], [4, 5, 6]]], np.uint8)
     lines = draw(pixels, 10)
     assert [line.plain for line in lines] == ["▀▀", "▀▀"]
@@ -104,7 +104,7 @@ def test_a_picture_is_drawn_with_two_pixels_a_character():
 
 
 @pytest.mark.parametrize("shape", [(500, 300), (300, 500), (7, 500, 1), (1000, 3, 3)])
-def test_a_large_picture_is_averaged_until_it_fits(shape: tuple[int, ...]):
+def test_a_large_image_is_averaged_until_it_fits(shape: tuple[int, ...]):
     lines = draw(np.full(shape, 77, np.uint8), 20)
     assert len(lines) <= 20
     assert {len(line.plain) for line in lines} <= set(range(1, 21))
@@ -120,7 +120,7 @@ def test_examples_before_one_that_does_not_fit_are_shown(penstock, write_records
     assert "use --infer-records all" in result.stderr
 
 
-def test_text_that_is_none_is_an_error_with_its_place(penstock, write_records):
+def test_text_that_is_not_utf8_is_an_error_with_its_place(penstock, write_records):
     write_records("x.tfrecord", [example(a="x")] * 3 + [example(a=b"\xff")])
     result = penstock("head", "x.tfrecord", "--infer-records", "2", "--json")
     assert len(result.stdout.splitlines()) == 3

@@ -17,7 +17,7 @@ def cache(tmp_path_factory, monkeypatch) -> Path:
     return folder
 
 
-def test_indexes_are_kept_in_the_cache_folder(penstock, cache: Path):
+def test_indexes_are_stored_in_the_cache_folder(penstock, cache: Path):
     result = penstock("index", "good.tfrecord", "good.tfrecord.gz")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = [line.split() for line in result.stdout.splitlines()]
@@ -31,7 +31,7 @@ def test_indexes_are_kept_in_the_cache_folder(penstock, cache: Path):
     assert load_index("good.tfrecord").records == 10
 
 
-def test_beside_the_data(penstock, folder: Path, cache: Path):
+def test_a_sidecar_is_next_to_the_data(penstock, folder: Path, cache: Path):
     assert penstock("index", "--sidecar", "good.tfrecord").exit_code == 0
     assert (folder / ".good.tfrecord.index").exists()
     assert list(cache.iterdir()) == []
@@ -52,7 +52,7 @@ def test_for_other_tools_in_a_file_or_a_folder(penstock, folder: Path):
     assert (folder / "many/good.tfrecord.idx").read_bytes() == (folder / "one.idx").read_bytes()
 
 
-def test_other_tools_have_no_use_for_an_index_of_a_compressed_file(penstock, folder: Path):
+def test_other_tools_cannot_use_an_index_of_a_compressed_file(penstock, folder: Path):
     result = penstock("index", "--format", "dali", "good.tfrecord.gz")
     assert result.exit_code == 1
     assert "plain files alone, and this one is GZIP" in result.stderr
@@ -83,7 +83,7 @@ def test_json_and_problems(penstock, damaged: str):
     assert "a stream cannot be indexed" in stream["problem"]["cause"]
 
 
-def test_a_cache_folder_that_cannot_be_is_told_of(penstock, monkeypatch):
+def test_a_cache_folder_that_cannot_be_written_is_noted(penstock, monkeypatch):
     monkeypatch.setenv("PENSTOCK_CACHE", "good.tfrecord/inside-a-file")
     result = penstock("index", "good.tfrecord")
     assert result.exit_code == 0

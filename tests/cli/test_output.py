@@ -1,4 +1,4 @@
-"""What cannot be written is told as that, and not as a problem of what is read."""
+"""An output that cannot be written is reported as that, and not as a problem of the input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import penstock as ps
 resource = pytest.importorskip("resource", reason="no limits of the size of files")
 
 
-def no_room() -> None:
-    """Let no file grow beyond a kilobyte: a full disk, for whoever runs this, root as well."""
+def limit_file_size() -> None:
+    """Let no file grow beyond a kilobyte, like a full disk, also for root."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 
 
@@ -23,7 +23,7 @@ def no_room() -> None:
 def test_a_full_disk_is_a_problem_of_the_output(folder: Path, output: str):
     ps.write("data/train", {"x": np.random.default_rng(7).integers(0, 1 << 60, 5000)})
     command = [sys.executable, "-m", "penstock", "convert", "data/train", "-o", output]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=no_room)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=limit_file_size)
     assert result.returncode == 1
     assert "it cannot be written: " in result.stderr
     assert "too large; choose another place" in result.stderr

@@ -1,4 +1,4 @@
-"""What only a real process shows: pipes, terminals, exit status."""
+"""Behavior of a real process: pipes, terminals, exit status."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_records_go_through_a_pipe(folder: Path):
     assert (counted.returncode, counted.stdout) == (0, b"10\t-\n")
 
 
-def test_a_reader_that_leaves_early_is_no_error_message(folder: Path):
+def test_a_reader_that_leaves_early_causes_no_message(folder: Path):
     with ps.RecordWriter("long.tfrecord") as writer:
         writer.write_many([b"x" * 1000] * 2000)
     for form in ("lines", "tfrecord", "raw"):
@@ -45,7 +45,7 @@ def test_a_reader_that_leaves_early_is_no_error_message(folder: Path):
 
 
 @pytest.mark.parametrize("arguments", [["count"], ["frobnicate"], ["cat", "x", "--limit", "-1"]])
-def test_what_is_not_understood_has_status_2(arguments: list[str]):
+def test_usage_errors_have_status_2(arguments: list[str]):
     result = run(*arguments)
     assert result.returncode == 2
     assert b"--help" in result.stderr
@@ -68,7 +68,7 @@ def test_a_terminal_gets_a_table_and_no_binary(folder: Path, damaged: str):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")
-def test_a_narrow_terminal_is_spared_what_is_extra(folder: Path):
+def test_a_narrow_terminal_gets_no_extra_columns(folder: Path):
     ps.write("data/train", {"label": ["quite a long text"] * 2})
     assert "sample" in _on_terminal("schema", "data/train", columns=90)
     narrow = _on_terminal("schema", "data/train", columns=60)
@@ -79,7 +79,7 @@ def test_a_narrow_terminal_is_spared_what_is_extra(folder: Path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
 @pytest.mark.parametrize("buffered", [True, False])
 @pytest.mark.parametrize("command", ["count", "head", "schema", "stats"])
-def test_output_that_cannot_be_written_is_a_line(folder: Path, command: str, buffered: bool):
+def test_output_that_cannot_be_written_is_reported_in_a_line(folder: Path, command: str, buffered: bool):
     ps.write("data/train", {"x": list(range(10))})
     with open("/dev/full", "wb") as full:
         result = subprocess.run(
@@ -94,7 +94,7 @@ def test_output_that_cannot_be_written_is_a_line(folder: Path, command: str, buf
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no pseudo-terminals")
-def test_a_narrow_terminal_breaks_no_number_and_no_name(folder: Path):
+def test_a_narrow_terminal_wraps_no_number_and_no_name(folder: Path):
     ps.write("data/train", {"quite_a_long_name": [-(1 << 62), 1 << 62, 5], "score": [0.03055, 1.25, 4.5]})
     shown = _on_terminal("stats", "data/train", columns=60)
     lines = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line).split() for line in shown.splitlines()]
@@ -150,7 +150,7 @@ def test_an_interrupt_ends_even_a_read_that_waits(folder: Path, command: str):
     os.close(write_end)
 
 
-def test_a_command_that_is_misspelt_is_told_the_right_one(penstock):
+def test_a_misspelt_command_is_corrected(penstock):
     result = penstock("cuont", "x.tfrecord")
     assert result.exit_code == 2
     assert "Did you mean 'count'?" in result.stderr
@@ -180,7 +180,7 @@ def test_a_pipe_with_a_name_is_read_once(folder: Path, arguments: tuple[str, ...
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a process has its standard input")
-def test_standard_input_that_is_closed_or_named_twice_is_told(folder: Path):
+def test_standard_input_that_is_closed_or_named_twice_is_reported(folder: Path):
     closed = subprocess.run([*COMMAND, "count", "-"], preexec_fn=lambda: os.close(0), capture_output=True, timeout=60)
     assert (closed.returncode, closed.stderr) == (1, b"penstock: -: standard input is closed\n")
     twice = run("count", "-", "-", input=(folder / "good.tfrecord").read_bytes())
@@ -188,13 +188,13 @@ def test_standard_input_that_is_closed_or_named_twice_is_told(folder: Path):
     assert b"name - once" in twice.stderr
 
 
-def test_what_is_repaired_goes_through_a_pipe_without_the_report(folder: Path, damaged: str):
+def test_repaired_records_go_through_a_pipe_without_the_report(folder: Path, damaged: str):
     repaired = run("repair", damaged, "-o", "-")
     assert run("count", "-", input=repaired.stdout).stdout == b"8\t-\n"
     assert b"8 good records" in repaired.stderr
 
 
-def test_text_that_the_output_has_no_letters_for_is_escaped(folder: Path):
+def test_text_that_the_output_cannot_encode_is_escaped(folder: Path):
     ps.write("data/words", {"word": ["漢字", "naïve"], "length": [2, 5]})
     western = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
     shown = run("head", "data", env=western)

@@ -54,7 +54,7 @@ def test_a_dataset_is_repaired_by_its_name(penstock, folder: Path):
     assert [int(row["x"]) for row in ps.Dataset("saved/train")] == list(range(99))
 
 
-def test_what_is_missing_of_a_dataset_is_counted(penstock, folder: Path):
+def test_missing_shards_are_counted(penstock, folder: Path):
     ps.write("data/train", {"x": range(100)}, shards=4)
     (folder / "data" / "train-00002-of-00004.tfrecord").unlink()
     result = penstock("repair", "data", "-o", "saved")
@@ -67,12 +67,12 @@ def test_the_folder_of_the_new_file_is_made(penstock, damaged: str):
     assert ps.RecordReader("new/folder/saved.tfrecord").count() == 8
 
 
-def test_a_target_that_exists_is_told_with_the_option_that_replaces_it(penstock, damaged: str):
+def test_a_target_that_exists_names_the_option_that_replaces_it(penstock, damaged: str):
     result = penstock("repair", damaged, "-o", "good.tfrecord")
     assert "good.tfrecord exists: --replace replaces it." in result.stderr
 
 
-def test_mistakes_are_told(penstock, damaged: str):
+def test_mistakes_have_a_status(penstock, damaged: str):
     assert penstock("repair", damaged).exit_code == 2
     assert penstock("repair", damaged, "-o", damaged).exit_code == 2
     assert penstock("repair", damaged, "-o", "good.tfrecord").exit_code == 2

@@ -35,7 +35,7 @@ def test_what_some_records_lack_is_a_percentage(penstock, write_records):
     assert [row[4] for row in rows(penstock("schema", "x.tfrecord").stdout)] == ["always", "25 %"]
 
 
-def test_the_number_of_records_that_it_rests_on_can_be_chosen(penstock, write_records):
+def test_the_number_of_records_to_infer_from_can_be_chosen(penstock, write_records):
     write_records("x.tfrecord", [example(a=1)] * 20 + [example(a=[1, 2])])
     few = penstock("schema", "x.tfrecord", "--infer-records", "20")
     assert "inferred from the first 20 records" in few.stdout
@@ -70,14 +70,14 @@ def test_json_is_a_schema_file(penstock, write_records, folder: Path):
         ("tfds", '"pythonClassName"'),
     ],
 )
-def test_formats_of_others(penstock, write_records, form: str, words: str):
+def test_formats_of_other_tools(penstock, write_records, form: str, words: str):
     write_records("x.tfrecord", [example(a=1)])
     result = penstock("schema", "x.tfrecord", "--format", form)
     assert result.exit_code == 0
     assert words in result.stdout
 
 
-def test_a_schema_beside_the_shards_counts(penstock, write_records):
+def test_a_schema_file_next_to_the_shards_is_used(penstock, write_records):
     for shard in range(2):
         write_records(f"x-{shard:05}-of-00002.tfrecord", [example(image=bytes(6), new=1)])
     ps.Schema({"image": ps.Feature("uint8", (2, 3), encoding="raw")}).save("x.schema.json")
@@ -88,7 +88,7 @@ def test_a_schema_beside_the_shards_counts(penstock, write_records):
     assert rows(penstock("schema", "x-*.tfrecord", "--infer").stdout)[0][:2] == ["image", "bytes"]
 
 
-def test_a_schema_of_tfds_beside_the_shards_counts(penstock, write_records, folder: Path):
+def test_a_schema_file_of_tfds_is_used(penstock, write_records, folder: Path):
     write_records("set-train.tfrecord-00000-of-00001", [example(label=1)])
     (folder / "features.json").write_text(ps.Schema({"label": ps.Feature("int32")}).to_tfds())
     assert rows(penstock("schema", "set-train*").stdout)[0][:2] == ["label", "int32"]
@@ -110,7 +110,7 @@ def test_a_schema_can_be_named(penstock, write_records, folder: Path):
         (["good.tfrecord", "--schema", "good.tfrecord"], "good.tfrecord: "),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(penstock, arguments: list[str], message: str):
+def test_problems_are_one_line(penstock, arguments: list[str], message: str):
     result = penstock("schema", *arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith(f"penstock: {message}")
@@ -130,7 +130,7 @@ def test_a_number_of_records_is_positive_or_all(penstock, records: str):
     assert "nor 'all'" in result.stderr
 
 
-def test_the_manifest_of_a_dataset_counts(penstock):
+def test_the_manifest_of_a_dataset_is_used(penstock):
     ps.write("set", {"image": np.zeros((3, 4, 5), np.uint8), "label": np.arange(3)}, shards=2)
     result = penstock("schema", "set-*.tfrecord")
     assert rows(result.stdout)[0][:4] == ["image", "uint8", "(4, 5)", "raw"]

@@ -179,13 +179,13 @@ def test_reading_ends_behind_the_rows_asked_for(numbers: list[Path], rows: int, 
 def test_another_pass_goes_on_from_the_place_of_the_first(numbers: list[Path]):
     decoder = Decoder(NUMBERS)
     first = open_files(decoder, numbers, 70, block_bytes=200)
-    assert first.place == (0, 0, 0)
+    assert first.position == (0, 0, 0)
     seen: list[int] = []
     for batch in first:
         seen += batch["n"].tolist()
-        rest = open_files(decoder, numbers, 1000, start=first.place)
+        rest = open_files(decoder, numbers, 1000, start=first.position)
         assert seen + [n for other in rest for n in other["n"].tolist()] == list(range(1000))
-    assert first.place == (3, numbers[3].stat().st_size, 699)
+    assert first.position == (3, numbers[3].stat().st_size, 699)
 
 
 # Damage
@@ -216,7 +216,7 @@ def test_every_flipped_byte_ends_the_rows_where_the_reader_ends_them(tmp_path: P
         seen, error = until_error(batches)
         assert seen == [0, 1, 2, 3, *expected]
         assert (type(error), str(error)) == (type(damage), str(damage))
-        assert batches.place[:2] == (1, error.offset) if len(expected) else batches.place[2] == 4  # type: ignore[union-attr]
+        assert batches.position[:2] == (1, error.offset) if len(expected) else batches.position[2] == 4  # type: ignore[union-attr]
         assert list(batches) == []
 
 
@@ -241,7 +241,7 @@ def test_a_record_that_does_not_decode_is_named_after_the_rows_before_it(tmp_pat
     assert seen == list(range(77))
     assert isinstance(error, ps.MalformedExampleError)
     assert (error.path, error.record, error.feature) == (str(paths[1]), 27, "n")
-    assert batches.place == (1, 27 * len(framing.frames(records[:1])), 27)
+    assert batches.position == (1, 27 * len(framing.frames(records[:1])), 27)
     assert list(batches) == []
 
 
@@ -297,7 +297,7 @@ def test_a_compressed_file_is_told_by_its_name(tmp_path: Path):
     path = tmp_path / "packed.gz"
     with ps.RecordWriter(path) as writer:
         writer.write(example(n=1))
-    with pytest.raises(ValueError, match=r"is GZIP data: decode_batches"):
+    with pytest.raises(ValueError, match=r"is GZIP data: use decode_batches"):
         list(Decoder(NUMBERS).decode_files([path], 5))
 
 

@@ -59,7 +59,7 @@ def test_a_lower_quality_is_smaller():
         pytest.param(png(1, 1, b"\x10", chunks={b"tRNS": b"\0\x10"}), 2, [16, 0], id="a transparent gray"),
         pytest.param(png(2, 1, b"\x40", depth=1), 1, [0, 255], id="black and white"),
         pytest.param(png(2, 1, b"\x4f", depth=4), 1, [68, 255], id="gray of 4 bits"),
-        pytest.param(png(1, 1, b"\x10\x20\x30", color=RGB), 1, [29], id="colour is weighed"),
+        pytest.param(png(1, 1, b"\x10\x20\x30", color=RGB), 1, [29], id="color is weighed"),
         pytest.param(png(1, 1, b"\x10\x20\x30\x40", color=RGBA), 3, [16, 32, 48], id="alpha is dropped"),
         pytest.param(png(1, 1, b"\x10\x20", color=GRAY_ALPHA), 4, [16, 16, 16, 32], id="alpha is kept"),
         pytest.param(png(1, 1, b"\0", color=PALETTE, chunks={b"PLTE": b"abc"}), None, [97, 98, 99], id="a palette"),
@@ -99,7 +99,7 @@ EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage
         (EPS, "uint8", ANY, "format is unknown"),
         (png(4, 4, bytes(16))[:-30], "uint8", ANY, "cannot be decoded"),
         (png(4, 4, bytes(16)), "uint8", (4, 5, 1), r"expected an image of shape \(4, 5, 1\), found .* \(4, 4\)"),
-        (png(1, 1, bytes(6), depth=16, color=RGB), "uint16", ANY, "16 bits has colour"),
+        (png(1, 1, bytes(6), depth=16, color=RGB), "uint16", ANY, "16-bit color"),
         (encode_image(PIXELS[..., :3], "jpeg"), "uint16", ANY, "from PNG and TIFF, found JPEG"),
     ],
 )

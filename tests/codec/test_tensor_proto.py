@@ -112,7 +112,7 @@ def test_rules_of_parsing(message: str, expected: object):
     [
         ("", "dtype number 0"),
         ("080b 1200 220101", "dtype number 11"),
-        ("0803 1200 22020102", "2 bytes are no whole number"),
+        ("0803 1200 22020102", "2 bytes are not a multiple"),
         ("0803 1204 12020802 220401020304", r"shape \(2,\) has content for 1"),
         ("080a 1200 220102", "neither 0 nor 1"),
         ("0801 120d 120b 08ffffffffffffffffff01", "negative"),
@@ -120,11 +120,11 @@ def test_rules_of_parsing(message: str, expected: object):
         ("0801 1214 1207 08808080808020 1207 08808080808020 1200", "more elements"),
         ("0801 1242" + "12 00" * 33, "33 dimensions"),
         ("0801 1208 1206 088080808040", "more than 67108864 bytes"),
-        ("0801 1200 2a03000000", "3 bytes are no whole number"),
+        ("0801 1200 2a03000000", "3 bytes are not a multiple"),
         ("0803 1200 3a0180", "no end"),
         ("0809 1200 520bffffffffffffffffffff01", "no end"),
-        ("0807 1204 12020802 2204 0102 61 62", "other lengths"),
-        ("0807 1204 12020803 2202 0000", "the lengths of 2"),
+        ("0807 1204 12020802 2204 0102 61 62", "do not add up"),
+        ("0807 1204 12020803 2202 0000", "only 2 lengths"),
         ("0801 1200 2205 0000", "5 bytes where 2 are left"),
         ("0801 1200 a306 a406", "wire type 3"),
     ],
@@ -142,7 +142,7 @@ def test_another_dtype_is_refused():
 def test_the_limit_is_on_what_is_not_spelled_out():
     data = serialize_tensor(np.ones(100, np.float32))
     assert parse_tensor(data, max_bytes=0).tolist() == [1] * 100
-    with pytest.raises(ps.MalformedExampleError, match="100 elements spells out 0"):
+    with pytest.raises(ps.MalformedExampleError, match="100 elements lists only 0"):
         parse_tensor(bytes.fromhex("0801 1204 12020864"), max_bytes=399)
 
 

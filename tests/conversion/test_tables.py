@@ -46,7 +46,7 @@ def test_json_lines_have_one_example_each(write_records, folder: Path):
     assert json.loads((folder / "x.jsonl").read_text()) == {"blob": "/wA=", "score": [0.5, "NaN"]}
 
 
-def test_csv_has_what_fits_a_field(train):
+def test_csv_takes_only_scalars(train):
     with pytest.raises(ps.SchemaError, match=r"feature .tokens. is .*: choose other features, or write \.parquet"):
         ps.convert(train, "x.csv")
     ps.convert(train, "x.csv", columns=["label", "name"])
@@ -70,14 +70,14 @@ def test_a_table_goes_back_to_the_records_it_was_made_of(train):
         assert new.records(range(20)) == old.records(range(20))
 
 
-def test_a_schema_says_what_columns_of_a_table_become(folder: Path):
+def test_a_schema_chooses_the_features_of_a_table(folder: Path):
     (folder / "t.csv").write_text("x,name\n1,a\n2,b\n")
     ps.Schema({"x": ps.Feature("uint8"), "name": bytes}).save("t.schema.json")
     ps.convert("t.csv", "data/t", schema="t.schema.json")
     assert ps.Dataset("data/t").schema == ps.Schema.load("t.schema.json")
 
 
-def test_csv_tells_missing_values_from_empty_text(folder: Path):
+def test_csv_distinguishes_missing_values_from_empty_text(folder: Path):
     text = '"label","name"\n1,"a"\n,""\n3,\n4,"NA"\n'
     (folder / "t.csv").write_text(text)
     ps.convert("t.csv", "data/t")
@@ -112,7 +112,7 @@ def test_a_column_without_values_has_no_type(folder: Path):
     assert [row["b"] for row in ps.Dataset("t")] == [None, None]
 
 
-def test_the_types_of_a_schema_reach_csv(folder: Path):
+def test_csv_is_read_with_the_types_of_a_schema(folder: Path):
     text = '"zip","weight","code","ok"\n"01234",1,7,true\n"00007",0.1,,false\n'
     (folder / "t.csv").write_text(text.replace('"', ""))
     schema = ps.Schema({"zip": str, "weight": float, "code": ps.Feature("int16", optional=True), "ok": bool})

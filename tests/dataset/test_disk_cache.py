@@ -1,85 +1,145 @@
-"""A cache on disk is used again by the same pipeline over the same data, and by no other."""
+"""Blocks on disk: what is stored comes back, and damage is found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
+from flows import Source, blocks_of, elements_of, plain, relaxed
+from hypothesis import given
+from hypothesis import strategies as st
 
-import penstock as ps
-from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, cache_stage
-
-
-def plus_one(element: dict[str, Any]) -> dict[str, Any]:
-    return {"n": element["n"] + 1}
-
-
-def plus_two(element: dict[str, Any]) -> dict[str, Any]:
-    return {"n": element["n"] + 2}
-
-
-def name(dataset: ps.Dataset, key: str | None = None) -> str:
-    stage = cache_stage(dataset._pipeline, "somewhere", key)
-    assert isinstance(stage, DiskCacheStage)
-    return stage.fingerprint
+from penstock.columns import Batch, Nullable, Ragged, collate
+from penstock.dataset.block import Block
+from penstock.dataset.order import RowKeys
+from penstock.dataset.progress import Meter
+from penstock.dataset.transforms.cache import DiskCacheStage
+from penstock.dataset.transforms.map import MapStage
+from penstock.errors import ChecksumError, CorruptDataError, TruncatedError
 
 
-def test_every_change_of_the_pipeline_is_another_cache(shards: Callable[[str], list[str]]):
-    ds = ps.Dataset(shards("plain"))
-    pipelines = [
-        ds,
-        ps.Dataset(shards("plain")[:1]),
-        ds.shuffle(seed=1),
-        ds.shuffle(seed=2),
-        ds.take(3),
-        *(ds.shard(rank, world) for world in (2, 3) for rank in range(world)),
-        *(ds.shuffle(seed=1).shard(rank, 2).batch(2) for rank in range(2)),
-        *(ds.batch(2).shard(rank, 2) for rank in range(2)),
-        *(ds.concat(ds).shard(rank, 2) for rank in range(2)),
-        ds.select_columns(list(ds.schema)[:1]),
-        ds.map(plus_one),
-        ds.map(plus_two),
-        ds.map(plus_one, seed=1),
-        ds.zip(ds.map(plus_one)),
-        ds.zip(ds.map(plus_two)),
-        ps.Dataset(shards("plain"), on_error="skip"),
-    ]
-    names = [name(dataset) for dataset in pipelines]
-    assert len(set(names)) == len(names)
-    assert names == [name(dataset) for dataset in pipelines]
+def stored(path: Path, elements: Any) -> Any:
+    """Elements as they come back."""
+    count = elements.num_rows if isinstance(elements, Batch) else len(elements)
+    block = Block(elements, RowKeys(np.arange(count), np.zeros(count, np.int64)), {"epoch": 0}, {"block": 1})
+
+    def upstream(cursor: object):
+        yield block
+
+    stage = DiskCacheStage(str(path), "name")
+    list(blocks_of(stage, upstream))
+    (again,) = blocks_of(stage, upstream)
+    return again.elements
 
 
-def test_a_change_of_the_middle_of_a_file_is_another_cache(tmp_path: Path):
-    path = tmp_path / "some.tfrecord"
-    schema = ps.Schema({"x": ps.Feature("float32", (1000,))})
-    x = np.zeros((100, 1000), np.float32)
-
-    def cached() -> float:
-        with ps.RecordWriter(path) as writer:
-            writer.write_many(ps.Encoder(schema).encode({"x": x}))
-        return sum(float(row["x"].sum()) for row in ps.Dataset(path, schema=schema).cache(tmp_path / "cache"))
-
-    assert cached() == 0
-    x[50, 500] = 1  # of 400 KB, 64 KB at both ends stay as they were
-    assert cached() == 1
-
-
-def test_what_changes_nothing_is_the_same_cache(shards: Callable[[str], list[str]]):
-    ds = ps.Dataset(shards("plain"))
-    assert name(ds) == name(ps.Dataset(shards("plain"), threads=3))
-    assert name(ds.map(plus_one)) == name(ds.map(plus_one, workers=3))
-
-
-def test_a_key_stands_for_the_functions(shards: Callable[[str], list[str]]):
-    ds = ps.Dataset(shards("plain"))
-    assert name(ds.map(plus_one), "1") == name(ds.map(plus_one), "1") != name(ds.map(plus_one), "2")
+def test_columns_of_all_kinds_come_back(tmp_path: Path):
+    batch = Batch(
+        {
+            "dense": np.arange(12, dtype=np.float16).reshape(3, 2, 2),
+            "bfloat16": np.ones(3, ml_dtypes.bfloat16),
+            "bool": np.array([True, False, True]),
+            "swapped": np.arange(3, dtype=">i4"),
+            "strided": np.arange(6, dtype=np.uint8)[::2],
+            "empty": np.zeros((3, 0), np.int8),
+            "ragged": Ragged(Ragged([1, 2, 3], [0, 1, 3, 3]), [0, 1, 1, 3]),
+            "text": collate(["short", "a string that is longer than a view", "ü"]),
+            "bytes": collate([[b"\xff", b""], [b"a", b"b"], [b"c" * 40, b"d"]]),
+            "maybe": Nullable(collate(["a", "b", "c"]), [True, False, True]),
+        }
+    )
+    again = stored(tmp_path, batch)
+    assert again.to_list() == batch.to_list()
+    assert again["bfloat16"].dtype == ml_dtypes.bfloat16
+    assert again["dense"].shape == (3, 2, 2)
+    assert again["swapped"].dtype == np.int32
 
 
-def test_without_a_path_it_is_in_memory(shards: Callable[[str], list[str]], tmp_path: Path):
-    pipeline = ps.Dataset(shards("plain"))._pipeline
-    assert isinstance(cache_stage(pipeline, None, None), MemoryCacheStage)
-    with pytest.raises(ValueError, match="name its path too"):
-        cache_stage(pipeline, None, "1")
+def test_rows_without_columns_come_back(tmp_path: Path):
+    assert stored(tmp_path, Batch({}, num_rows=3)).num_rows == 3
+
+
+def test_what_is_no_batch_is_refused(tmp_path: Path):
+    numbers = MapStage(lambda element: 3)
+    with pytest.raises(TypeError, match="not int: cache\\(\\) in memory keeps anything"):
+        elements_of(DiskCacheStage(str(tmp_path), "name"), lambda cursor: numbers.open(Source([1]), cursor, Meter()))
+
+
+def test_damage_is_an_error(tmp_path: Path):
+    stage = DiskCacheStage(str(tmp_path), "name")
+    source = Source([3, 3])
+    elements_of(stage, source)
+    blocks = tmp_path / "name" / "blocks"
+    good = blocks.read_bytes()
+    for position in range(0, len(good), 97):
+        blocks.write_bytes(good[:position] + bytes([good[position] ^ 1]) + good[position + 1 :])
+        with pytest.raises(ChecksumError, match="remove"):
+            elements_of(stage, source)
+    blocks.write_bytes(good[:-1])
+    with pytest.raises(TruncatedError):
+        elements_of(stage, source)
+
+
+@relaxed
+@given(st.data())
+def test_a_block_with_a_good_checksum_may_be_anything(data: st.DataObject):
+    from penstock.dataset.disk_cache import UNREADABLE, decode, encode
+
+    (block,) = Source([3])(None)
+    good = np.concatenate(encode(block))
+    position = data.draw(st.integers(0, len(good) - 1))
+    bad = good.copy()
+    bad[position] = data.draw(st.integers(0, 255))
+    try:
+        for element in plain(decode(bad[: data.draw(st.integers(0, len(bad)))], None, None).elements):
+            assert element
+    except UNREADABLE:
+        pass
+
+
+@pytest.mark.parametrize("index", [b"", b"[]", b"{}", b'{"format": "penstock.cache", "version": 9, "requires": []}'])
+def test_an_index_that_is_none_is_an_error(tmp_path: Path, index: bytes):
+    stage = DiskCacheStage(str(tmp_path), "name")
+    elements_of(stage, Source([3]))
+    (tmp_path / "name" / "index.json").write_bytes(index)
+    with pytest.raises(CorruptDataError, match="no index of a cache"):
+        elements_of(stage, Source([3]))
+
+
+def test_two_iterations_at_once_leave_one_cache(tmp_path: Path):
+    stage = DiskCacheStage(str(tmp_path), "name")
+    source = Source([1, 2])
+    one, two = blocks_of(stage, source), blocks_of(stage, source)
+    next(one), next(two)
+    assert len(list(one)) == len(list(two)) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path):
+    abandoned = tmp_path / ".name.abcd"
+    abandoned.mkdir()
+    (abandoned / "blocks").write_bytes(b"half of it")
+    elements_of(DiskCacheStage(str(tmp_path), "name"), Source([1]))
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such locks: there nothing is removed")
+def test_a_process_that_begins_beside_another_takes_nothing_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import fcntl
+
+    stage, others, lock = DiskCacheStage(str(tmp_path), "name"), iter([Source([1])]), fcntl.flock
+
+    def locked_late(file: Any, how: int) -> None:
+        """Let another pass begin, and end, before the first lock is held."""
+        for other in others:
+            with closing(blocks_of(stage, other)) as flow:
+                next(flow)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", locked_late)
+    assert elements_of(stage, Source([1, 2])) == Source([3]).rows()
+    assert [path.name for path in tmp_path.iterdir()] == ["name"]

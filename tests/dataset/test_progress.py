@@ -10,13 +10,13 @@ import sys
 
 import pytest
 
-from penstock.dataset.progress import Meter, shown
+from penstock.dataset.progress import Meter, show_progress
 
 
 def test_elements_pass_and_the_log_says_how_many(caplog: pytest.LogCaptureFixture):
     meter = Meter()
     with caplog.at_level(logging.INFO, "penstock"):
-        assert list(shown(iter("abcd"), meter, total=8, name="train")) == ["a", "b", "c", "d"]
+        assert list(show_progress(iter("abcd"), meter, total=8, name="train")) == ["a", "b", "c", "d"]
     (line,) = caplog.messages
     assert line.startswith("train: 4 (50%), ")
     assert "your code" in line
@@ -28,7 +28,7 @@ def test_errors_pass():
         yield 1
         raise KeyError("no such thing")
 
-    elements = shown(failing(), Meter(), total=None)
+    elements = show_progress(failing(), Meter(), total=None)
     assert next(elements) == 1
     with pytest.raises(KeyError):
         next(elements)
@@ -36,10 +36,10 @@ def test_errors_pass():
 
 PROGRAM = """
 from penstock.dataset.progress import Meter
-from penstock.dataset.progress import shown
+from penstock.dataset.progress import show_progress
 meter = Meter()
 meter.add("reading", 0.5)
-print(sum(shown(iter([1, 2, 3]), meter, total=3, name="[train]")))
+print(sum(show_progress(iter([1, 2, 3]), meter, total=3, name="[train]")))
 """
 
 

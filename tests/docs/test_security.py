@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from penstock.codec.tensor_proto import MOST_FILLED_BYTES
+from penstock.codec.tensor_proto import MAX_FILLED_BYTES
 from penstock.records.reader import RecordReader
 
 ROOT = Path(__file__).parents[2]
@@ -23,4 +23,4 @@ def test_every_promise_names_a_test_that_exists():
 
 def test_the_limits_are_those_of_the_code():
     assert RecordReader.__init__.__kwdefaults__["max_record_bytes"] == 1 << 30
-    assert MOST_FILLED_BYTES == 64 << 20
+    assert MAX_FILLED_BYTES == 64 << 20

@@ -18,7 +18,7 @@ def test_a_histogram_counts_every_value_in_its_bin(batches: list[list[float]]):
     for batch in batches:
         histogram.add(np.array(batch, np.float64))
     values = sorted(value for batch in batches for value in batch)
-    found = histogram.document()
+    found = histogram._document()
     if not values:
         assert found is None
         return

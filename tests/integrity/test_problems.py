@@ -78,4 +78,4 @@ def test_an_error_becomes_a_problem_that_has_it(folder: Path, error: Exception, 
     problem = problem_of("god.tfrecord" if isinstance(error, FileNotFoundError) else "x", error)
     assert text in str(problem)
     assert problem.error is error
-    assert "error" not in problem.document()
+    assert "error" not in problem._document()

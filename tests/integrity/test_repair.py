@@ -28,13 +28,13 @@ def undecidable(tmp_path: Path) -> Path:
     return path
 
 
-def test_recovered_is_what_is_recoverable(tmp_path: Path):
+def test_every_recoverable_record_is_saved_or_in_doubt(tmp_path: Path):
     source, target = tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord"
     for seed in range(80):
-        chance = random.Random(seed)
-        model = ModelFile([payload(chance, nested=seed % 2 == 0) for _ in range(10)])
-        for _ in range(chance.randint(1, 3)):
-            damage(model, chance.choice(KINDS), chance)
+        seeded = random.Random(seed)
+        model = ModelFile([payload(seeded, nested=seed % 2 == 0) for _ in range(10)])
+        for _ in range(seeded.randint(1, 3)):
+            damage(model, seeded.choice(KINDS), seeded)
         source.write_bytes(model.data)
         report = ps.repair(source, target, compression="", replace=True)
         whole = model.whole_records()
@@ -51,14 +51,14 @@ def test_recovered_is_what_is_recoverable(tmp_path: Path):
 
 
 @pytest.mark.parametrize("record", [b"some record", framing.frames(INNER)])
-def test_a_header_right_before_another_one_is_no_record(tmp_path: Path, record: bytes):
+def test_a_header_right_before_another_one_is_not_a_record(tmp_path: Path, record: bytes):
     # One that says 8: the length in the next one and its checksum are a payload and its checksum.
     source, target = tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord"
     source.write_bytes(framing.frame(b"before") + framing.header(8) + framing.frames([record, b"behind"]))
     report = ps.repair(source, target)
     assert (report.lost_ranges, report.doubtful) == ([(22, 34)], 0)
     assert list(ps.RecordReader(target)) == [b"before", record, b"behind"]
-    # A reader that goes on behind damage has given it out before it knows; the record is in doubt then, not lost.
+    # A reader that skips damage has returned it before it knows; the record is then in doubt, not lost.
     if record == b"some record":
         reader = ps.RecordReader(source, on_error="skip")
         assert list(reader) == [b"before", len(record).to_bytes(8, "little"), b"behind"]
@@ -66,8 +66,8 @@ def test_a_header_right_before_another_one_is_no_record(tmp_path: Path, record: 
 
 
 def test_the_lost_ranges_are_exact(tmp_path: Path):
-    chance = random.Random(4)
-    model = ModelFile([chance.randbytes(100) for _ in range(20)])
+    seeded = random.Random(4)
+    model = ModelFile([seeded.randbytes(100) for _ in range(20)])
     model.flip(3 * 116 + 50, 4)  # a payload
     model.flip(7 * 116 + 1, 4)  # a header
     model.zero(12 * 116 + 60, 200)  # from one payload into the next but one
@@ -79,14 +79,14 @@ def test_the_lost_ranges_are_exact(tmp_path: Path):
     assert list(ps.RecordReader(report.target)) == [p for i, p in enumerate(model.payloads) if i not in lost]
 
 
-def test_records_in_doubt_are_written_apart(undecidable: Path, tmp_path: Path):
+def test_records_in_doubt_are_written_to_a_second_file(undecidable: Path, tmp_path: Path):
     report = ps.repair(undecidable, tmp_path / "saved.tfrecord")
     assert list(ps.RecordReader(report.target)) == [OUTER[0], OUTER[2]]
     assert report.doubtful_target == str(tmp_path / "saved.doubtful.tfrecord")
     assert list(ps.RecordReader(report.doubtful_target)) == INNER
 
 
-def test_who_knows_that_payloads_hold_no_records_has_no_doubt(undecidable: Path, tmp_path: Path):
+def test_nothing_is_in_doubt_if_payloads_hold_no_records(undecidable: Path, tmp_path: Path):
     report = ps.repair(undecidable, tmp_path / "saved.tfrecord", nested=False)
     assert list(ps.RecordReader(report.target)) == [OUTER[0], *INNER, OUTER[2]]
     assert (report.doubtful, report.doubtful_target) == (0, None)
@@ -99,7 +99,7 @@ def examples(count: int, **features: object) -> list[bytes]:
 
 
 def with_two_blocks_lost(tmp_path: Path, records: list[bytes]) -> Path:
-    """A file whose records between a sixth and the half are enclosed by what was never written."""
+    """Write a file with two blocks of zeros, at a sixth and at the half of it."""
     data = bytearray(framing.frames(records))
     for at in (len(data) // 6, len(data) // 2):
         data[at : at + 200] = bytes(200)
@@ -127,7 +127,7 @@ def test_between_two_places_without_headers_all_is_in_doubt(tmp_path: Path, reco
         assert len(list(ps.RecordReader(path, on_error="skip", nested=nested))) == expected.records
 
 
-def test_two_holes_leave_nothing_in_doubt_where_other_records_tell(tmp_path: Path):
+def test_two_holes_leave_nothing_in_doubt_if_other_records_decide_it(tmp_path: Path):
     path = with_two_blocks_lost(tmp_path, [b"record %d" % i * 5 for i in range(1200)])
     settled, judged = (ps.repair(path, None, nested=nested) for nested in (False, None))
     assert (judged.records, judged.doubtful, judged.lost_ranges) == (settled.records, 0, settled.lost_ranges)
@@ -139,7 +139,7 @@ def test_two_holes_leave_nothing_in_doubt_where_other_records_tell(tmp_path: Pat
     assert left[0] < left[1] == left[2]
 
 
-def test_a_record_that_holds_others_like_those_of_the_file_gives_none_away(tmp_path: Path):
+def test_inner_records_like_those_of_the_file_are_not_mixed_with_them(tmp_path: Path):
     # All that is seen speaks for the inner records: hundreds of the same features, none of which holds TFRecords.
     own, inner = examples(200, image="own"), examples(100, image="inner")
     data = bytearray(framing.frames([*own[:150], framing.frames(inner), *own[150:]]))
@@ -194,10 +194,10 @@ def test_a_report_alone_writes_nothing(undecidable: Path, tmp_path: Path):
     assert list(tmp_path.iterdir()) == [undecidable]
 
 
-def test_progress_tells_every_byte_once(undecidable: Path, tmp_path: Path):
-    told: list[int] = []
-    ps.repair(undecidable, tmp_path / "saved.tfrecord", progress=told.append)
-    assert sum(told) == undecidable.stat().st_size
+def test_progress_counts_every_byte_once(undecidable: Path, tmp_path: Path):
+    counts: list[int] = []
+    ps.repair(undecidable, tmp_path / "saved.tfrecord", progress=counts.append)
+    assert sum(counts) == undecidable.stat().st_size
 
 
 def test_a_remote_file_is_saved_to_a_gzip_file(tmp_path: Path):

@@ -31,8 +31,8 @@ def jpeg(height: int, width: int, channels: int = 3) -> bytes:
     return b"\xff\xd8\xff\xe0" + struct.pack(">H", 4) + b"JF" + b"\xff\xff\xc0" + frame + b"\xff\xd9"
 
 
-def png(height: int, width: int, depth: int = 8, colour: int = 2) -> bytes:
-    chunk = b"IHDR" + struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+def png(height: int, width: int, depth: int = 8, color: int = 2) -> bytes:
+    chunk = b"IHDR" + struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
 
 
@@ -115,8 +115,8 @@ def test_key_in_both_sections_gets_two_names(tmp_path: Path) -> None:
         ([jpeg(4, 5), jpeg(4, 5)], Feature("uint8", (4, 5, 3), encoding="jpeg")),
         ([jpeg(4, 5), jpeg(6, 5, 1)], Feature("uint8", (None, 5, None), encoding="jpeg")),
         ([png(4, 5)], Feature("uint8", (4, 5, 3), encoding="png")),
-        ([png(4, 5, depth=16, colour=0)], Feature("uint16", (4, 5, 1), encoding="png")),
-        ([png(4, 5, colour=3)], Feature("uint8", (4, 5, None), encoding="png")),
+        ([png(4, 5, depth=16, color=0)], Feature("uint16", (4, 5, 1), encoding="png")),
+        ([png(4, 5, color=3)], Feature("uint8", (4, 5, None), encoding="png")),
         ([jpeg(4, 5), png(6, 7)], Feature("uint8", (None, None, 3), encoding="image")),
         ([jpeg(4, 5), png(6, 7, depth=16)], Feature("bytes")),
         ([jpeg(4, 5), b""], Feature("bytes")),
@@ -128,7 +128,7 @@ def test_key_in_both_sections_gets_two_names(tmp_path: Path) -> None:
         ([b"\xff\xd8\xff"], Feature("bytes")),
     ],
 )
-def test_bytes_are_recognised_only_where_all_values_agree(
+def test_bytes_are_recognized_only_where_all_values_agree(
     tmp_path: Path, values: list[bytes | str], expected: Feature
 ) -> None:
     assert infer(tmp_path, [example(x=value) for value in values]).schema["x"] == expected
@@ -211,7 +211,9 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_messages_are_not_taken_for_empty_examples(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ps.MalformedExampleError, match=rf"not an Example: .*{name}.*data\.tfrecord, record 0") as caught:
+    with pytest.raises(
+        ps.MalformedExampleError, match=rf"not an Example: .*{name}.*data\.tfrecord, record 0"
+    ) as caught:
         infer(tmp_path, [OTHERS[name]])
     assert caught.value.record == 0
     with pytest.raises(ps.MalformedExampleError, match=r"record 1"):

@@ -1,4 +1,4 @@
-"""Runs the command in this process, in a folder of its own with a few files."""
+"""Run the command in this process, in a folder with a few files."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def penstock(folder: Path) -> Run:
-    """Call the command line; its result has exit_code, stdout and stderr."""
+    """Call the command line; the result has exit_code, stdout and stderr."""
 
     def run(*arguments: str) -> Result:
-        # Only what click itself handles may end a command: anything else is a traceback in the user's face.
+        # Exceptions that click does not handle would be a traceback for the user.
         return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
     return run

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from penstock.columns import Batch, BytesColumn, Column, Ragged, collate
-from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, each
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, iter_elements
 from penstock.dataset.order import RowKeys
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
@@ -89,7 +89,7 @@ def sources(most: int = 20) -> st.SearchStrategy[Source]:
 def plain(value: Any) -> Any:
     """Turn an element into Python objects that compare."""
     if isinstance(value, Batch):
-        return [plain(row) for row in each(value)]
+        return [plain(row) for row in iter_elements(value)]
     if isinstance(value, (Ragged, BytesColumn, Column)):
         return plain(value.to_list())
     if isinstance(value, (np.ndarray, np.generic)):
@@ -109,20 +109,20 @@ def blocks_of(stage: Stage | OpenFlow, source: OpenFlow, cursor: Cursor = None) 
 
 
 def elements_of(stage: Stage | OpenFlow, source: OpenFlow, cursor: Cursor = None) -> list[Any]:
-    return [plain(element) for block in blocks_of(stage, source, cursor) for element in each(block.elements)]
+    return [plain(element) for block in blocks_of(stage, source, cursor) for element in iter_elements(block.elements)]
 
 
 def check_resumes(stage: Stage | OpenFlow, source: OpenFlow, most: int = 20) -> None:
     """Every block is given again by a flow that starts at it, and what follows by one that starts behind it."""
     pairs = zip(range(most), blocks_of(stage, source), strict=False)
     blocks = [block for _, block in pairs]
-    whole = [(plain(list(each(block.elements))), keys_of(block), block.start, block.stop) for block in blocks]
+    whole = [(plain(list(iter_elements(block.elements))), keys_of(block), block.start, block.stop) for block in blocks]
     for number, block in enumerate(blocks):
         assert len(block) == len(block.keys.rows) == len(block.keys.epochs) > 0
         for cursor, rest in ((block.start, whole[number:]), (block.stop, whole[number + 1 :])):
             again = []
             for other, _ in zip(blocks_of(stage, source, cursor), rest, strict=False):
-                again.append((plain(list(each(other.elements))), keys_of(other), other.start, other.stop))
+                again.append((plain(list(iter_elements(other.elements))), keys_of(other), other.start, other.stop))
             # The first cursors may name the same place in another way.
             assert [part[:2] for part in again] == [part[:2] for part in rest]
 

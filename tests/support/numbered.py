@@ -40,3 +40,8 @@ def write_shards(folder: Path, kind: str, counts: tuple[int, ...] = COUNTS) -> l
         first += count
     SCHEMA.save(folder / "data.schema.json")
     return files
+
+
+def ids(ds: ps.Dataset) -> list[int]:
+    """The numbers of the rows of a dataset."""
+    return [int(row["id"]) for row in ds]

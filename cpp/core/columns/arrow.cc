@@ -5,7 +5,7 @@
 namespace penstock {
 namespace {
 
-// A child may be moved out of its parent by the consumer, so each owns its own parts.
+// A consumer may move a child out of its parent, so each schema owns its own parts.
 struct SchemaParts {
   std::string format;
   std::string name;

@@ -1,4 +1,4 @@
-// The Arrow C data interface: its structures, as the specification gives them, and the export of a schema.
+// The structures of the Arrow C data and stream interfaces, as specified, and the export of a schema.
 // https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html
 #pragma once
 
@@ -56,7 +56,7 @@ extern "C" struct ArrowArrayStream {
 
 namespace penstock {
 
-// What an ArrowSchema says, as a value.
+// An ArrowSchema as a value.
 struct ArrowField {
   std::string format;
   std::string name;
@@ -64,7 +64,7 @@ struct ArrowField {
   std::vector<ArrowField> children;
 };
 
-// Fills `out` with a schema that owns itself; on an exception `out` is as it was.
+// Fills `out` with a schema that owns its memory; leaves `out` unchanged if it throws.
 void export_schema(const ArrowField& field, ArrowSchema* out);
 
 }  // namespace penstock

@@ -6,8 +6,8 @@
 namespace penstock {
 namespace {
 
-// Bytes of the character at `p`, or 0 where it is not one. The second byte's range tells overlong forms, surrogates
-// and what lies above U+10FFFF (Unicode, table 3-7).
+// Returns the bytes of the character at `p`, or 0 if it is invalid. The range of the second byte excludes overlong
+// forms, surrogates and anything above U+10FFFF (Unicode, table 3-7).
 std::size_t character_length(const unsigned char* p, std::size_t left) {
   const auto follows = [](unsigned char c) { return (c & 0xC0) == 0x80; };
   const unsigned char lead = p[0];
@@ -27,7 +27,7 @@ bool is_utf8(std::span<const std::byte> text) {
   const auto* p = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t i = 0;
   while (i < text.size()) {
-    // Most text is ASCII for long stretches: eight bytes at a time.
+    // Most text is mostly ASCII: check eight bytes at a time.
     std::uint64_t word;
     while (text.size() - i >= sizeof word) {
       std::memcpy(&word, p + i, sizeof word);

@@ -1,4 +1,4 @@
-// UTF-8 as Python and Rust take it: no overlong forms, no surrogates, nothing above U+10FFFF.
+// UTF-8 as Python and Rust define it: no overlong forms, no surrogates, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>

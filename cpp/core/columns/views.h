@@ -1,10 +1,10 @@
-// Views: sixteen bytes that stand for a byte string, in Arrow's BinaryView layout (little-endian).
+// Views: sixteen bytes that represent a byte string, in Arrow's BinaryView layout (little-endian).
 //
 //   up to 12 bytes:  int32 length, the bytes themselves, zeros
 //   more:            int32 length, the first 4 bytes, int32 buffer, int32 offset
 //
-// Views may come from anybody: `resolve` compares one with the buffers before it hands out memory. A view array may lie
-// at any address, so views are copied in and out of it, never pointed at.
+// Views are not trusted: `resolve` checks one against the buffers before it returns memory. A view array may be
+// unaligned, so views are copied in and out of it, never referenced.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class ViewArray {
     return view;
   }
 
-  // The bytes that view `i` stands for, or nothing where it points outside the buffers.
+  // The bytes of view `i`, or nothing if it points outside the buffers.
   std::optional<Bytes> resolve(std::size_t i, std::span<const Bytes> buffers) const {
     const View view = (*this)[i];
     if (view.is_inline())
@@ -59,47 +59,47 @@ class ViewArray {
   Bytes memory_;
 };
 
-// The view of `value`, which has at most kMaxViewBuffer bytes; where it is long, it lies at `offset` of `buffer`.
+// Returns a view of `value`, of at most kMaxViewBuffer bytes. A long value lies at `offset` of `buffer`.
 View make_view(Bytes value, std::int32_t buffer, std::int32_t offset);
 
-// The first view that cannot be used as it is; `index` is the number of views where all can.
+// The first invalid view; `index` is the number of views if all are valid.
 struct ViewFault {
   enum Kind { kNone, kStray, kNotText };
   Kind kind = kNone;
   std::size_t index = 0;
 };
 
-// A view is stray where it points outside the buffers, and no text where `text` is asked for and it is not UTF-8.
+// Checks views. A view is stray if it points outside the buffers; with `text`, it must also be UTF-8.
 ViewFault first_fault(ViewArray views, std::span<const Bytes> buffers, bool text);
 
-// How each value of `left` compares with the same value of `right`, or with the only one that `right` has, byte by
-// byte: -1, 0 or 1 in `order`, one for each value of `left`. UTF-8 compares so as its characters do.
+// Compares each value of `left` with the value of `right` in the same row, or with its only value, byte by byte: -1, 0
+// or 1 in `order`. For UTF-8 this is the order of the code points.
 ViewFault compare_views(ViewArray left, std::span<const Bytes> left_buffers, ViewArray right,
                         std::span<const Bytes> right_buffers, std::span<std::int8_t> order);
 
-// Whether each value is equal to one of `set`, in `found`.
+// Sets found[i] if value `i` equals a value of `set`.
 ViewFault find_views(ViewArray values, std::span<const Bytes> buffers, ViewArray set,
                      std::span<const Bytes> set_buffers, std::span<bool> found);
 
-// Where long values go when they are copied together: one buffer, or several where one cannot hold them.
+// How long values are compacted: into one buffer, or several if they exceed one.
 struct CompactPlan {
   std::vector<View> views;
   std::vector<std::size_t> buffer_sizes;
 };
 
-// No view may be stray, and none may change between the two calls.
+// No view may be stray, and the views must not change between the two calls.
 CompactPlan plan_compact(ViewArray views, std::span<const Bytes> buffers);
 void copy_compact(ViewArray views, std::span<const Bytes> buffers, const CompactPlan& plan,
                   std::span<std::byte* const> targets);
 
-// Views of the values data[offsets[i], offsets[i + 1]). Where the data is too large for one view buffer it is seen
-// through several: `windows` has the offset at which each begins.
+// Views of the values data[offsets[i], offsets[i + 1]). Data that exceeds one view buffer is split: `windows` has the
+// offset at which each buffer begins.
 struct WindowedViews {
   std::vector<View> views;
   std::vector<std::size_t> windows;
 };
 
-// Nothing where offsets fall, leave the data, or span a value longer than a view can be.
+// Returns nothing if offsets decrease, leave the data, or span a value longer than a view allows.
 template <class Offset>
 std::optional<WindowedViews> views_of_offsets(std::span<const Offset> offsets, Bytes data);
 

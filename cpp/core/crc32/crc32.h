@@ -1,6 +1,6 @@
 // CRC-32 (IEEE 802.3), the checksum of gzip, with one kernel per CPU family.
 //
-// A kernel extends a finished checksum by more bytes, as those of CRC32C do. All give the same value.
+// A kernel extends a finished checksum by more bytes, as with CRC32C. All kernels return the same value.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Finds at run time which CRC-32 kernels this CPU can execute.
+// Selects the CRC-32 kernels that this CPU supports.
 #include <array>
 
 #include "core/crc32/crc32.h"
@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-// They need no more of a CPU than those of CRC32C.
+// They require the same CPU features as the CRC32C kernels.
 struct Available {
   std::array<Crc32Kernel, 2> kernels;
   std::size_t count = 0;

@@ -1,4 +1,4 @@
-// The kernels themselves: one file each, one declaration each.
+// The kernels: one file and one declaration each.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The x86-64 kernel: carry-less products fold 64 bytes at a time into the 64 that follow them.
+// The x86-64 kernel: carry-less products fold 64 bytes at a time into the next 64.
 #include "core/crc32/kernels.h"
 
 #ifdef PENSTOCK_CRC32_PCLMUL
@@ -6,7 +6,7 @@
 #include <emmintrin.h>
 #include <wmmintrin.h>
 
-// Enabled for these functions alone, never for a whole file.
+// Enabled for these functions only, never for a whole file.
 #ifdef _MSC_VER
 #define PENSTOCK_CLMUL_TARGET
 #else
@@ -20,7 +20,7 @@ PENSTOCK_CLMUL_TARGET inline __m128i load(const std::byte* data) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(data));
 }
 
-// What 16 bytes amount to, that far ahead: the factors are powers of x modulo the polynomial, for either half.
+// Folds 16 bytes forward: the factors are powers of x modulo the polynomial, one for each half.
 PENSTOCK_CLMUL_TARGET inline __m128i folded(__m128i bytes, __m128i factors, __m128i onto) {
   const __m128i low = _mm_clmulepi64_si128(bytes, factors, 0x00), high = _mm_clmulepi64_si128(bytes, factors, 0x11);
   return _mm_xor_si128(_mm_xor_si128(low, high), onto);
@@ -41,7 +41,7 @@ PENSTOCK_CLMUL_TARGET std::uint32_t crc32_pclmul(std::uint32_t crc, const std::b
   }
   a = folded(folded(folded(a, by_16, b), by_16, c), by_16, d);
   for (; size >= 16; data += 16, size -= 16) a = folded(a, by_16, load(data));
-  // The 16 bytes left stand for all before them, the register included: it starts from zero.
+  // The last 16 bytes represent everything before them, including the register, which therefore starts at zero.
   alignas(16) std::byte last[16];
   _mm_store_si128(reinterpret_cast<__m128i*>(last), a);
   return crc32_table(crc32_table(0xFFFFFFFFu, last, sizeof last), data, size);

@@ -1,4 +1,4 @@
-// Checksums of parts out of checksums of wholes, and the reverse, without looking at the bytes again.
+// Checksums of concatenated data from those of its parts, and the reverse, without reading the bytes again.
 #pragma once
 
 #include <array>
@@ -34,18 +34,18 @@ inline constexpr auto kBytePowers = [] {
 
 }  // namespace detail
 
-// The checksum of `size` bytes, by the checksum of what stands before them and that of both together.
+// Returns the checksum of the last `size` bytes, given that of the bytes before them and that of both together.
 constexpr std::uint32_t crc32c_suffix(std::uint32_t both, std::uint32_t before, std::uint64_t size) {
   for (std::size_t k = 0; size != 0; ++k, size >>= 1)
     if ((size & 1) != 0) before = detail::multiply(detail::kBytePowers[k], before);
   return both ^ before;
 }
 
-// What a checksum is multiplied with when `size` bytes follow: x^(8 * size) mod P.
+// The factor for a checksum that is followed by `size` bytes: x^(8 * size) mod P.
 constexpr std::uint32_t crc32c_power(std::uint64_t size) { return crc32c_suffix(0, detail::kOne, size); }
 
-// The checksum of what stands before and the rest together; `power` is that of the size of the rest.
-constexpr std::uint32_t crc32c_concat(std::uint32_t before, std::uint32_t rest, std::uint32_t power) {
+// Returns the checksum of two parts together; `power` is crc32c_power() of the size of the second.
+constexpr std::uint32_t crc32c_combine(std::uint32_t before, std::uint32_t rest, std::uint32_t power) {
   return detail::multiply(power, before) ^ rest;
 }
 

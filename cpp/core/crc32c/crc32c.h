@@ -1,7 +1,7 @@
 // CRC32C (Castagnoli), the checksum of TFRecord frames, with one kernel per CPU family.
 //
-// A kernel extends a finished checksum by more bytes: extend(extend(0, a), b) == extend(0, ab).
-// All kernels give the same value for the same bytes; crc32c() uses the fastest that this CPU runs.
+// A kernel extends a finished checksum by more bytes: extend(extend(0, a), b) == extend(0, ab). All kernels return the
+// same value; crc32c() uses the fastest one that this CPU supports.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Crc32cKernel {
   std::uint32_t (*extend)(std::uint32_t crc, const std::byte* data, std::size_t size);
 };
 
-// The kernels that this CPU can run, fastest first. Never empty: the last one is the portable table.
+// The kernels that this CPU supports, fastest first. Never empty: the last one is the portable table.
 std::span<const Crc32cKernel> crc32c_kernels();
 
 namespace detail {
@@ -30,7 +30,7 @@ inline std::uint32_t crc32c_extend(std::uint32_t crc, const std::byte* data, std
   return detail::crc32c_fastest.extend(crc, data, size);
 }
 
-// TFRecord stores checksums masked, so that a checksum of data that holds checksums stays strong.
+// TFRecord stores masked checksums, because a CRC of data that contains CRCs is weak.
 constexpr std::uint32_t mask_crc(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u; }
 
 constexpr std::uint32_t unmask_crc(std::uint32_t masked) {

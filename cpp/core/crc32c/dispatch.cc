@@ -1,4 +1,4 @@
-// Finds at run time which CRC32C kernels this CPU can execute.
+// Selects the CRC32C kernels that this CPU supports.
 #include <array>
 
 #include "core/crc32c/crc32c.h"

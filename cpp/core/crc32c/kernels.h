@@ -1,4 +1,4 @@
-// The kernels themselves: one file each, one declaration each. Only dispatchers include this.
+// The kernels: one file and one declaration each. Only dispatchers include this.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ constexpr std::uint32_t divided_by_x(std::uint32_t a) {
   return (a & 0x80000000u) != 0 ? ((a ^ kPolynomial) << 1) | 1 : a << 1;
 }
 
-// kBeforeZeros[n]: the CRC register that n bytes of zeros turn into all ones.
+// kBeforeZeros[n]: the CRC register that becomes all ones after n zero bytes.
 inline constexpr auto kBeforeZeros = [] {
   std::array<std::uint32_t, 8> before{};
   std::uint32_t crc = 0xFFFFFFFFu;
@@ -33,8 +33,8 @@ constexpr std::uint32_t power_of_x(std::size_t exponent) {
   return power;
 }
 
-// kShift[m] = x^(64*m - 33) mod P. A carry-less product of a CRC register with it, pushed through one 8-byte CRC step,
-// is that register after m more words of zeros: how separately computed streams are joined.
+// kShift[m] = x^(64*m - 33) mod P. The carry-less product of a CRC register with it, after one 8-byte CRC step, is that
+// register after m more zero words. This joins streams that were computed separately.
 inline constexpr std::size_t kMaxShiftWords = 512;
 inline constexpr auto kShift = [] {
   std::array<std::uint32_t, kMaxShiftWords + 1> shift{};

@@ -8,8 +8,8 @@
 #include "core/crc32c/polynomial.h"
 #include "core/little_endian.h"
 
-// The instructions are enabled for these functions alone, never for a whole file: an inline function of the standard
-// library compiled with them could be the copy that the linker keeps for everybody.
+// The instructions are enabled for these functions only, never for a whole file: the linker could otherwise keep a copy
+// of an inline standard function that needs them.
 #ifdef _MSC_VER
 #include <intrin.h>
 #define PENSTOCK_CRC_TARGET

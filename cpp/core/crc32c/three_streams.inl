@@ -1,9 +1,9 @@
 // The algorithm that the hardware kernels share. A CRC instruction has a latency of three cycles and a throughput of
-// one, so three streams side by side run three times as fast as one; a carry-less multiplication joins them.
+// one, so three interleaved streams are three times as fast as one. Carry-less multiplication joins them.
 //
-// The including file defines PENSTOCK_CRC_TARGET (the function attribute that enables the instructions) and, with it,
-//   crc_u64(crc, word), crc_u8(crc, byte), clmul(a, b).
-// A kernel that has something faster for the front of long input gives it as Front.
+// The including file defines PENSTOCK_CRC_TARGET (the function attribute that enables the instructions) and
+// crc_u64(crc, word), crc_u8(crc, byte), clmul(a, b). A kernel with a faster method for the front of long input passes
+// it as Front.
 
 constexpr std::size_t kMaxStreamWords = 128;
 
@@ -16,9 +16,9 @@ PENSTOCK_CRC_TARGET std::uint32_t three_streams(std::uint32_t crc, const std::by
   const std::byte* const start = data;
   const bool of_whole = crc == 0 && size >= 8;
   if (of_whole) {
-    // The odd bytes go first, as the end of a word that starts with zeros. Zeros before the first byte would disturb
-    // the register, which starts as all ones, so it starts as what becomes all ones after them. No branch depends on
-    // the number of odd bytes, which differs from record to record.
+    // The odd bytes come first, as the end of a word that starts with zeros. Zeros would change the register, which
+    // starts as all ones, so it starts with a value that becomes all ones after them. No branch depends on the number
+    // of odd bytes, which varies from record to record.
     const std::size_t odd = ((size - 1) & 7) + 1;
     crc = static_cast<std::uint32_t>(crc_u64(kBeforeZeros[8 - odd], load_le64(data) << (64 - 8 * odd)));
     data += odd;
@@ -27,7 +27,7 @@ PENSTOCK_CRC_TARGET std::uint32_t three_streams(std::uint32_t crc, const std::by
     crc = ~crc;
   }
   Front::take(crc, data, size);
-  // Below this size the join costs more than the streams save.
+  // Below this size, joining costs more than the streams save.
   while (size >= 144) {
     const std::size_t words = size / 24 < kMaxStreamWords ? size / 24 : kMaxStreamWords;
     const std::byte* a = data;
@@ -48,8 +48,8 @@ PENSTOCK_CRC_TARGET std::uint32_t three_streams(std::uint32_t crc, const std::by
   }
   for (; size >= 24; data += 8, size -= 8) crc = static_cast<std::uint32_t>(crc_u64(crc, load_le64(data)));
   if (of_whole) {
-    // No word is left, or one, or two, which differs from record to record as well: masks choose, and what is not there
-    // is read from the start instead.
+    // Zero, one or two words are left, which also varies from record to record: masks select, and missing words are
+    // read from the start instead.
     const std::size_t one = 0 - ((size + 8) >> 4), two = 0 - (size >> 4), at = static_cast<std::size_t>(data - start);
     const std::uint64_t first = crc_u64(crc, load_le64(start + (at & one)));
     crc ^= (crc ^ static_cast<std::uint32_t>(first)) & static_cast<std::uint32_t>(one);

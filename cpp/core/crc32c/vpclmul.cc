@@ -1,6 +1,6 @@
-// The kernel of x86-64 CPUs of about 2020 and later: VPCLMULQDQ folds the front of long input while the CRC32
-// instruction goes through three streams behind it. They use different parts of the CPU; on Zen 3 either takes eight
-// bytes a cycle.
+// The kernel for x86-64 CPUs of about 2020 and later: VPCLMULQDQ folds the front of long input while the CRC32
+// instruction processes three streams after it. They use different execution units; on Zen 3, each handles eight bytes
+// per cycle.
 #include "core/crc32c/kernels.h"
 
 #ifdef PENSTOCK_CRC32C_SSE42
@@ -10,7 +10,7 @@
 #include "core/crc32c/polynomial.h"
 #include "core/little_endian.h"
 
-// Enabled for these functions alone, as in sse42.cc.
+// Enabled for these functions only, as in sse42.cc.
 #ifdef _MSC_VER
 #include <intrin.h>
 #define PENSTOCK_CRC_TARGET
@@ -27,8 +27,8 @@ PENSTOCK_CRC_TARGET inline __m256i load(const std::byte* data) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data));
 }
 
-// The factors that carry the halves of 16 bytes so many bytes ahead. A product of reflected polynomials comes out one
-// bit too low: hence the shift.
+// The factors that move the halves of 16 bytes kBytes ahead. A product of reflected polynomials is one bit too low,
+// hence the shift.
 template <std::size_t kBytes>
 PENSTOCK_CRC_TARGET inline __m128i ahead_by() {
   constexpr auto kLow = static_cast<long long>(power_of_x(8 * kBytes + 32)) << 1;
@@ -41,7 +41,7 @@ PENSTOCK_CRC_TARGET inline __m256i folded(__m256i bytes, __m256i by, __m256i ont
   return _mm256_xor_si256(_mm256_xor_si256(low, onto), high);
 }
 
-// The register, from zero, behind bytes that fold to these 64.
+// The register, starting from zero, after bytes that fold to these 64.
 PENSTOCK_CRC_TARGET inline std::uint64_t crc_of(__m256i first, __m256i second) {
   const __m256i half = folded(first, _mm256_broadcastsi128_si256(ahead_by<32>()), second);
   const __m128i by = ahead_by<16>(), front = _mm256_castsi256_si128(half);
@@ -52,10 +52,10 @@ PENSTOCK_CRC_TARGET inline std::uint64_t crc_of(__m256i first, __m256i second) {
 }
 
 struct Folding {
-  // A step folds 64 bytes and goes three words on in each stream, which takes the same time.
+  // A step folds 64 bytes and advances each stream by three words, which takes the same time.
   static constexpr std::size_t kFold = 64, kWords = 3, kStep = kFold + 3 * 8 * kWords;
   static constexpr std::size_t kMaxSteps = kMaxShiftWords / (3 * kWords);
-  static constexpr std::size_t kMin = 5 * kStep;  // below, streams alone are as fast
+  static constexpr std::size_t kMin = 5 * kStep;  // below this, streams alone are as fast
 
   PENSTOCK_CRC_TARGET static void take(std::uint32_t& crc, const std::byte*& data, std::size_t& size) {
     while (size >= kMin) {

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-// A view counts its offset with 31 bits: of a larger buffer, what lies behind them is copied for it.
+// View offsets have 31 bits: values beyond them, in a larger buffer, are copied.
 constexpr std::uint64_t kLargestViewed = 0x7FFFFFFF;
 
 RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
@@ -19,13 +19,13 @@ RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
   return {{buffer->data(), payload.size}, {buffer->data(), buffers.add(buffer)}};
 }
 
-// A batch of more has left the nearer caches before somebody looks at it, and its memory before it is written again.
+// A larger batch has left the near caches before it is read, and its memory before it is written again.
 constexpr std::uint64_t kMaxNearBytes = std::uint64_t{1} << 20;
 
-// Ragged columns that are likely to be larger are joined at the end: a guess must not take much memory.
+// Ragged columns that are expected to be larger are joined at the end: a guess must not allocate much memory.
 constexpr std::uint64_t kMaxExpectedBytes = std::uint64_t{256} << 20;
 
-// A shape is the schema's and may be of any size: what no memory can hold must not wrap around to something small.
+// A schema may declare a shape of any size: the product must not wrap around to a small number.
 std::size_t dense_bytes(std::size_t rows, std::uint64_t item_bytes) {
   if (item_bytes != 0 && rows > std::numeric_limits<std::size_t>::max() / item_bytes) throw std::bad_alloc();
   return rows * static_cast<std::size_t>(item_bytes);
@@ -40,7 +40,7 @@ bool any_views(const DecodePlan& plan) {
                      [](const FeaturePlan& feature) { return feature.element == Element::kView; });
 }
 
-// The chunks that hold the records [begin, end) of `chunks`.
+// Returns the chunks with the records [begin, end) of `chunks`.
 std::vector<Chunk> slice(std::span<const Chunk> chunks, std::size_t begin, std::size_t end) {
   std::vector<Chunk> part;
   std::size_t first = 0;
@@ -65,7 +65,7 @@ BatchDecoder::BatchDecoder(DecodePlan plan)
       even_row_bytes_(plan_.features.size()) {}
 BatchDecoder::~BatchDecoder() = default;
 
-// Nobody waits for the idle workers: in a child that was forked at the wrong moment they stay locked forever.
+// Never blocks on the idle workers: in a child forked at the wrong moment, the lock is held forever.
 std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
   {
     const std::unique_lock lock(mutex_, std::try_to_lock);
@@ -162,7 +162,7 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
     }
   }
 
-  aim(worker->columns, first_row, part->rows);
+  set_outputs(worker->columns, first_row, part->rows);
   {
     NontemporalCopies copies;
     worker->decoder.write_by(is_nontemporal_ ? &copies : nullptr);
@@ -189,12 +189,12 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
       held += ragged.bytes + 8 * (ragged.lengths.size() + ragged.step_lengths.size());
     }
   }
-  place(std::move(part), *worker, held);
+  place_part(std::move(part), *worker, held);
   decoder_.return_worker(std::move(worker));
 }
 
-// Says where the values of a run go.
-void BatchBuilder::aim(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const {
+// Sets where the values of a run are written.
+void BatchBuilder::set_outputs(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const {
   for (std::size_t f = 0; f < columns.size(); ++f) {
     ColumnPart& column = columns[f];
     const DecodedColumn& target = columns_[f];
@@ -211,7 +211,7 @@ void BatchBuilder::aim(std::span<ColumnPart> columns, std::size_t first_row, std
   }
 }
 
-// The views among the values of a run.
+// Returns the views among the values of a run.
 std::vector<std::span<std::byte>> BatchBuilder::views_of(std::span<ColumnPart> columns, std::size_t first_row,
                                                          std::size_t rows) const {
   std::vector<std::span<std::byte>> arrays;
@@ -227,26 +227,26 @@ std::vector<std::span<std::byte>> BatchBuilder::views_of(std::span<ColumnPart> c
   return arrays;
 }
 
-// Copies ragged values to their place, where it is known: those of `part`, and of the parts that waited for it.
-void BatchBuilder::place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held) {
+// Copies ragged values to their final position, if it is known: those of `part`, and of later parts that waited for it.
+void BatchBuilder::place_part(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held) {
   std::unique_lock lock(mutex_);
   held_bytes_ += held;
   Part* next = parts_.emplace(part->first_row, std::move(part)).first->second.get();
   if (next->rows == rows_ || next->first_row != placed_rows_ || !reserve(*next)) {
     for (std::size_t f = 0; f < columns_.size(); ++f)
-      if (gathers(f)) next->columns[f].values = worker.columns[f].values.release();
+      if (is_collected(f)) next->columns[f].values = worker.columns[f].values.release();
     return;
   }
   lock.unlock();
   for (std::size_t f = 0; f < columns_.size(); ++f)
-    if (gathers(f)) copy(*next, f, worker.columns[f].values.data());
+    if (is_collected(f)) copy(*next, f, worker.columns[f].values.data());
   for (;;) {
     lock.lock();
     const auto waiting = parts_.find(placed_rows_);
     if (waiting == parts_.end() || !reserve(*waiting->second)) return;
     lock.unlock();
     for (std::size_t f = 0; f < columns_.size(); ++f) {
-      if (!gathers(f)) continue;
+      if (!is_collected(f)) continue;
       Part::Ragged& ragged = waiting->second->columns[f];
       if (ragged.values) copy(*waiting->second, f, ragged.values->data());
       ragged.values.reset();
@@ -254,20 +254,20 @@ void BatchBuilder::place(std::unique_ptr<Part> part, BatchDecoder::Worker& worke
   }
 }
 
-// Under the mutex. False where there is no room, or nothing to be placed.
+// Requires the mutex. False if the values do not fit, or the part has a fault.
 bool BatchBuilder::reserve(Part& part) {
   if (part.fault.fault != ExampleFault::kNone) return false;
   for (std::size_t f = 0; f < columns_.size(); ++f) {
-    if (!gathers(f)) continue;
+    if (!is_collected(f)) continue;
     SharedBuffer& values = columns_[f].values;
     if (!values) {
-      const std::uint64_t likely = decoder_.ragged_row_bytes_[f] * rows_;
-      values = acquire_buffer(likely < kMaxExpectedBytes ? static_cast<std::size_t>(likely + likely / 8) : 0);
+      const std::uint64_t expected = decoder_.ragged_row_bytes_[f] * rows_;
+      values = acquire_buffer(expected < kMaxExpectedBytes ? static_cast<std::size_t>(expected + expected / 8) : 0);
     }
     if (part.columns[f].bytes > values->capacity() - placed_bytes_[f]) return false;
   }
   for (std::size_t f = 0; f < columns_.size(); ++f) {
-    if (!gathers(f)) continue;
+    if (!is_collected(f)) continue;
     part.columns[f].placed = true;
     part.columns[f].place = placed_bytes_[f];
     placed_bytes_[f] += part.columns[f].bytes;
@@ -276,8 +276,8 @@ bool BatchBuilder::reserve(Part& part) {
   return true;
 }
 
-// Whether the values of a column are copied to their place when they are decoded.
-bool BatchBuilder::gathers(std::size_t feature) const {
+// Whether the values of a column are first collected, then copied to their final position.
+bool BatchBuilder::is_collected(std::size_t feature) const {
   return row_bytes_[feature] == 0 && !is_dense(decoder_.plan_.features[feature]);
 }
 
@@ -325,7 +325,7 @@ void BatchBuilder::learn_sizes(std::size_t feature, std::span<const std::unique_
   const bool even = std::ranges::all_of(
       parts, [&](const auto& part) { return part->columns[feature].bytes == part->rows * row_bytes; });
   decoder_.ragged_row_bytes_[feature] = row_bytes;
-  // Integers are decoded with room to spare, which a place between others has not.
+  // Integers need slack after their output, which a position between other rows does not have.
   decoder_.even_row_bytes_[feature] = even && decoder_.plan_.features[feature].kind != Kind::kInt64 ? row_bytes : 0;
 }
 

@@ -1,4 +1,4 @@
-// Decodes the records of chunks into whole columns, in one part or in several side by side.
+// Decodes the records of chunks into whole columns, in one part or in several parts in parallel.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-// One feature's values. Rows of one size lie in `values` one after another; others are items with offsets.
+// One feature's values. Rows of one size follow each other in `values`; others are items with offsets.
 struct DecodedColumn {
   SharedBuffer values;
   std::uint64_t items = 0;    // in `values`
@@ -27,14 +27,14 @@ struct DecodedColumn {
 struct DecodedBatch {
   std::size_t rows = 0;
   std::vector<DecodedColumn> columns;  // one per feature of the plan
-  std::vector<SharedBuffer> buffers;   // what views point into
-  DecodeFault fault;                   // with a fault, the columns are meaningless
+  std::vector<SharedBuffer> buffers;   // that views point into
+  DecodeFault fault;                   // if set, the columns are undefined
 };
 
-// Memory that the caller provides for a dense column: item_bytes * rows, or nullptr.
+// Memory provided by the caller for each dense column: item_bytes * rows, or nullptr.
 using Outputs = std::vector<std::byte*>;
 
-// Runs task(0) ... task(n - 1), on whatever threads it has, and returns when all are done.
+// Runs task(0) ... task(n - 1), on any threads, and returns when all are done.
 using Runner = std::function<void(std::size_t n, const std::function<void(std::size_t)>& task)>;
 
 void run_here(std::size_t n, const std::function<void(std::size_t)>& task);
@@ -51,62 +51,61 @@ class BatchDecoder {
   const DecodePlan& plan() const { return plan_; }
   bool has_views() const { return has_views_; }
 
-  // Memory of a row in the columns whose rows are of one size.
+  // Bytes of a row in all columns with rows of one size.
   std::uint64_t dense_row_bytes() const;
 
-  // Whether a ScatterDecoder can decode, and should: all rows are of one size, and most of their bytes lie together.
+  // Whether a ScatterDecoder is possible and faster: all rows are of one size, and most of their bytes are contiguous.
   bool scatters() const;
 
  private:
   friend class BatchBuilder;
   friend class ScatterDecoder;
-  struct Worker;  // a PartDecoder and what it learned about the records and their sizes
+  struct Worker;  // a PartDecoder and what it learned about the records
 
   std::unique_ptr<Worker> borrow_worker();
   void return_worker(std::unique_ptr<Worker> worker);
 
   const DecodePlan plan_;
   const bool has_views_;
-  // Of each feature, in the last batch: the bytes of a ragged row on average, and of every row where they are as many.
+  // For each feature, from the last batch: the mean bytes of a ragged row, and the bytes of every row if all are equal.
   std::vector<std::atomic<std::uint64_t>> ragged_row_bytes_, even_row_bytes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
 };
 
-// A batch while it is decoded, a run of rows at a time: runs may come in any order and from several threads.
+// A batch that is decoded in runs of rows, in any order and from several threads.
 //
-// Dense rows go straight to their place. So do ragged rows as long as all are of one size: sequences often are. The
-// ragged values of any other run are decoded into memory that its thread uses again and again, and are copied to their
-// place while they are near, as soon as the runs before have theirs; a run that comes too early keeps its memory, and
-// is copied by whoever brings the run before it. A run that is the whole batch is not copied at all. The place is in
-// memory sized by what earlier batches held: where that is too small, or rows were not of the size that was foreseen,
-// finish() joins.
+// Dense rows are written to their final position. So are ragged rows while all have one size, as sequences often do.
+// The ragged values of any other run are decoded into memory that its thread reuses, and copied to their final position
+// while they are cached, once all earlier runs have theirs. A run that is too early keeps its memory, and the thread
+// that adds the preceding run copies it. A run that is the whole batch is not copied. The final memory is sized by
+// earlier batches; if it is too small, or rows are not of the predicted size, finish() joins the parts.
 class BatchBuilder {
  public:
   BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs);
   ~BatchBuilder();
 
-  // Decodes the records of `chunks`, whose first is row `first_row`. Thread-safe, for runs that do not overlap.
+  // Decodes the records of `chunks`, the first of which is row `first_row`. Thread-safe for runs that do not overlap.
   void decode(std::span<const Chunk> chunks, std::size_t first_row);
 
-  // The batch of the first `rows` rows, all of which are decoded. What was decoded behind them does not count, and
-  // other threads may still be at it.
+  // Returns the first `rows` rows, all of which must be decoded. Rows after them are ignored; other threads may still
+  // be decoding them.
   DecodedBatch finish(std::size_t rows, const Runner& run);
 
-  // Memory that the runs decoded so far hold, besides what all rows were given at the start.
+  // Memory of the runs decoded so far, in addition to what the constructor allocated.
   std::size_t held_bytes();
 
  private:
   friend class ScatterDecoder;
-  struct Part;  // the ragged values of a run of rows, or what is wrong with it
+  struct Part;  // the ragged values of a run of rows, or its fault
 
   void preallocate_even_columns();
-  void aim(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const;
+  void set_outputs(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const;
   std::vector<std::span<std::byte>> views_of(std::span<ColumnPart> columns, std::size_t first_row,
                                              std::size_t rows) const;
-  void place(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held);
+  void place_part(std::unique_ptr<Part> part, BatchDecoder::Worker& worker, std::size_t held);
   bool reserve(Part& part);
-  bool gathers(std::size_t feature) const;
+  bool is_collected(std::size_t feature) const;
   void copy(const Part& part, std::size_t feature, const std::byte* values) const;
   void join(std::size_t feature, std::span<const std::unique_ptr<Part>> parts, DecodedColumn& column,
             const Runner& run) const;
@@ -117,15 +116,15 @@ class BatchBuilder {
   const std::size_t rows_;
   const Outputs outputs_;
   std::vector<DecodedColumn> columns_;
-  std::vector<std::size_t> row_bytes_;  // of a ragged column, where they are foreseen, or 0
-  bool is_nontemporal_ = false;         // its values are written around the caches
+  std::vector<std::size_t> row_bytes_;  // predicted size of a ragged row, or 0
+  bool is_nontemporal_ = false;         // values are written past the caches
   std::int32_t default_number_ = 0;
   ViewBuffers buffers_;
 
-  std::mutex mutex_;                                    // guards what follows
-  std::map<std::size_t, std::unique_ptr<Part>> parts_;  // by their first row
-  std::size_t placed_rows_ = 0;                         // whose ragged values have a place
-  std::vector<std::size_t> placed_bytes_;               // of each ragged column
+  std::mutex mutex_;                                    // guards the following members
+  std::map<std::size_t, std::unique_ptr<Part>> parts_;  // by first row
+  std::size_t placed_rows_ = 0;                         // whose ragged values have a final position
+  std::vector<std::size_t> placed_bytes_;               // for each ragged column
   std::size_t held_bytes_ = 0;
 };
 
@@ -138,10 +137,10 @@ struct BatchDecoder::Worker {
 
 struct BatchBuilder::Part {
   struct Ragged {
-    SharedBuffer values;  // of its own, unless they are placed
+    SharedBuffer values;  // its own memory, unless placed
     std::size_t bytes = 0;
     bool placed = false;
-    std::size_t place = 0;  // in the column, with `placed`
+    std::size_t place = 0;  // offset in the column, if placed
     std::vector<std::int64_t> lengths, step_lengths;
   };
   std::size_t first_row = 0;

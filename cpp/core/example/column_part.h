@@ -1,8 +1,8 @@
-// A piece of a column while it is being decoded: the rows of one worker.
+// A part of a column while it is decoded: the rows of one worker.
 //
-// Dense rows go straight to the batch's memory, and so do ragged values whose place is foreseen. Others gather in
-// memory of the part's own, which grows at most twice as fast as what is put into it, and are joined when all workers
-// are done.
+// Dense rows, and ragged values whose position is predicted, are written to the batch's memory. Other values are
+// collected in the part's own memory, which grows at most twice as fast as its content, and joined when all workers are
+// done.
 #pragma once
 
 #include <algorithm>
@@ -19,23 +19,23 @@ class GrowingBytes {
   std::byte* data() { return data_; }
   std::size_t size() const { return size_; }
 
-  // Room for `more` bytes behind what is there. Does not count as used until commit().
+  // Reserves `more` bytes after the content. They do not count until commit().
   std::byte* reserve_more(std::size_t more) {
     if (size_ + more > capacity_) grow(more);
     return data_ + size_;
   }
   void commit(std::size_t used) { size_ += used; }
-  // What the first buffer should hold: as much as the last batch needed.
+  // Sets the size of the first buffer: as much as the last batch needed.
   void expect(std::size_t size) { first_ = std::max(size, first_); }
 
-  // Forgets what is there and keeps the memory for the next batch.
+  // Clears the content but keeps the memory for the next batch.
   void reset() {
     size_ = 0;
     data_ = buffer_ ? buffer_->data() : nullptr;
     capacity_ = buffer_ ? buffer_->capacity() : 0;
   }
 
-  // Forgets what is there and uses the memory of somebody else, as long as it suffices.
+  // Clears the content and uses borrowed memory for as long as it suffices.
   void borrow(std::byte* memory, std::size_t capacity) {
     size_ = 0;
     data_ = memory;
@@ -43,7 +43,7 @@ class GrowingBytes {
   }
   bool is_borrowed() const { return data_ != (buffer_ ? buffer_->data() : nullptr); }
 
-  // Gives the memory away; what lies in borrowed memory is copied.
+  // Gives the memory away; content in borrowed memory is copied first.
   SharedBuffer release() {
     if (is_borrowed()) grow(0);
     SharedBuffer released = std::move(buffer_);
@@ -68,7 +68,7 @@ class GrowingBytes {
 };
 
 struct ColumnPart {
-  std::byte* dense = nullptr;              // the batch's memory for row 0, where rows are of one size
+  std::byte* dense = nullptr;              // the batch's memory for row 0, if rows are of one size
   std::uint8_t* valid = nullptr;           // the batch's mask for row 0
   GrowingBytes values;                     // otherwise: the items of these rows, in order
   std::vector<std::int64_t> lengths;       // items in each row; in a sequence: steps in each row

@@ -8,7 +8,7 @@ namespace {
 
 std::byte tag_of(Kind kind) { return static_cast<std::byte>(static_cast<unsigned>(kind) << 3 | 2); }
 
-// Takes `bytes` apart as one length-delimited field that fills them, the way serializers write.
+// Parses `bytes` as a single length-delimited field, as serializers write it.
 bool is_single_field(wire::Bytes bytes, std::byte tag, wire::Bytes& content) {
   if (bytes.size < 2 || *bytes.data != tag) return false;
   wire::Cursor cursor(bytes);
@@ -16,7 +16,7 @@ bool is_single_field(wire::Bytes bytes, std::byte tag, wire::Bytes& content) {
   return cursor.read_bytes(content) && cursor.done();
 }
 
-// Reads a float32 or int64 scalar that is written as serializers write it; false where it is anything else.
+// Reads a float32 or int64 scalar in the usual encoding; false for any other.
 bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
   if (plan.kind == Kind::kFloat) {
     // 12 06 0a 04, then the value
@@ -30,7 +30,7 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
   if (load_le32(feature.data) != (0x000A001Au | (n + 2) << 8 | n << 24)) return false;
   std::uint64_t value;
   if (n <= 4) {
-    // Loads end where the varint ends: there is always enough before it, and maybe nothing behind.
+    // Loads end where the varint ends: there are always enough bytes before it, but maybe none after it.
     if (!read_short_varint(load_le32(feature.end() - 4) >> (32 - 8 * n), n, value)) return false;
   } else if (n <= 8) {
     if (!read_short_varint(load_le64(feature.end() - 8) >> (64 - 8 * n), n, value)) return false;
@@ -100,7 +100,7 @@ inline bool PartDecoder::found_entry(int feature, const MapEntry& entry, const R
   const auto f = static_cast<std::size_t>(feature);
   const FeaturePlan& plan = plan_.features[f];
   Found& found = found_[f];
-  // An entry that a later one replaces is checked all the same.
+  // An entry is validated even if a later one replaces it.
   if (states_[f] == State::kFound &&
       !(plan.sequence() ? validate_feature_list(found.value) : validate_feature(found.value)))
     return false;
@@ -132,7 +132,7 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
     return true;
   };
   const auto claim = [states = states_.data(), dense = dense_.data()](std::size_t f) -> std::byte* {
-    // A key that comes again goes the general way, which checks what it replaces.
+    // A repeated key takes the general path, which validates what it replaces.
     if (states[f] != State::kAbsent) return nullptr;
     states[f] = State::kDecoded;
     return dense[f];
@@ -245,7 +245,7 @@ bool PartDecoder::fill_missing(const FeaturePlan& plan, std::size_t row, ColumnP
   return true;
 }
 
-// Reads a Feature's values, by the straight way where it is written as serializers write it.
+// Reads a Feature's values, with a fast path for the usual encoding.
 bool PartDecoder::read_values(const FeaturePlan& plan, wire::Bytes feature, RowValues& values, bool& unset) {
   const auto stopped = [&] {
     if (fault_.fault != ExampleFault::kNone) return false;

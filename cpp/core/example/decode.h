@@ -1,9 +1,8 @@
 // Decodes records into columns.
 //
-// A PartDecoder turns a run of records into a part of each column; several work side by side on disjoint rows. Each
-// record is walked once to find the features that were asked for, the last entry of a key counting, and then each
-// feature is decoded where it belongs; plain scalars are decoded on the walk, and again where their key comes again.
-// Features that nobody asked for cost their skipping.
+// A PartDecoder decodes a run of records into a part of each column; several work on disjoint rows in parallel. It
+// walks each record once to find the requested features (the last entry of a key wins), then decodes each feature into
+// its column. Plain scalars are decoded during the walk. Other features are skipped.
 #pragma once
 
 #include <span>
@@ -20,25 +19,25 @@
 
 namespace penstock {
 
-// protobuf refuses longer messages.
+// protobuf rejects longer messages.
 inline constexpr std::size_t kLargestExample = 0x7FFFFFFF;
 
 struct RecordRef {
   wire::Bytes payload;
-  ViewSource source;  // the buffer of the batch that the payload lies in
+  ViewSource source;  // the buffer of the batch that contains the payload
 };
 
 class PartDecoder {
  public:
   explicit PartDecoder(const DecodePlan& plan);
 
-  // Decodes `records`, whose first is row `first_row` of the batch, into `columns` (one per feature of the plan). Stops
-  // at the first record that does not fit. `default_buffer` is the number of the plan's default_bytes in the batch.
+  // Decodes `records`, the first of which is row `first_row` of the batch, into `columns` (one per feature of the
+  // plan). Stops at the first record that does not fit. `default_buffer` is the number of the plan's default_bytes in
+  // the batch.
   DecodeFault decode(std::span<const RecordRef> records, std::size_t first_row, std::span<ColumnPart> columns,
                      ViewBuffers& buffers, std::int32_t default_buffer);
 
-  // Rows and steps of many bytes that go straight to the batch are written by `copies` from now on; by nullptr, as
-  // ever.
+  // From now on, writes large rows and steps to the batch through `copies`; ordinary copies if nullptr.
   void write_by(NontemporalCopies* copies) { nontemporal_ = copies; }
 
  private:
@@ -46,7 +45,7 @@ class PartDecoder {
   struct Found {
     wire::Bytes value;
     ViewSource source;
-    SharedBuffer joined;  // what the value lies in, where that is not the record
+    SharedBuffer joined;  // what contains the value, if not the record
   };
 
   bool found_entry(int feature, const MapEntry& entry, const RecordRef& record, std::size_t row,
@@ -67,14 +66,14 @@ class PartDecoder {
   KeyIndex context_;
   KeyIndex sequence_;
   ScalarPrefixes prefixes_;
-  std::vector<std::uint8_t> scalar_;       // whether a feature is decoded on the walk
+  std::vector<std::uint8_t> scalar_;       // whether a feature is decoded during the walk
   std::vector<std::size_t> masked_;        // features whose column has a mask
   std::vector<int> same_key_;              // the next feature with the same key, or kNotRequested
   std::vector<StepPrefix> step_prefixes_;  // of each feature
-  std::vector<std::byte*> dense_;          // of each feature, for row 0, where rows are of one size
-  std::uint64_t records_ = 0;              // begun so far
-  std::vector<State> states_;              // of the features in this record
-  std::vector<Found> found_;               // with kFound: where
+  std::vector<std::byte*> dense_;          // per feature: the memory of row 0, if rows are of one size
+  std::uint64_t records_ = 0;              // started so far
+  std::vector<State> states_;              // of the features of this record
+  std::vector<Found> found_;               // for kFound
   ResolvedFeature resolved_;               // scratch
   Joined joined_;                          // scratch
   DecodeFault fault_;

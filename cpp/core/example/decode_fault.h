@@ -9,14 +9,14 @@ namespace penstock {
 
 enum class ExampleFault : std::uint8_t {
   kNone,
-  kMalformed,    // the bytes are no Example
-  kOther,        // another message than an Example
+  kMalformed,    // the bytes are not an Example
+  kOther,        // a message other than an Example
   kTooLarge,     // longer than an Example may be
   kMissing,      // a required feature is absent
-  kWrongKind,    // another list than the feature's
-  kWrongCount,   // not as many values as the shape asks for
-  kNotMultiple,  // a ragged row that is no whole number of items
-  kRawSize,      // raw bytes of another size than the shape asks for
+  kWrongKind,    // a different list than the feature's
+  kWrongCount,   // a number of values other than the shape's
+  kNotMultiple,  // a ragged row that is not a whole number of items
+  kRawSize,      // raw bytes of a size other than the shape's
   kOutOfRange,   // an integer that the dtype cannot hold
   kInexact,      // a float that the dtype cannot hold exactly
 };

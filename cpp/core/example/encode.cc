@@ -65,7 +65,7 @@ std::size_t varints_size(Element element, const std::byte* p, std::uint64_t n) {
   });
 }
 
-// Stops at `end`, which it may pass by less than FrameBuffer::kSlack bytes.
+// Stops at `end`, or up to FrameBuffer::kSlack - 1 bytes after it.
 std::byte* put_varints(Element element, const std::byte* p, std::uint64_t n, std::byte* out, const std::byte* end) {
   return with_int_type(element, [&]<typename T>(T) {
     for (std::uint64_t i = 0; i < n && out < end; ++i) out = put_varint_with_slack(out, load_int<T>(p + i * sizeof(T)));
@@ -104,7 +104,7 @@ class RowEncoder {
  public:
   explicit RowEncoder(const EncodeColumn& column) : column_(column) { prepare_scalar(); }
 
-  // Computes the sizes of a row; false where the column does not hold together.
+  // Computes the sizes of a row; false if the column is inconsistent.
   bool measure(std::size_t row) {
     steps_.clear();
     present_ = column_.valid.empty() || (row < column_.valid.size() && column_.valid[row] != 0);
@@ -136,8 +136,8 @@ class RowEncoder {
   // Bytes of the row's map field; 0 where the feature is absent.
   std::size_t size() const { return size_; }
 
-  // Writes the size() bytes that were measured, and answers their end; nullptr where another thread changed the column
-  // in between. Never writes past them by kSlack bytes or more.
+  // Writes the size() bytes that were measured and returns their end, or nullptr if another thread changed the column
+  // in between. Never writes kSlack or more bytes past the end.
   std::byte* write(std::byte* out) const {
     std::byte* end = out + size_;
     return write_field(out) == end ? end : nullptr;
@@ -180,14 +180,14 @@ class RowEncoder {
     } else if (!range_of(column_.offsets, i, items.begin, items.end)) {
       return false;
     }
-    // Division, not multiplication: an offset may be anything.
+    // Division, not multiplication: an offset may have any value.
     return column_.item_bytes() == 0 || items.end <= column_.values.size() / column_.item_bytes();
   }
 
   const std::byte* at(std::uint64_t item) const { return column_.values.data() + item * column_.item_bytes(); }
   std::uint64_t values_in(Items items) const { return (items.end - items.begin) * column_.count; }
 
-  // The bytes of one view, checked.
+  // Returns the bytes of one view, checked.
   bool view_at(const std::byte* p, std::span<const std::byte>& bytes) const {
     const auto length = load<std::int32_t>(p);
     if (length < 0) return false;
@@ -274,14 +274,14 @@ class RowEncoder {
     return out;
   }
 
-  // A number in every row is most of tabular data. With a short key all its lengths are of one byte, so that a row is a
-  // fixed head, four of whose bytes are patched, and the value:
+  // Tabular data is mostly one number per row. With a short key all its lengths have one byte, so a row is a fixed
+  // prefix, in which four bytes are patched, and the value:
   //   0a E  0a K key  12 V  kind L  0a n  value
-  static constexpr std::size_t kLongestScalarKey = 100;
+  static constexpr std::size_t kMaxScalarKey = 100;
 
   void prepare_scalar() {
     const bool number = column_.kind != Kind::kBytes && column_.count == 1;
-    if (!number || column_.sequence() || !column_.offsets.empty() || column_.key.size() > kLongestScalarKey) return;
+    if (!number || column_.sequence() || !column_.offsets.empty() || column_.key.size() > kMaxScalarKey) return;
     prefix_ = std::string("\x0a\0\x0a", 3) + static_cast<char>(column_.key.size()) + column_.key +
               std::string("\x12\0", 2) + static_cast<char>(static_cast<unsigned>(column_.kind) << 3 | 2) +
               std::string("\0\x0a\0", 3);

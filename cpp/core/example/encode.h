@@ -1,7 +1,7 @@
-// Encodes rows of columns as Examples or SequenceExamples, framed.
+// Encodes rows of columns as framed Examples or SequenceExamples.
 //
-// Entries come in the order of the columns and lists are packed in one run, as protobuf writes them: the same columns
-// always give the same bytes. Every offset, and every view into a buffer, is checked before it is followed.
+// Entries follow the order of the columns, and lists are packed, as protobuf writes them: the same columns always give
+// the same bytes. Every offset and every view is checked before it is followed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace penstock {
 
-// A column that is written. The memory is the caller's and does not change during a call.
+// A column to encode. The caller owns the memory and must not change it during a call.
 struct EncodeColumn {
   std::string key;
   Section section = Section::kContext;
@@ -23,10 +23,10 @@ struct EncodeColumn {
   std::uint64_t value_bytes = 8;
   std::uint64_t count = 1;  // values in an item
   std::span<const std::byte> values;
-  std::span<const std::int64_t> offsets;            // items of each row (in a sequence: of each step), where they vary
+  std::span<const std::int64_t> offsets;            // items of each row (in a sequence: of each step), if they vary
   std::span<const std::int64_t> step_offsets;       // in a sequence: steps of each row
-  std::span<const std::uint8_t> valid;              // rows that are there; empty: all
-  std::vector<std::span<const std::byte>> buffers;  // what views point into
+  std::span<const std::uint8_t> valid;              // rows that are present; empty: all
+  std::vector<std::span<const std::byte>> buffers;  // that views point into
 
   std::uint64_t item_bytes() const { return count * value_bytes; }
   bool sequence() const { return section == Section::kSequence; }
@@ -34,14 +34,14 @@ struct EncodeColumn {
 
 enum class EncodeFault : std::uint8_t {
   kNone,
-  kBadColumn,  // offsets, masks or views that do not fit the column's memory
-  kTooLarge,   // a record that protobuf would refuse
+  kBadColumn,  // offsets, masks or views do not fit the column's memory
+  kTooLarge,   // protobuf would reject the record
 };
 
 struct EncodeResult {
   EncodeFault fault = EncodeFault::kNone;
   std::size_t row = 0;     // the first row that is not encoded
-  std::size_t column = 0;  // with a fault: the column
+  std::size_t column = 0;  // with the fault
 };
 
 // Appends rows from `first` on, up to `rows` or until the frames have `limit` bytes.

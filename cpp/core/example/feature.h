@@ -1,9 +1,9 @@
-// The inside of a tf.train.Feature: which list it holds, and the values of that list.
+// Parses a tf.train.Feature: which list it has, and the values of that list.
 //
 //   Feature { oneof kind { BytesList bytes_list = 1; FloatList float_list = 2; Int64List int64_list = 3; } }
 //
-// Merged as protobuf merges: a kind that is set again is concatenated, another kind replaces what was there, lists may
-// be packed, unpacked or both.
+// Merges as protobuf does: a kind that is set again is concatenated, another kind replaces it. Lists may be packed,
+// unpacked or both.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,15 @@ namespace penstock {
 
 enum class Kind : std::uint8_t { kUnset = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
 
-// What a Feature comes down to: a kind and the list messages that, concatenated, are its list.
+// A Feature's kind, and the list messages whose concatenation is its list.
 struct ResolvedFeature {
   Kind kind = Kind::kUnset;
   std::vector<wire::Bytes> lists;
 };
 
-// Calls visitor.bytes(Bytes), visitor.floats(data, count), visitor.varint(value) or visitor.varints(Bytes run) for what
-// a list holds, in order. Each answers true to go on. Answers false when the list is malformed or the visitor stopped.
+// Calls visitor.bytes(Bytes), visitor.floats(data, count), visitor.varint(value) or visitor.varints(Bytes run) for the
+// content of a list, in order. Each returns true to continue. Returns false if the list is malformed or the visitor
+// stopped.
 template <typename Visitor>
 bool visit_list(Kind kind, wire::Bytes list, Visitor& visitor) {
   wire::Cursor cursor(list);
@@ -51,14 +52,14 @@ bool visit_list(Kind kind, wire::Bytes list, Visitor& visitor) {
   return true;
 }
 
-// Walks a whole Feature, checking every list in it; false when it is malformed.
+// Parses a whole Feature and checks every list in it; false if it is malformed.
 bool resolve_feature(wire::Bytes feature, ResolvedFeature& resolved);
 
-// Whether a Feature (or FeatureList) is well formed.
+// Whether a Feature (or FeatureList) is well-formed.
 bool validate_feature(wire::Bytes feature);
 bool validate_feature_list(wire::Bytes list);
 
-// Calls visit(step) for each Feature of a FeatureList; false when the list is malformed or the visitor stopped.
+// Calls visit(step) for each Feature of a FeatureList; false if the list is malformed or the visitor stopped.
 template <typename Visit>
 bool visit_steps(wire::Bytes list, Visit&& visit) {
   wire::Cursor cursor(list);

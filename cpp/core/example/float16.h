@@ -1,4 +1,4 @@
-// float32 to the two 16-bit formats, where that loses nothing.
+// Exact conversions from float32 to the two 16-bit formats.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace penstock {
 
-// Each answers whether the value is held exactly. A NaN stays a NaN, with the bits that there is room for.
+// Each returns whether the value is represented exactly. A NaN stays a NaN, with as many payload bits as fit.
 inline bool to_bfloat16(std::uint32_t bits, std::uint16_t& out) {
   out = static_cast<std::uint16_t>(bits >> 16);
   const bool nan = (bits & 0x7F800000u) == 0x7F800000u && (bits & 0x007FFFFFu) != 0;
@@ -30,7 +30,7 @@ inline bool to_float16(std::uint32_t bits, std::uint16_t& out) {
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
   if (exponent > 15 || exponent < -24) return false;
   const std::uint32_t mantissa = (magnitude & 0x7FFFFFu) | 0x800000u;
-  const int dropped = exponent >= -14 ? 13 : 13 + (-14 - exponent);  // bits that the format has no room for
+  const int dropped = exponent >= -14 ? 13 : 13 + (-14 - exponent);  // bits that do not fit
   if ((mantissa & ((1u << dropped) - 1)) != 0) return false;
   const std::uint32_t kept = mantissa >> dropped;
   const std::uint32_t half =

@@ -1,5 +1,5 @@
-// Finds the feature that a key names. Successive records have the same keys in the same order, so the key that stood at
-// a position in the last record is tried first; any order still finds its feature.
+// Finds the feature of a key. Successive records usually have the same keys in the same order, so the key at this
+// position in the last record is tried first.
 #pragma once
 
 #include <cstring>
@@ -21,7 +21,7 @@ class KeyIndex {
       if (plan.features[i].section == section) features_.insert_or_assign(plan.features[i].key, static_cast<int>(i));
   }
 
-  // The first feature of the entry at `position` of this section, or kNotRequested.
+  // Returns the first feature of the entry at `position` of this section, or kNotRequested.
   int find(wire::Bytes key, std::size_t position) {
     if (position < expected_.size()) {
       const Expected& expected = expected_[position];
@@ -33,10 +33,10 @@ class KeyIndex {
   }
 
  private:
-  // A hostile record may have millions of keys; remembering a few hundred is enough for any schema.
+  // A hostile record may have millions of keys; this many are enough for any schema.
   static constexpr std::size_t kMaxExpected = 4096;
 
-  // Up to eight bytes of a key as a number: most keys are told apart by one comparison.
+  // Up to eight bytes of a key as a number: one comparison distinguishes most keys.
   static std::uint64_t first_bytes(wire::Bytes key) {
     if (key.size >= 8) return load_le64(key.data);
     if (key.size >= 4) return load_le32(key.data) | std::uint64_t{load_le32(key.end() - 4)} << 32;
@@ -44,7 +44,7 @@ class KeyIndex {
     return key.size == 1 ? static_cast<std::uint64_t>(*key.data) : 0;
   }
 
-  // The slow way, apart so that the quick one is inlined; remembers what stands at this position now.
+  // The slow path, kept out of line so that the fast one is inlined. Remembers the key at this position.
   [[gnu::noinline]] int look_up(wire::Bytes key, std::size_t position) {
     const std::string_view text(reinterpret_cast<const char*>(key.data), key.size);
     const auto found = features_.find(text);

@@ -24,7 +24,7 @@ bool read_unusual_entry(wire::Bytes bytes, MapEntry& entry, Joined& joined) {
     }
   }
   if (values.size() <= 1) {
-    // Never a null pointer: the cursor's end is a fine place for nothing.
+    // Never a null pointer: an empty value points at the end of the entry.
     entry.value = values.empty() ? wire::Bytes{bytes.end(), 0} : values.front();
     if (entry.key.data == nullptr) entry.key = {bytes.end(), 0};
     return true;
@@ -47,7 +47,7 @@ namespace {
 enum class Seen : std::uint8_t { kNothing, kOther, kFeature };
 
 // Calls `look` for the content of each field number 1 to `last` of a message, until it has seen a feature. All other
-// fields, and bytes that are no fields, are something else.
+// fields, and bytes that are not fields, count as something else.
 template <typename Look>
 Seen look_at_fields(wire::Bytes message, std::uint32_t last, Look&& look) {
   Seen seen = Seen::kNothing;

@@ -17,13 +17,13 @@
 namespace penstock {
 namespace {
 
-// Bytes that are looked at together.
+// Bytes that are examined together.
 constexpr std::size_t kBlock = 64;
 
 // The low n bits, 1 to 64.
 std::uint64_t low_bits(std::size_t n) { return ~std::uint64_t{0} >> (64 - n); }
 
-// Bit i is set where byte i of the `size` bytes at `p` ends a value. Loads that would go beyond `limit` begin before.
+// Sets bit i if byte i of the `size` bytes at `p` ends a value. Loads that would pass `limit` start earlier instead.
 std::uint64_t value_ends(const std::byte* p, std::size_t size, const std::byte* limit) {
   std::uint64_t more = 0;
 #ifdef PENSTOCK_SSE2
@@ -53,7 +53,7 @@ std::size_t decode_portably(const std::byte* p, const std::byte* limit, std::uin
     const auto end = static_cast<std::size_t>(std::countr_zero(ends)) + 1;
     const std::byte* from = p + begin;
     std::uint64_t value;
-    // Without a branch on the number of bytes as such, which random data would mispredict.
+    // No branch on the exact number of bytes, which random data would mispredict.
     if (end - begin <= 4 && limit - from >= 4) {
       value = join_groups(load_le32(from) & (~std::uint32_t{0} >> (32 - 8 * (end - begin))));
     } else if (end - begin <= 8 && limit - from >= 8) {
@@ -79,9 +79,9 @@ struct Available {
   }
 };
 
-// decode_varints() where bytes up to `limit` may be looked at, kVarintReach before it among them.
+// decode_varints() for input where bytes up to `limit` may be read, including kVarintReach bytes before it.
 //
-// Where values end is found first, so that decoding one does not wait for the one before.
+// The ends of the values are found first, so that decoding one does not wait for the previous one.
 std::size_t decode_run(const std::byte*& p, const std::byte* end, const std::byte* limit, std::int64_t* out,
                        std::size_t capacity) {
   static const DecodeEnds decode = varint_kernels().front().decode;
@@ -93,7 +93,7 @@ std::size_t decode_run(const std::byte*& p, const std::byte* end, const std::byt
     if (size == 0) break;
     const std::uint64_t ends = value_ends(p, size, limit);
     if (ends == low_bits(size)) {
-      // Values of one byte each: the most common case by far in labels and small vocabularies.
+      // One-byte values: by far the most common case in labels and small vocabularies.
       for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::int64_t>(p[i]);
       out += size;
       p += size;
@@ -102,7 +102,7 @@ std::size_t decode_run(const std::byte*& p, const std::byte* end, const std::byt
       if (taken == kMalformedRun) return kMalformedRun;
       p += taken;
     } else {
-      // No value ends here: it is too long, or the run ends inside it, or there is little room and it goes on.
+      // No value ends here: it is too long, or truncated, or continues after the little capacity that is left.
       std::uint64_t value;
       if (!wire::read_varint(p, end, value)) return kMalformedRun;
       *out++ = static_cast<std::int64_t>(value);

@@ -1,4 +1,4 @@
-// A schema, compiled: what the decoder needs to know about each feature that was asked for.
+// A compiled schema: what the decoder needs to know about each requested feature.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// What a value becomes in its column.
+// How a value is stored in its column.
 enum class Element : std::uint8_t {
   kBool,
   kInt8,
@@ -32,7 +32,7 @@ enum class Missing : std::uint8_t {
   kError,    // the feature is required
   kEmpty,    // an empty row: ragged features
   kDefault,  // a row of defaults
-  kInvalid,  // a row of zeros, or none, that the validity mask marks
+  kInvalid,  // a row of zeros, or an empty one, marked in the validity mask
 };
 
 struct FeaturePlan {
@@ -45,7 +45,7 @@ struct FeaturePlan {
   bool ragged = false;            // a row (in a sequence: a step) holds any number of items, or exactly one
   Missing missing = Missing::kError;
   std::vector<std::byte> default_row;  // with kDefault: the memory of one row
-  bool unset_takes_default = true;     // a key without a value counts as absent
+  bool unset_takes_default = true;     // a key without a value counts as missing
 
   std::uint64_t item_bytes() const { return count * value_bytes; }
   bool sequence() const { return section == Section::kSequence; }
@@ -60,9 +60,9 @@ inline bool is_plain_scalar(const FeaturePlan& plan) {
 struct DecodePlan {
   std::vector<FeaturePlan> features;
   bool sequence_example = false;
-  bool validate_all = false;   // check the features that were not asked for, too
-  bool strict = false;         // refuse another message, which protobuf takes for an empty Example
-  SharedBuffer default_bytes;  // what the views in default rows of bytes features point into
+  bool validate_all = false;   // also validate features that were not requested
+  bool strict = false;         // reject other messages, which protobuf parses as empty Examples
+  SharedBuffer default_bytes;  // that the views in default rows of bytes features point into
 };
 
 }  // namespace penstock

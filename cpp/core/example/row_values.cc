@@ -56,7 +56,7 @@ void place_view(std::byte* view, std::int32_t buffer) {
   if (load_le32(view) > 12) store_le32(view + 8, static_cast<std::uint32_t>(buffer));
 }
 
-// Room for `count` more values, or nullptr where a dense row has none. Counts them either way.
+// Reserves `count` more values; nullptr if a dense row is full. Counts them either way.
 std::byte* RowValues::reserve(std::size_t count) {
   const std::uint64_t before = count_;
   count_ += count;
@@ -71,7 +71,7 @@ std::byte* RowValues::reserve(std::size_t count) {
 bool RowValues::bytes(wire::Bytes value) {
   if (plan_.element == Element::kRaw) {
     const std::uint64_t item = plan_.item_bytes();
-    if (++count_ > 1) return true;  // counted; the caller says that one value was expected
+    if (++count_ > 1) return true;  // counted; the caller reports that one value was expected
     if (growing_ != nullptr) {
       if (value.size % item != 0) return fail(ExampleFault::kRawSize, value.size);
       if (value.size != 0) std::memcpy(growing_->reserve_more(value.size), value.data, value.size);
@@ -112,7 +112,7 @@ bool RowValues::varint(std::int64_t value) { return store_ints(&value, 1); }
 
 bool RowValues::varints(wire::Bytes run) {
   if (plan_.element == Element::kInt64 && growing_ != nullptr) {
-    // A run of n bytes holds at most n values.
+    // A run of n bytes has at most n values.
     auto* out = reinterpret_cast<std::int64_t*>(growing_->reserve_more(8 * (run.size + kVarintSlack)));
     const std::byte* p = run.data;
     const std::size_t n = decode_varints(p, run.end(), out, run.size);
@@ -121,7 +121,7 @@ bool RowValues::varints(wire::Bytes run) {
     count_ += n;
     return true;
   }
-  // In pieces through the stack: every element type, and dense rows that must not overrun.
+  // Through a buffer on the stack: for every element type, and for dense rows, which must not be overrun.
   constexpr std::size_t kPiece = 256;
   std::array<std::int64_t, kPiece + kVarintSlack> piece;
   const std::byte* p = run.data;

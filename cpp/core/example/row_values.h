@@ -1,6 +1,6 @@
-// Takes the values of one row (or step) as the wire gives them, and puts them where they belong in the column.
+// Stores the values of one row (or step) in its column, as the wire format delivers them.
 //
-// Every value is counted against the room that there is before it is stored: an overrun is an answer, not a crash.
+// Values are counted against the capacity before they are stored: an overrun is reported, not written.
 #pragma once
 
 #include "core/example/column_part.h"
@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// Where the bytes of a view lie: a buffer of the batch, by its number.
+// The buffer of a batch, by number, that contains the bytes of a view.
 struct ViewSource {
   const std::byte* base;
   std::int32_t buffer;
@@ -18,12 +18,12 @@ struct ViewSource {
 
 void write_view(std::byte* out, wire::Bytes bytes, ViewSource source);
 
-// Moves a view to another buffer number; a short one holds its bytes itself and stays.
+// Sets the buffer number of a view; a short one contains its bytes and stays unchanged.
 void place_view(std::byte* view, std::int32_t buffer);
 
 class RowValues {
  public:
-  // For a dense row: `out` has room for plan.count values.
+  // For a dense row: `out` has space for plan.count values.
   RowValues(const FeaturePlan& plan, ViewSource source, std::byte* out, NontemporalCopies* nontemporal)
       : plan_(plan), source_(source), out_(out), capacity_(plan.count), nontemporal_(nontemporal) {}
   // For a ragged row: values are appended to `growing`.
@@ -52,9 +52,9 @@ class RowValues {
   ViewSource source_;
   std::byte* out_ = nullptr;
   std::uint64_t capacity_ = 0;
-  NontemporalCopies* nontemporal_ = nullptr;  // where rows are not looked at soon
+  NontemporalCopies* nontemporal_ = nullptr;  // for rows that are not read soon
   GrowingBytes* growing_ = nullptr;
-  std::uint64_t count_ = 0;  // values so far, those without room included
+  std::uint64_t count_ = 0;  // values so far, including those that did not fit
   ExampleFault fault_ = ExampleFault::kNone;
   std::uint64_t found_ = 0;
 };

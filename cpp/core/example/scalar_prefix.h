@@ -1,8 +1,8 @@
-// What stood before a scalar in the last record, to be met again at the same place in the next one.
+// The bytes before a scalar in the last record, expected at the same position in the next one.
 //
-// Records of a table differ in their values alone: the tags, lengths and key before a float are the same bytes in every
-// record, and so they are before an integer of as many bytes. Comparing them in one go reads such an entry in a few
-// cycles; whatever differs is read by the general way, which also teaches what to expect next.
+// Records of a table differ only in their values: the tags, lengths and key before a float are the same in every
+// record, as they are before integers with equally many bytes. Comparing them at once reads such an entry in a few
+// cycles; any other is read by the general path, which also updates the expectation.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ namespace penstock {
 
 class ScalarPrefixes {
  public:
-  // Reads the scalars at the cursor as long as they stand behind the heads that are expected from `position` on, into
-  // row `row` of their columns; answers how many there were. claim(feature) answers the column of a feature, or nullptr
-  // where it must not be written.
+  // Reads the scalars at the cursor for as long as they follow the prefixes expected from `position` on, into row `row`
+  // of their columns; returns their number. claim(feature) returns the column of a feature, or nullptr if it must not
+  // be written.
   template <typename Claim>
   std::size_t read(wire::Cursor& cursor, std::size_t position, std::size_t row, Claim&& claim) const {
     const Prefix* const first = prefixes_.data() + std::min(position, prefixes_.size());
@@ -50,12 +50,12 @@ class ScalarPrefixes {
     return static_cast<std::size_t>(prefix - first);
   }
 
-  // Learns from the entry at `position` of record number `record`, which was read by the general way, holds a scalar of
-  // `feature` as serializers write it, and ends before `end`. A head is given up when it fails in two records, one
-  // after the other: an integer of fewer bytes than most comes now and then.
+  // Learns from the entry at `position` of record number `record`, which the general path has read: a scalar of
+  // `feature` in the usual encoding that ends before `end`. A prefix is replaced only if it fails in two consecutive
+  // records, since an integer with fewer bytes than most is common.
   void learn(std::size_t position, const MapEntry& entry, const std::byte* end, std::size_t feature, Kind kind,
              std::uint64_t record) {
-    // Before the key stand four bytes: 0a E 0a K. Before the value stand two and two: 12 V, and the tags of its lists.
+    // Four bytes precede the key: 0a E 0a K. Two and two precede the value: 12 V, and the tags of its lists.
     const std::byte* start = entry.key.data - 4;
     const auto size = static_cast<std::size_t>(entry.value.data + 4 - start);
     const std::size_t value_size = entry.value.size - 4;
@@ -89,9 +89,9 @@ class ScalarPrefixes {
     }
 
     std::array<std::uint64_t, kWords> bytes{}, mask{};
-    std::uint64_t value_mask = 0;           // the bytes of the value, of the eight behind the head
+    std::uint64_t value_mask = 0;           // the bytes of the value, among the eight after the prefix
     std::uint64_t more = 0, more_mask = 0;  // the continuation bits among them
-    std::uint32_t reach = kNever;           // bytes that are looked at
+    std::uint32_t reach = kNever;           // bytes that are read
     std::uint32_t size = 0, value_size = 0, feature = 0;
     Kind kind = Kind::kUnset;  // nothing learned
     std::uint64_t failed_in = 0;

@@ -15,7 +15,7 @@ ScatterDecoder::~ScatterDecoder() {
 
 void ScatterDecoder::decode(wire::Bytes payload, BatchBuilder& batch, std::size_t row) {
   const RecordRef record{payload, {}};
-  batch.aim(worker_->columns, row, 1);
+  batch.set_outputs(worker_->columns, row, 1);
   const DecodeFault fault =
       worker_->decoder.decode({&record, 1}, row, worker_->columns, batch.buffers_, batch.default_number_);
   if (fault.fault == ExampleFault::kNone) return;

@@ -1,4 +1,4 @@
-// Decodes records in the order in which they are read, for batches in which they stand in another.
+// Decodes records in the order in which they are read, into batches with another order.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace penstock {
 
-// Decodes records one by one, in any order, each to a row of any batch of a decoder that scatters(). The batches are
-// large, and are looked at later. Belongs to one thread; others may look at the rows when it is gone.
+// Decodes records one by one, in any order, each into a row of any batch of a decoder that scatters(). Writes past the
+// caches, because the batches are large and read later. For one thread; others may read the rows after the destructor.
 class ScatterDecoder {
  public:
   explicit ScatterDecoder(BatchDecoder& decoder);

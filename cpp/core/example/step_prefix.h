@@ -1,4 +1,4 @@
-// What stands before the floats of a step, where steps are floats of one size: the same bytes, step for step.
+// The bytes before the floats of a step, the same for all steps of one size.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace penstock {
 
 class StepPrefix {
  public:
-  // There is none, of no bytes, for a feature of any other kind.
+  // Empty for any other kind of feature.
   explicit StepPrefix(const FeaturePlan& plan) {
     if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kMaxFloats) return;
     const std::uint64_t run = 4 * plan.count, list = 1 + varint_size(run) + run, step = 1 + varint_size(list) + list;
@@ -38,7 +38,7 @@ class StepPrefix {
   std::size_t size() const { return size_; }
   std::size_t stride() const { return stride_; }  // from step to step
 
-  // How many steps with this head `list` begins with; maybe not the last ones, where they are short.
+  // Counts the steps with this prefix at the start of `list`; may omit the last ones if they are short.
   std::size_t count(wire::Bytes list) const {
     if (size_ == 0) return 0;
     const std::size_t need = std::max(stride_, 2 * kWord);
@@ -50,7 +50,7 @@ class StepPrefix {
 
  private:
   static constexpr std::size_t kWord = 8;
-  static constexpr std::uint64_t kMaxFloats = std::uint64_t{1} << 24;  // what two words hold the head of
+  static constexpr std::uint64_t kMaxFloats = std::uint64_t{1} << 24;  // so that the prefix fits two words
 
   bool is_at(const std::byte* p) const {
     return (((load_le64(p) ^ words_[0]) & masks_[0]) | ((load_le64(p + kWord) ^ words_[1]) & masks_[1])) == 0;

@@ -1,4 +1,4 @@
-// Varints, whole words at a time.
+// Varints, a whole word at a time.
 #pragma once
 
 #include <bit>
@@ -12,8 +12,7 @@ namespace penstock {
 
 inline constexpr std::uint64_t kContinuationBits = 0x8080808080808080u;
 
-// The value of the seven-bit groups in the low bits of the bytes of `word`, whatever its high bits say. All groups are
-// moved at once.
+// Joins the seven-bit groups in the low bits of the bytes of `word`, ignoring the high bits. All groups move at once.
 inline std::uint64_t join_groups(std::uint64_t word) {
   word = (word & 0x007F007F007F007Fu) | ((word & 0x7F007F007F007F00u) >> 1);
   word = (word & 0x00003FFF00003FFFu) | ((word & 0x3FFF00003FFF0000u) >> 2);
@@ -25,15 +24,15 @@ inline std::uint32_t join_groups(std::uint32_t word) {
   return (word & 0x00003FFFu) | ((word & 0x3FFF0000u) >> 2);
 }
 
-// The value of a varint of n bytes, 1 to 8, that lies in the low bytes of `word` with nothing above them; false where
-// the continuation bits do not fit n bytes.
+// Decodes a varint of n bytes (1 to 8) in the low bytes of `word`, with zeros above; false if the continuation bits do
+// not match n.
 inline bool read_short_varint(std::uint64_t word, unsigned n, std::uint64_t& value) {
   if ((word & kContinuationBits) != (kContinuationBits & ((std::uint64_t{1} << (8 * (n - 1))) - 1))) return false;
   value = join_groups(word);
   return true;
 }
 
-// The reverse: spreads up to 56 bits over seven-bit groups, without the continuation bits.
+// The reverse: spreads up to 56 bits over seven-bit groups, without continuation bits.
 inline std::uint64_t split_groups(std::uint64_t value) {
   value = (value & 0x000000000FFFFFFFu) | ((value & 0x00FFFFFFF0000000u) << 4);
   value = (value & 0x00003FFF00003FFFu) | ((value & 0x0FFFC0000FFFC000u) << 2);
@@ -50,7 +49,7 @@ inline std::byte* put_varint(std::byte* out, std::uint64_t value) {
   return out;
 }
 
-// put_varint() without a branch on the length; may write up to 8 bytes, whatever it advances by.
+// put_varint() without a branch on the length; may write 8 bytes, however far it advances.
 inline std::byte* put_varint_with_slack(std::byte* out, std::uint64_t value) {
   if (value >> 56 != 0) return put_varint(out, value);
   const std::size_t size = varint_size(value);

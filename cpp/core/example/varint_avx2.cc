@@ -1,8 +1,8 @@
 // The x86-64 kernel: four values of up to three bytes at a time.
 //
-// Where the fourth value ends tells how long all four are: of that there are few cases, and for each a shuffle spreads
-// their bytes over four words, in which two multiplications join the seven-bit groups. PDEP finds where each four
-// begin, so that none waits for those before it. Longer values go one by one, by a PEXT each.
+// The end bits of four values determine their lengths. There are few cases; for each, a shuffle spreads the bytes over
+// four words, in which two multiplications join the seven-bit groups. PDEP finds where each group of four begins, so
+// that none waits for the previous one. Longer values are decoded one by one with PEXT.
 #include "core/example/varint_kernels.h"
 
 #ifdef PENSTOCK_VARINT_AVX2
@@ -16,7 +16,7 @@
 #include "core/example/wire.h"
 #include "core/little_endian.h"
 
-// The instructions are enabled for these functions alone: binaries stay portable.
+// Enabled for these functions only: binaries stay portable.
 #define PENSTOCK_AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
 namespace penstock::detail {
@@ -25,7 +25,7 @@ namespace {
 constexpr unsigned kGroup = 4, kLongest = 3, kWindow = kGroup * kLongest, kCases = 81;
 
 struct Shuffles {
-  std::array<std::uint8_t, 1u << kWindow> cases{};  // by where values end in the next bytes; kCases: one is too long
+  std::array<std::uint8_t, 1u << kWindow> cases{};  // by the ends of values in the next bytes; kCases: one is too long
   alignas(16) std::array<std::array<std::uint8_t, 16>, kCases> orders{};
 };
 
@@ -40,7 +40,7 @@ constexpr Shuffles make_shuffles() {
       while (length <= kLongest && (ends >> (at + length - 1) & 1) == 0) ++length;
       fits = fits && length <= kLongest;
       for (unsigned i = 0; i < 4; ++i)
-        order[4 * value + i] = static_cast<std::uint8_t>(i < length ? at + i : 0x80);  // 0x80 is a zero
+        order[4 * value + i] = static_cast<std::uint8_t>(i < length ? at + i : 0x80);  // 0x80 produces a zero
       number = number * kLongest + length - 1;
       at += length;
     }
@@ -52,7 +52,8 @@ constexpr Shuffles make_shuffles() {
 
 alignas(64) constexpr Shuffles kShuffles = make_shuffles();
 
-// The values that end at the bits of `ends`, one by one, from `begin` on. Answers where they end, or kMalformedRun.
+// Decodes the values that end at the bits of `ends` one by one, from `begin` on. Returns where they end, or
+// kMalformedRun.
 PENSTOCK_AVX2_TARGET
 std::size_t decode_singly(const std::byte* p, const std::byte* limit, std::uint64_t ends, std::size_t begin,
                           std::int64_t* out) {
@@ -81,7 +82,7 @@ PENSTOCK_AVX2_TARGET inline __m256i decode_four(__m128i bytes, __m128i order) {
 
 bool varint_avx2_supported() {
   __builtin_cpu_init();
-  // AMD's CPUs before Zen 3 have PDEP and PEXT, and take a hundred cycles for them.
+  // AMD CPUs before Zen 3 take a hundred cycles for PDEP and PEXT.
   const bool slow = __builtin_cpu_is("amdfam15h") || __builtin_cpu_is("amdfam17h");
   return !slow && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
          __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("popcnt") != 0;
@@ -94,14 +95,14 @@ std::size_t varint_avx2(const std::byte* p, const std::byte* limit, std::uint64_
   std::int64_t* const first = out;
   out += count;
   if (size > kLongest * count) return decode_singly(p, limit, ends, 0, first);  // most are too long
-  // Behind the last value there are as many of one byte as it takes to make four.
+  // Pad the last group to four with one-byte values.
   const std::uint64_t more = _bzhi_u64(~ends, size);
   unsigned begin = 0;
   for (unsigned done = 0; done < count; done += kGroup) {
     const unsigned number = kShuffles.cases[~(more >> begin) & ((1u << kWindow) - 1)];
     const std::uint64_t fourth = _pdep_u64(std::uint64_t{8} << done, ends);
     if (number != kCases) [[likely]] {
-      // Near the limit, bytes before these are looked at instead of those behind it.
+      // Near the limit, load bytes before these instead of bytes after it.
       const auto shift = static_cast<int>(std::max<std::ptrdiff_t>(0, 16 - (limit - (p + begin))));
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + begin - shift));
       const __m128i order = _mm_load_si128(reinterpret_cast<const __m128i*>(kShuffles.orders[number].data()));

@@ -1,4 +1,4 @@
-// How varints are decoded once it is known where they end: a portable way, and ways for CPUs that can do better.
+// Kernels that decode varints whose ends are known: a portable one, and faster ones for some CPUs.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace penstock {
 
-// So many bytes before a kernel's limit may be looked at, whatever they are.
+// A kernel may read this many bytes before its limit.
 inline constexpr std::size_t kVarintReach = 16;
 
-// So many values behind those that are decoded may be written over.
+// A kernel may overwrite this many values after those that it decodes.
 inline constexpr std::size_t kVarintSlack = 3;
 
-// Decodes the values of the up to 64 bytes at `p`: bit i of `ends` is set where byte i ends one, and some bit is. No
-// byte at or behind `limit` is looked at. Answers how many bytes the values take and moves `out` behind them, or
-// answers kMalformedRun.
+// Decodes the values of up to 64 bytes at `p`: bit i of `ends` is set if byte i ends a value, and at least one bit is.
+// Reads no byte at or after `limit`. Returns the number of bytes that the values take and moves `out` after them, or
+// returns kMalformedRun.
 using DecodeEnds = std::size_t (*)(const std::byte* p, const std::byte* limit, std::uint64_t ends, std::int64_t*& out);
 
 struct VarintKernel {
@@ -27,7 +27,7 @@ struct VarintKernel {
   DecodeEnds decode;
 };
 
-// Those that this CPU can execute, the fastest first.
+// The kernels that this CPU supports, fastest first.
 std::span<const VarintKernel> varint_kernels();
 
 namespace detail {

@@ -7,17 +7,17 @@
 namespace penstock {
 namespace {
 
-// Views that take less than this part of a chunk are copied.
-constexpr std::size_t kLittle = 8;
+// Views that use less than this fraction of a chunk are copied.
+constexpr std::size_t kMinViewedFraction = 8;
 
 struct Viewed {
-  std::size_t bytes = 0;        // that views look at
+  std::size_t bytes = 0;        // that views refer to
   std::int32_t buffer = 0;      // in the batch
-  std::byte* copies = nullptr;  // where the next copy goes, if they are copied
-  std::int32_t copied = 0;      // bytes, so far
+  std::byte* copies = nullptr;  // where the next copy goes, if the values are copied
+  std::int32_t copied = 0;      // bytes so far
 };
 
-// Calls visit(view, chunk) for the views into chunks, and puts back what it made of them.
+// Calls visit(view, chunk) for the views into chunks, and stores the changed views.
 template <typename Visit>
 void for_each_view(std::span<const std::span<std::byte>> arrays, Visit&& visit) {
   for (const std::span<std::byte> array : arrays) {
@@ -48,7 +48,7 @@ std::size_t assign_view_buffers(std::span<const std::span<std::byte>> arrays, st
     Viewed& part = viewed[i];
     if (part.bytes == 0) continue;
     const std::size_t whole = bytes_of(chunks[i]);
-    if (part.bytes < whole / kLittle && part.bytes <= kMaxViewBuffer) {
+    if (part.bytes < whole / kMinViewedFraction && part.bytes <= kMaxViewBuffer) {
       const SharedBuffer own = acquire_buffer(part.bytes);
       part.copies = own->data();
       part.buffer = buffers.add(own);

@@ -1,4 +1,4 @@
-// What the views of a run of rows look into, once the rows are decoded.
+// The buffers that the views of a batch refer to.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace penstock {
 
-// The buffers that the views of a batch point into, by number. Thread-safe.
+// The buffers that the views of a batch refer to, by number. Thread-safe.
 class ViewBuffers {
  public:
   std::int32_t add(SharedBuffer buffer) {
     const std::lock_guard lock(mutex_);
     return append(std::move(buffer));
   }
-  // For a buffer that may be there already.
+  // Returns the number of a buffer, which is added if it is new.
   std::int32_t number_of(const SharedBuffer& buffer) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = buffers_.size(); i-- > 0;)
@@ -40,12 +40,12 @@ class ViewBuffers {
   std::vector<SharedBuffer> buffers_;
 };
 
-// While a run is decoded, its views into chunk `i` have this number in place of a buffer's.
+// While a run is decoded, its views into chunk `i` have this number instead of a buffer's.
 inline std::int32_t number_of_chunk(std::size_t i) { return -1 - static_cast<std::int32_t>(i); }
 
-// Gives the views in `arrays` that look into `chunks` the number of a buffer of the batch. A chunk that no view looks
-// into is let go, and what is little of a chunk is copied out of it: a few names must not keep the memory of the
-// pictures that they stood beside, which the next block can be read into. Answers the bytes that are kept.
+// Gives the views in `arrays` that refer to `chunks` the number of a buffer of the batch. Releases chunks without
+// views, and copies the values if they are a small part of a chunk: a few names must not keep the memory of the images
+// next to them alive. Returns the bytes that are kept alive.
 std::size_t assign_view_buffers(std::span<const std::span<std::byte>> arrays, std::span<const Chunk> chunks,
                                 ViewBuffers& buffers);
 

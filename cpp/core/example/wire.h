@@ -1,7 +1,7 @@
 // Protocol-buffer wire format: a cursor that never reads past its end and never trusts a length.
 //
-// Accepts and rejects as protobuf's own parser (upb) does, except that groups are rejected. Every function answers
-// false on malformed bytes and leaves the cursor somewhere inside its range.
+// Accepts and rejects as protobuf's own parser (upb) does, except that groups are rejected. Every function returns
+// false on malformed bytes and leaves the cursor within its range.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ struct Tag {
   Type type;
 };
 
-// Reads up to 10 bytes; bits above the 64th are dropped, as protobuf does.
+// Reads up to 10 bytes; drops bits above the 64th, as protobuf does.
 inline bool read_varint(const std::byte*& p, const std::byte* end, std::uint64_t& value) {
   value = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -74,7 +74,7 @@ struct Cursor {
     return true;
   }
 
-  // Passes over the value of a field that nobody asked for.
+  // Skips the value of a field.
   bool skip(Type type) {
     std::uint64_t ignored;
     Bytes bytes;

@@ -1,4 +1,4 @@
-// The bits of a deflate stream, lowest first. Checked: past the end there are none.
+// The bits of a deflate stream, lowest first. Checked: reading stops at the end of the input.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ struct Input {
   const std::byte* end;
 };
 
-struct Bits {
+struct BitReader {
   std::uint64_t held = 0;  // those beyond `count` are zero
   unsigned count = 0;
 
-  // Takes bytes in until there are at least 56 bits, or the input ends.
+  // Adds bytes until there are at least 56 bits, or the input ends.
   void refill(Input& input) {
     for (; count < 56 && input.next != input.end; count += 8)
       held |= static_cast<std::uint64_t>(*input.next++) << count;
@@ -35,7 +35,7 @@ struct Bits {
     drop(bits);
     return value;
   }
-  // Puts whole bytes back.
+  // Returns whole bytes to the input.
   void give_back(Input& input) {
     input.next -= count / 8;
     count %= 8;
@@ -43,7 +43,7 @@ struct Bits {
   }
 };
 
-inline std::size_t unread_bits(const Bits& bits, const Input& input) {
+inline std::size_t unread_bits(const BitReader& bits, const Input& input) {
   return static_cast<std::size_t>(input.end - input.next) * 8 + bits.count;
 }
 

@@ -15,7 +15,7 @@ constexpr Repeat kRepeats[] = {{2, 3}, {3, 3}, {7, 11}};
 
 }  // namespace
 
-Progress CodesReader::read(Bits& bits, Input& input, BlockCodes& codes) {
+Progress CodesReader::read(BitReader& bits, Input& input, BlockCodes& codes) {
   Progress progress = Progress::kDone;
   if (stage_ == Stage::kCounts) progress = read_counts(bits, input);
   if (stage_ == Stage::kLengthsOfLengths) progress = read_lengths_of_lengths(bits, input);
@@ -28,7 +28,7 @@ Progress CodesReader::read(Bits& bits, Input& input, BlockCodes& codes) {
   return good ? Progress::kDone : Progress::kDamaged;
 }
 
-Progress CodesReader::read_counts(Bits& bits, Input& input) {
+Progress CodesReader::read_counts(BitReader& bits, Input& input) {
   bits.refill(input);
   if (bits.count < 14) return Progress::kNeedsInput;
   literals_ = 257 + bits.take(5);
@@ -39,7 +39,7 @@ Progress CodesReader::read_counts(Bits& bits, Input& input) {
   return Progress::kDone;
 }
 
-Progress CodesReader::read_lengths_of_lengths(Bits& bits, Input& input) {
+Progress CodesReader::read_lengths_of_lengths(BitReader& bits, Input& input) {
   static constexpr std::uint8_t kOrder[] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};
   for (; next_ < sent_; ++next_) {
     bits.refill(input);
@@ -52,7 +52,7 @@ Progress CodesReader::read_lengths_of_lengths(Bits& bits, Input& input) {
   return Progress::kDone;
 }
 
-Progress CodesReader::read_lengths(Bits& bits, Input& input) {
+Progress CodesReader::read_lengths(BitReader& bits, Input& input) {
   const std::size_t count = literals_ + distances_;
   while (next_ < count) {
     bits.refill(input);

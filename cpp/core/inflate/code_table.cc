@@ -5,12 +5,12 @@
 namespace penstock::inflate {
 namespace {
 
-// What a symbol means: an entry without the bits of its code.
+// The meaning of a symbol: an entry without the bits of its code.
 using Meaning = std::uint32_t;
 
 constexpr Meaning with_extra(std::uint32_t smallest, unsigned extra_bits) { return smallest << 16 | extra_bits; }
 
-// Lengths and distances both come in groups of codes, each of which has one extra bit more than the last.
+// Lengths and distances come in groups of codes, each with one more extra bit than the last.
 constexpr auto kLiteralMeanings = [] {
   std::array<Meaning, kLengthCodes> meanings{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) meanings[byte] = byte << 16 | entry::kLiteral;
@@ -53,14 +53,14 @@ constexpr auto kReversedBytes = [] {
   return reversed;
 }();
 
-// Of a code of at most 16 bits.
+// For codes of at most 16 bits.
 constexpr std::uint32_t reversed(std::uint32_t code, unsigned bits) {
   const std::uint32_t all = std::uint32_t{kReversedBytes[code & 0xFF]} << 8 | kReversedBytes[code >> 8];
   return all >> (16 - bits);
 }
 
-// Gives codes to symbols in canonical order, shorter ones first, and enters them. A code is stored from its highest bit
-// on but looked up from the stream's lowest, so entries are numbered by codes in reverse.
+// Assigns codes to symbols in canonical order, shorter ones first, and fills a table. A code is sent from its highest
+// bit on but looked up from the stream's lowest, so entries are numbered by reversed codes.
 class Filler {
  public:
   Filler(std::span<const std::uint8_t> lengths, std::span<const Meaning> meanings)
@@ -87,7 +87,7 @@ class Filler {
     std::uint32_t* entries = table.entries.data();
     if (left_ != 0) std::fill_n(entries, kRoots, with_code(entry::kInvalid, 1));
     std::uint32_t end = kRoots;
-    if (longest_ > kRoot) std::fill_n(entries, kRoots, 0u);  // tells which subtables exist
+    if (longest_ > kRoot) std::fill_n(entries, kRoots, 0u);  // zero: no subtable yet
     for (std::size_t symbol = 0; symbol < lengths_.size(); ++symbol) {
       const unsigned bits = lengths_[symbol];
       if (bits == 0) continue;
@@ -114,7 +114,7 @@ class Filler {
   std::span<const Meaning> meanings_;
   std::array<std::uint32_t, kMaxCodeBits + 1> count_{}, next_{};
   unsigned longest_ = kMaxCodeBits;
-  int left_ = 1;  // codes of the length looked at that are not in use
+  int left_ = 1;  // unused codes of the current length
 };
 
 }  // namespace

@@ -1,14 +1,13 @@
-// Tables that say what the next bits of a deflate stream mean.
+// Tables that decode the next bits of a deflate stream.
 //
-// A table is looked up with as many bits as its root has; codes that are longer go on in a subtable. An entry is a
-// word:
+// A table is indexed by its root bits; longer codes continue in a subtable. An entry is a word:
 //
-//   bits 0-7    how many bits of the stream it accounts for, extra bits of a length or a distance included
-//   bit  9      it is a literal
-//   bit  10     it ends the block, or, with nothing in bits 16-31, is no code at all
-//   bits 11-14  how many bits the code alone has; of a subtable, how many bits choose in it
-//   bit  15     it goes on in a subtable; bits 0-7 are then those of the root
-//   bits 16-31  the literal, the smallest length or distance, or where the subtable starts
+//   bits 0-7    number of bits that it takes from the stream, including extra bits of a length or a distance
+//   bit  9      a literal
+//   bit  10     the end of the block; an invalid code if bits 16-31 are zero
+//   bits 11-14  number of bits of the code alone; for a subtable, of its index
+//   bit  15     continues in a subtable; bits 0-7 are then the root bits
+//   bits 16-31  the literal, the smallest length or distance, or the start of the subtable
 #pragma once
 
 #include <array>
@@ -20,7 +19,7 @@ namespace penstock::inflate {
 
 inline constexpr unsigned kMaxCodeBits = 15;
 inline constexpr std::size_t kLengthCodes = 288,
-                             kDistanceCodes = 32;  // symbols 286, 287 and 30, 31 never stand for anything
+                             kDistanceCodes = 32;  // symbols 286, 287 and 30, 31 are never valid
 
 namespace entry {
 
@@ -34,7 +33,7 @@ constexpr std::uint32_t value(std::uint32_t e) { return e >> 16; }
 
 }  // namespace entry
 
-// A complete code has at least two of its codes behind each root that goes on, hence the number of subtables.
+// In a complete code, each root with a subtable has at least two codes; this bounds the number of subtables.
 template <unsigned kRoot, std::size_t kSymbols>
 struct CodeTable {
   static constexpr unsigned kRootBits = kRoot;
@@ -50,12 +49,12 @@ struct BlockCodes {
   DistanceTable distances;
 };
 
-// Each makes a table of the lengths that the codes of symbols 0, 1 ... have, 0 for none. False where zlib, too, refuses
-// them: too many codes, or too few, unless there is none or a single one of one bit.
+// Each builds a table from the code lengths of symbols 0, 1 ..., 0 for none. Returns false if zlib rejects them too:
+// too many codes, or too few, unless there is none or a single one of one bit.
 bool make_literal_table(std::span<const std::uint8_t> lengths, LiteralTable& table);
 bool make_distance_table(std::span<const std::uint8_t> lengths, DistanceTable& table);
 
-// The code that the lengths themselves are sent in; their values are bits 16-31 of an entry. It must be complete.
+// The code for the code lengths; bits 16-31 of an entry are the value. It must be complete.
 using LengthsTable = CodeTable<7, 0>;
 bool make_lengths_table(std::span<const std::uint8_t> lengths, LengthsTable& table);
 

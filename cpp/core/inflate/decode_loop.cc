@@ -3,7 +3,7 @@
 namespace penstock::inflate {
 namespace {
 
-// One step of a lane whose next entry is known.
+// One step of a loop whose next entry is known.
 template <typename AnyLoop>
 PENSTOCK_INLINE Step step(AnyLoop& loop, std::uint32_t e) {
   if (!entry::is_literal(e)) return loop.other(e);
@@ -11,7 +11,7 @@ PENSTOCK_INLINE Step step(AnyLoop& loop, std::uint32_t e) {
   return Step::kContinue;
 }
 
-// Lanes are copied, so that nobody has their addresses: they live in registers.
+// Loops are copied to locals whose address is not taken, so that they live in registers.
 
 template <typename Other>
 Steps run_two(DecodeLoop& first, Other& second) {

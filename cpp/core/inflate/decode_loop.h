@@ -1,7 +1,7 @@
-// Decodes the symbols of a block as fast as it goes, where input and output have room to spare.
+// The fast path: decodes the symbols of a block while input and output have enough margin for unchecked steps.
 //
-// Each look-up waits for the one before it: a lane is bound by latency. Several lanes, of independent streams, in turns
-// in one thread fill the time.
+// Each look-up depends on the previous one, so a loop is bound by latency. Interleaving loops over independent streams
+// in one thread uses the idle time.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace penstock::inflate {
 
-// How far matches reach back.
+// The maximum distance of a match.
 inline constexpr std::size_t kWindowBytes = std::size_t{1} << 15;
 
 struct Output {
-  std::byte* begin;  // of what matches may refer to
+  std::byte* begin;  // the oldest byte that matches may refer to
   std::byte* next;
   std::byte* end;
 };
@@ -26,16 +26,16 @@ enum class Step { kContinue, kBlockEnds, kDamaged };
 template <typename Matches>
 class BasicDecodeLoop {
  public:
-  static constexpr int kLookUps = 56 / LiteralTable::kRootBits;  // that a refill is good for
+  static constexpr int kLookUps = 56 / LiteralTable::kRootBits;  // per refill
 
-  // Of a step: two refills; literals, and a match that is copied in words.
+  // Per step: two refills; literals, and a match that is copied in words.
   static constexpr std::ptrdiff_t kInputMargin = 16, kOutputMargin = kLookUps + 258 + kCopySlack;
 
   static bool fits(const Input& input, const Output& output) {
     return input.end - input.next >= kInputMargin && output.end - output.next >= kOutputMargin;
   }
 
-  BasicDecodeLoop(const Bits& bits, const Input& input, const Output& output, const Matches& matches,
+  BasicDecodeLoop(const BitReader& bits, const Input& input, const Output& output, const Matches& matches,
                   const BlockCodes& codes)
       : held_(bits.held),
         count_(bits.count),
@@ -49,7 +49,7 @@ class BasicDecodeLoop {
 
   PENSTOCK_INLINE bool has_margin() const { return in_ <= last_in_ && out_ <= last_out_; }
 
-  // Makes sure of 56 bits.
+  // Ensures at least 56 bits.
   PENSTOCK_INLINE void refill() {
     held_ |= load_le64(in_) << count_;
     in_ += (63 - count_) >> 3;
@@ -63,7 +63,8 @@ class BasicDecodeLoop {
     pass(entry::bits(e));
   }
 
-  // What is no literal by its root. One refill is enough: at most 20 bits say the length and 28 the distance.
+  // Handles anything but a literal in the root table. One refill is enough: a length has at most 20 bits and a distance
+  // 28.
   PENSTOCK_INLINE Step other(std::uint32_t e) {
     refill();
     if ((e & entry::kSubtable) != 0) {
@@ -89,11 +90,11 @@ class BasicDecodeLoop {
     return matches_.put(distance, length, out_, last_out_) ? Step::kContinue : Step::kDamaged;
   }
 
-  // Ends it before it comes to `place`.
+  // Makes the loop stop before it reaches `place`.
   void stop_before(const std::byte* place) { last_in_ = std::min(last_in_, place - kInputMargin); }
 
-  // Hands back where it came to.
-  void leave(Bits& bits, Input& input, Output& output) const {
+  // Stores the current state.
+  void leave(BitReader& bits, Input& input, Output& output) const {
     bits.count = count_;
     bits.held = held_ & ((std::uint64_t{1} << count_) - 1);
     input.next = in_;
@@ -130,7 +131,7 @@ class BasicDecodeLoop {
 using DecodeLoop = BasicDecodeLoop<CopiedMatches>;
 using SpeculativeLoop = BasicDecodeLoop<RecordedMatches>;
 
-// Each runs until a block ends, there is damage, or a lane lacks room.
+// Each runs until a block ends, there is damage, or a loop lacks margin.
 Step run_loop(DecodeLoop& loop);
 
 struct Steps {

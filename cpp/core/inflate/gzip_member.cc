@@ -10,10 +10,10 @@ namespace penstock::inflate {
 namespace {
 
 constexpr std::size_t kTrailerBytes = 8;
-// Two bits make at most 258 bytes: what claims more than this for each byte is damaged, and no reason to allocate it.
+// Two bits yield at most 258 bytes: a larger claim per byte is damage, and must not be allocated.
 constexpr std::size_t kMaxGrowth = 1032;
 
-// A member on its way.
+// A member that is being inflated.
 struct Member {
   static std::optional<Member> of(std::span<const std::byte> body, std::size_t most) {
     if (body.size() < kTrailerBytes) return std::nullopt;

@@ -6,14 +6,14 @@ namespace penstock::inflate {
 namespace {
 
 template <typename Table>
-Found find(const Table& table, const Bits& bits) {
+Found find(const Table& table, const BitReader& bits) {
   const std::uint32_t e = table.entries[bits.peek(Table::kRootBits)];
   if ((e & entry::kSubtable) == 0) return {e};
   const std::uint64_t after = bits.held >> Table::kRootBits;
   return {table.entries[entry::value(e) + (after & ((1u << entry::code_bits(e)) - 1))], Table::kRootBits};
 }
 
-std::uint32_t take_with_extra(const Found& found, Bits& bits) {
+std::uint32_t take_with_extra(const Found& found, BitReader& bits) {
   return entry::value(found.entry) + (bits.take(found.bits()) >> found.code_bits());
 }
 
@@ -79,7 +79,7 @@ void Inflater::run_speculatively() {
   const Step step = speculative.run(loop);
   leave(loop, step);
   failures_ = meet(speculative) ? 0 : failures_ + 1;
-  // One is no wonder where a block ends. More of them in a row: the blocks are short, or the codes do not fall in step.
+  // One failure is normal where a block ends. Several in a row: blocks are short, or the codes do not synchronize.
   if (failures_ > 1) alone_ = SpeculativeDecoder::kLead << std::min(failures_, 6u);
 }
 
@@ -145,7 +145,7 @@ bool Inflater::copy_stored() {
   return true;
 }
 
-// Near the ends of input and output, where every step is checked. One refill is enough: a symbol has at most 48 bits.
+// For the ends of input and output, where every step is checked. One refill is enough: a symbol has at most 48 bits.
 bool Inflater::decode_symbol() {
   bits_.refill(input_);
   const Found symbol = find(codes_->literals, bits_);
@@ -166,7 +166,7 @@ bool Inflater::decode_symbol() {
 }
 
 bool Inflater::decode_match(const Found& symbol) {
-  Bits bits = bits_;  // which stay as they are where the rest of the match is still to come
+  BitReader bits = bits_;  // kept unchanged if the rest of the match is not there yet
   const std::size_t length = take_with_extra(symbol, bits);
   const Found place = find(codes_->distances, bits);
   if (place.bits() > bits.count) return stop_for(Stop::kNeedsInput);

@@ -1,6 +1,6 @@
-// Inflates raw deflate data (RFC 1951): whole in memory, or in parts of any size.
+// Inflates raw deflate data (RFC 1951), completely in memory or in parts of any size.
 //
-// Whatever the bytes, nothing outside input and output is touched, and refused is what zlib refuses.
+// Whatever the bytes, it touches nothing outside input and output, and rejects exactly what zlib rejects.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace penstock::inflate {
 // Why an inflater stopped.
 enum class Stop { kDone, kDamaged, kNeedsInput, kNeedsOutput };
 
-// The entry of the next code, and the bits that it accounts for, those of the root included. There may be fewer.
+// The entry of the next code, and the bits that it takes, including those of the root. Fewer may be available.
 struct Found {
   std::uint32_t entry;
   unsigned root = 0;
@@ -32,41 +32,41 @@ class Inflater {
       : own_codes_(std::make_unique_for_overwrite<BlockCodes>()),
         speculative_memory_(std::make_unique_for_overwrite<SpeculativeDecoder::Memory>()) {}
 
-  // All of the data, and memory of the size that it is said to have.
+  // For all of the data, with an output of the expected size.
   Inflater(std::span<const std::byte> input, std::span<std::byte> output) : Inflater() {
     feed(input);
     write_to({output.data(), output.data(), output.data() + output.size()});
   }
 
-  // Goes through it. True where it is good, takes all of the input and fills all of the output.
+  // Inflates everything. True if the data is valid, uses all input and fills all output.
   bool run() { return advance() == Stop::kDone && unread() == 0 && output_.next == output_.end; }
 
-  // Both at once, in turns: in less time than one after the other. run() then answers at once.
+  // Runs both, interleaved, which is faster than one after the other. run() then returns immediately.
   static void run_interleaved(Inflater& one, Inflater& other);
 
-  // In parts: goes on as far as input and output allow. Where it lacks input, it has read all there was.
+  // Continues as far as input and output allow. When it needs input, it has read all there was.
   Stop advance();
   void feed(std::span<const std::byte> input) { input_ = {input.data(), input.data() + input.size()}; }
   void write_to(const Output& output) { output_ = output; }
   const Output& output() const { return output_; }
 
-  // Bytes of the last input that are not read; behind the data, where it is done.
+  // Bytes of the last input that were not read; once done, the bytes after the data.
   std::size_t unread() const { return static_cast<std::size_t>(input_.end - input_.next); }
 
  private:
   enum class State { kHeader, kCodes, kStoredSize, kStored, kSymbols, kDone, kDamaged };
 
-  // Goes on to where a lane can. False where it stops before.
+  // Advances to where a fast loop can run. False if it stops before.
   bool advance_to_loop();
   DecodeLoop enter() const { return DecodeLoop(bits_, input_, output_, CopiedMatches(output_.begin), *codes_); }
   void leave(const DecodeLoop& loop, Step step);
 
-  // Each goes on with a lane.
+  // Each continues with a fast loop.
   void run_alone();
   void run_speculatively();
   bool meet(const SpeculativeDecoder& speculative);
 
-  // Each is a step. False where nothing can be done before there is more input, or more room.
+  // Each is a step. False if it needs more input or output.
   bool read_header();
   bool read_codes();
   bool read_stored_size();
@@ -82,18 +82,18 @@ class Inflater {
   void end_block() { state_ = last_block_ ? State::kDone : State::kHeader; }
 
   State state_ = State::kHeader;
-  Stop stop_reason_ = Stop::kNeedsInput;  // at the last stop that was for lack of something
+  Stop stop_reason_ = Stop::kNeedsInput;  // of the last stop for lack of input or output
   bool last_block_ = false;
   std::size_t stored_left_ = 0;
-  Bits bits_;
+  BitReader bits_;
   Input input_{};
   Output output_{};
   CodesReader codes_reader_;
-  std::unique_ptr<BlockCodes> own_codes_;  // those that the block brought along
-  const BlockCodes* codes_ = nullptr;      // the block's
+  std::unique_ptr<BlockCodes> own_codes_;  // of a dynamic block
+  const BlockCodes* codes_ = nullptr;      // of the current block
   std::unique_ptr<SpeculativeDecoder::Memory> speculative_memory_;
-  unsigned failures_ = 0;     // of scouts, in a row
-  std::ptrdiff_t alone_ = 0;  // bytes of input to go on without one
+  unsigned failures_ = 0;     // of speculation, in a row
+  std::ptrdiff_t alone_ = 0;  // bytes of input to decode without speculation
 };
 
 }  // namespace penstock::inflate

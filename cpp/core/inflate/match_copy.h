@@ -1,4 +1,4 @@
-// What lanes do with the matches that they find.
+// What decode loops do with matches.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace penstock::inflate {
 
-// Up to so many bytes more than it has to are written by whoever copies in words.
+// Copying in words may write this many bytes more than needed.
 inline constexpr std::size_t kCopySlack = 15;
 
 PENSTOCK_INLINE void copy_words(std::byte* to, const std::byte* from, std::size_t size) {
@@ -25,7 +25,7 @@ PENSTOCK_INLINE void copy_words(std::byte* to, const std::byte* from, std::size_
   } while (to < end);
 }
 
-// Repeats what lies `distance` bytes back.
+// Repeats the bytes that lie `distance` back.
 PENSTOCK_INLINE void copy_match(std::byte* to, std::size_t distance, std::size_t length) {
   const std::byte* from = to - distance;
   if (distance >= 16) {
@@ -33,7 +33,7 @@ PENSTOCK_INLINE void copy_match(std::byte* to, std::size_t distance, std::size_t
   } else if (distance == 1) {
     std::memset(to, static_cast<int>(*from), length);
   } else {
-    // Words overlap what they are copied from: of each, the first `distance` bytes are right.
+    // Words overlap their source: the first `distance` bytes of each are right.
     const std::byte* const end = to + length;
     const std::size_t step = distance < 8 ? distance : 8;
     do {
@@ -45,12 +45,12 @@ PENSTOCK_INLINE void copy_match(std::byte* to, std::size_t distance, std::size_t
   }
 }
 
-// Copied at once, to where they belong.
+// Copies matches to the output immediately.
 class CopiedMatches {
  public:
   explicit CopiedMatches(const std::byte* begin) : begin_(begin) {}
 
-  // False where there is nothing so far back.
+  // False if the distance reaches before the output.
   PENSTOCK_INLINE bool put(std::size_t distance, std::size_t length, std::byte*& out, std::byte*&) const {
     if (distance > static_cast<std::size_t>(out - begin_)) return false;
     copy_match(out, distance, length);
@@ -63,12 +63,12 @@ class CopiedMatches {
 };
 
 struct Note {
-  std::uint32_t literals;  // before the match, all of them
+  std::uint32_t literals;  // before the match, in total
   std::uint16_t length, distance;
 };
 
-// Noted, where it is not known yet what they repeat. Notes lie at the end of the memory that literals are written to,
-// the first one last; each takes from the room for literals.
+// Records matches whose source is not known yet. Notes grow down from the end of the memory that literals are written
+// to, and reduce the space for literals.
 class RecordedMatches {
  public:
   RecordedMatches(const std::byte* begin, std::byte* end) : begin_(begin), notes_(end) {}

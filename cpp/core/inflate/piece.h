@@ -1,4 +1,4 @@
-// A piece of an inflated stream, in a buffer that the scanner of frames can take as it is.
+// A piece of an inflated stream, in a buffer that a ChunkAssembler can take without a copy.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace penstock::inflate {
 
-// Bytes [begin, end) of a buffer; what is before them is room for the start of a record that they complete.
+// Bytes [begin, end) of a buffer. The bytes before them are headroom for the start of a record.
 struct Piece {
   SharedBuffer buffer;
   std::size_t begin = 0, end = 0;

@@ -3,15 +3,16 @@
 namespace penstock::inflate {
 namespace {
 
-// Most runs of literals are no longer: copying so many of each, the CPU foresees when it ends.
+// Most runs of literals are at most this long: a copy of fixed size is predicted well.
 constexpr std::size_t kMinCopied = 32;
 static_assert(kMinCopied > kCopySlack);
 
 }  // namespace
 
-SpeculativeDecoder::SpeculativeDecoder(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory)
+SpeculativeDecoder::SpeculativeDecoder(const BitReader& bits, const Input& input, const BlockCodes& codes,
+                                       Memory& memory)
     : codes_(codes), memory_(memory), input_(input) {
-  // At the same bit of a byte, which is in step at once where all codes are of eight bits.
+  // Starts at the same bit of a byte, which is in sync immediately if all codes have eight bits.
   input_.next += kLead - (bits.count + 7) / 8;
   bits_.refill(input_);
   bits_.drop((8 - bits.count % 8) % 8);
@@ -24,7 +25,7 @@ SpeculativeLoop SpeculativeDecoder::enter() const {
 
 Step SpeculativeDecoder::run(DecodeLoop& loop) {
   SpeculativeLoop guess = enter();
-  guess.stop_before(input_.next + kFallIn);
+  guess.stop_before(input_.next + kSyncBytes);
   Steps steps = run_loops(loop, guess);
   if (steps.one != Step::kContinue || steps.other != Step::kContinue) return steps.one;
   Output forgotten;
@@ -42,8 +43,8 @@ Step SpeculativeDecoder::run(DecodeLoop& loop) {
   return steps.one == Step::kContinue ? run_loop(loop) : steps.one;
 }
 
-std::optional<Step> SpeculativeDecoder::take_over(Bits& bits, Input& input, Output& output) const {
-  if (step_ == Step::kDamaged) return std::nullopt;  // the lane is to come to it by itself
+std::optional<Step> SpeculativeDecoder::take_over(BitReader& bits, Input& input, Output& output) const {
+  if (step_ == Step::kDamaged) return std::nullopt;  // the main loop must reach the damage by itself
   const std::byte *literals = memory_.data(), *const end = literals + memory_.size();
   auto size = static_cast<std::size_t>(literals_end_ - literals);
   const auto note_at = [](const std::byte* place) {

@@ -1,11 +1,11 @@
-// A second lane for a single stream.
+// A second decode loop for a single stream.
 //
-// A lane is bound by latency, so two of them in turns take little longer than one, but a stream is decoded from its
-// start. A scout begins some way ahead all the same, at a guess, most likely inside a code. Since codes are of
-// different lengths it falls into step with the stream after some tens of symbols. What it decodes from then on it
-// keeps: literals, and notes of matches, for what they repeat is not there yet. If the lane comes to the very place
-// where that begins, both would decode the same, and all of it is taken over. Else it is dropped, and nothing is lost
-// but time.
+// A loop is bound by latency, so two interleaved ones take little longer than one. But a stream is decoded from its
+// start. The speculative loop therefore starts some way ahead at a guess, most likely inside a code. Codes have
+// different lengths, so it synchronizes with the stream after some tens of symbols. It stores what it decodes from then
+// on: literals, and notes of matches, whose source is not decoded yet. If the main loop arrives at exactly the position
+// where that begins, both would decode the same, and the result is taken over. Otherwise it is dropped, at the cost of
+// time only.
 #pragma once
 
 #include <array>
@@ -26,26 +26,27 @@ class SpeculativeDecoder {
     return input.end - input.next >= 3 * kLead && output.end - output.next >= 8 * kLead;
   }
 
-  // Ahead of where `bits` and `input` are.
-  SpeculativeDecoder(const Bits& bits, const Input& input, const BlockCodes& codes, Memory& memory);
+  // Starts ahead of `bits` and `input`.
+  SpeculativeDecoder(const BitReader& bits, const Input& input, const BlockCodes& codes, Memory& memory);
 
-  // Runs in turns with the lane until that is close to where they may meet, or stops before. Answers its last step.
+  // Runs interleaved with the main loop until that is close to the meeting point, or stops before. Returns its last
+  // step.
   Step run(DecodeLoop& loop);
 
-  // Where they may meet, as a number of bits before the end of the input; more than there are where they cannot.
+  // The meeting point, in bits before the end of the input; more than there are if the loops cannot meet.
   std::size_t meeting() const { return meeting_; }
 
-  // Appends what the scout decoded to the output, and goes on to where it came to. Nothing where it does not fit.
-  std::optional<Step> take_over(Bits& bits, Input& input, Output& output) const;
+  // Appends the speculative result to the output, and advances to where it ends. Returns nothing if it does not fit.
+  std::optional<Step> take_over(BitReader& bits, Input& input, Output& output) const;
 
  private:
-  static constexpr std::ptrdiff_t kFallIn = 96;  // bytes of input in which a scout falls into step, as a rule
+  static constexpr std::ptrdiff_t kSyncBytes = 96;  // bytes of input within which it usually synchronizes
 
   SpeculativeLoop enter() const;
 
   const BlockCodes& codes_;
   Memory& memory_;
-  Bits bits_;
+  BitReader bits_;
   Input input_;
   Step step_ = Step::kContinue;
   std::size_t meeting_ = std::numeric_limits<std::size_t>::max();

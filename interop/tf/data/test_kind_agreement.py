@@ -1,4 +1,4 @@
-"""What functions of a dataset are told of the kind of a tensor: the same as by TensorFlow, traced or not."""
+"""``isinstance`` of tensors in functions of a dataset: the same as in TensorFlow, traced or not."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ KINDS = [
     "tf.io.RaggedFeature(tf.int64, partitions=[tf.io.RaggedFeature.UniformRowLength(1)])",
 ]
 
-# What functions do with each feature.
-TOLD = "(isinstance(v, tf.Tensor), isinstance(v, tf.RaggedTensor), isinstance(v, tf.SparseTensor), tf.is_tensor(v))"
+# Applied to each feature.
+CHECKS = "(isinstance(v, tf.Tensor), isinstance(v, tf.RaggedTensor), isinstance(v, tf.SparseTensor), tf.is_tensor(v))"
 TREATMENTS = [
     "tf.sparse.to_dense(v) if isinstance(v, tf.SparseTensor) else v",
     "tf.sparse.to_dense(v) if isinstance(v, tf.sparse.SparseTensor) else tf.cast(v, tf.int64)",
     "v if isinstance(v, tf.Tensor) else -1",
     "v.to_tensor() if isinstance(v, tf.RaggedTensor) else v",
     "v.values if not isinstance(v, tf.Tensor) else v",
-    f"{TOLD} + (v,)",
+    f"{CHECKS} + (v,)",
     "tf.is_tensor(v) and isinstance(tf.constant(1), tf.Tensor) and isinstance(v, tf.Tensor | tf.RaggedTensor)",
 ]
 
@@ -56,7 +56,7 @@ def source_of(described: list[str], treatments: list[str], *, apart: bool) -> st
     st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=1), min_size=1, max_size=3),
     st.booleans(),
 )
-def test_functions_are_told_the_kind(
+def test_functions_see_the_same_kinds_of_tensors(
     oracle: Oracle, cases: list[tuple[str, str]], rows: list[list[int]], apart: bool
 ) -> None:
     described, treatments = zip(*cases, strict=True)

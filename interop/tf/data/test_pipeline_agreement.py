@@ -1,4 +1,4 @@
-"""Pipelines beside TensorFlow's: the same elements in the same order, or refused by both; and the same specs."""
+"""Pipelines compared with TensorFlow's: the same elements, order, errors and specs."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     }
 
 
-# Descriptions are made by the library that parses.
+# Evaluated with the library that parses.
 FEATURES = "{'x': tf.io.FixedLenFeature([], tf.int64), 'image': tf.io.FixedLenFeature([], tf.string)}"
 
-# What pipelines begin with. The file is empty: a spec that needs an element cannot be told.
+# The start of pipelines. The file is empty: there is no element to infer a spec from.
 BEGINNINGS = {
     "records": "tf.data.TFRecordDataset(empty)",
     "parsed": "lambda features: records.map(lambda r: tf.io.parse_single_example(r, features))",
@@ -95,14 +95,14 @@ def theirs(oracle: Oracle, names: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
-def test_the_same_elements_in_the_same_order(theirs: dict[str, Any], names: dict[str, Any], pipeline: str) -> None:
+def test_elements_and_their_order_agree(theirs: dict[str, Any], names: dict[str, Any], pipeline: str) -> None:
     source = source_of(pipeline)
     ours = evaluate(tf, source, names)
     assert same(ours, theirs[source]), f"{ours}\n{theirs[source]}"
 
 
 @pytest.mark.parametrize("pipeline", SPECS)
-def test_the_same_is_known_of_elements(theirs: dict[str, Any], names: dict[str, Any], pipeline: str) -> None:
+def test_element_specs_agree(theirs: dict[str, Any], names: dict[str, Any], pipeline: str) -> None:
     source = source_of_spec(pipeline)
     assert theirs[source] != REFUSED
     assert evaluate(tf, source, names) == theirs[source]

@@ -1,4 +1,4 @@
-"""``Dataset.save`` and ``load``: what one side saves, both load alike."""
+"""``Dataset.save`` and ``load``: both sides load what the other one saves."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SAVED = [
     "tf.data.Dataset.range(6).save(path, shard_func=lambda x: x % 2)",
 ]
 
-ANSWERS = ["list(ds)", "ds.cardinality()", "repr(ds.element_spec)"]
+PROPERTIES = ["list(ds)", "ds.cardinality()", "repr(ds.element_spec)"]
 
 
 @pytest.mark.parametrize("source", SAVED)
 @pytest.mark.parametrize("writer", ["ours", "theirs"])
-def test_what_one_side_saves_both_load(oracle: Oracle, tmp_path: Path, source: str, writer: str) -> None:
+def test_both_sides_load_a_saved_dataset(oracle: Oracle, tmp_path: Path, source: str, writer: str) -> None:
     names = {"path": str(tmp_path)}
     written = evaluate(tf, source, names) if writer == "ours" else oracle.evaluate((source, names))[0]
     assert written is None
-    packed = ", compression='GZIP'" if "GZIP" in source else ""
-    for answer in ANSWERS if "{" not in source else ANSWERS[:2]:  # the keys of dicts come in another order there
-        question = f"(lambda ds: {answer})(tf.data.Dataset.load(path{packed}))"
+    compression = ", compression='GZIP'" if "GZIP" in source else ""
+    for expression in PROPERTIES if "{" not in source else PROPERTIES[:2]:  # TensorFlow sorts the keys of dicts
+        question = f"(lambda ds: {expression})(tf.data.Dataset.load(path{compression}))"
         (theirs,) = oracle.evaluate((question, names))
         assert theirs != REFUSED
         assert same(evaluate(tf, question, names), theirs), (question, theirs)

@@ -1,4 +1,4 @@
-"""The usual tutorial code prints the same with one import changed."""
+"""A typical tutorial prints the same after changing one import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(python: str | Path, script: Path, folder: Path) -> list[str]:
     return result.stdout.splitlines()
 
 
-def test_the_tutorial_prints_the_same_with_one_import_changed(tmp_path: Path) -> None:
+def test_the_tutorial_prints_the_same_after_changing_one_import(tmp_path: Path) -> None:
     source = TUTORIAL.read_text()
     changed = source.replace("import tensorflow as tf", "import penstock.tf as tf")
     assert changed != source

@@ -1,6 +1,6 @@
-"""What tutorials of TFRecords do, from writing to training. Run it with a folder to work in.
+"""A typical TFRecord tutorial, from writing to training. Run it with the path of an empty folder.
 
-It prints the same with ``import penstock.tf as tf``; a test does so.
+A test checks that it prints the same with ``import penstock.tf as tf``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ for shard in range(SHARDS):
         for row in range(shard, EXAMPLES, SHARDS):
             writer.write(serialize_example(images[row], int(labels[row]), row / 10))
 
-# Look at one record.
+# Inspect one record.
 pattern = os.path.join(FOLDER, "train-*.tfrecord")
 for raw_record in tf.data.TFRecordDataset(sorted(tf.io.gfile.glob(pattern))).take(1):
     example = tf.train.Example()
@@ -84,7 +84,7 @@ print([os.path.basename(name.numpy().decode()) for name in files])
 records = files.interleave(tf.data.TFRecordDataset, cycle_length=SHARDS, num_parallel_calls=tf.data.AUTOTUNE)
 print([weight.numpy().item() for _, _, weight in records.map(parse).take(10)])
 
-# The whole input pipeline, twice over.
+# The whole input pipeline, for two epochs.
 train = (
     records.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
     .cache()
@@ -98,7 +98,7 @@ for epoch in range(2):
     for step, (image, _, weight) in enumerate(train):
         print(epoch, step, image.shape, image.dtype.name, float(tf.reduce_max(image)), weight.numpy()[:4])
 
-# What the functions make of rare kinds: tensors, lists of any length, a shuffle that the global seed decides.
+# Rarer features: tensors, lists of any length, a shuffle by the global seed.
 tensors = records.map(
     lambda record: tf.io.parse_tensor(tf.io.parse_single_example(record, FEATURES)["tensor"], tf.uint8)
 )
@@ -108,7 +108,7 @@ print(next(iter(tags.map(tf.sparse.to_dense).padded_batch(5, padding_values=np.i
 print([number.numpy().item() for number in tf.data.Dataset.range(12).shuffle(5).repeat(2)])
 
 
-# Python's own conditions and loops, on tensors.
+# Python conditions and loops on tensors.
 def weighed(image, label, weight):
     brightness = tf.reduce_mean(tf.cast(image, tf.float32))
     if label == 0 and not brightness > 60.0:
@@ -173,7 +173,7 @@ for epoch in range(3):
     for image, one_hot, _ in train:
         inputs, targets = image.numpy().reshape(len(image), 64).astype(np.float64), one_hot.numpy()
         scores = np.exp(inputs @ kernel)
-        chances = scores / scores.sum(axis=1, keepdims=True)
-        losses.append(-np.log((chances * targets).sum(axis=1)).mean())
-        kernel -= rate / len(image) * inputs.T @ (chances - targets)
+        probabilities = scores / scores.sum(axis=1, keepdims=True)
+        losses.append(-np.log((probabilities * targets).sum(axis=1)).mean())
+        kernel -= rate / len(image) * inputs.T @ (probabilities - targets)
     print(epoch, np.round(losses, 6).tolist())

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import click
 
 from penstock._core import RecordChunk
-from penstock.cli.options import Reading, Window, json_option, reading_options
+from penstock.cli.options import ReadingArguments, Window, json_option, reading_options
 from penstock.cli.output import complain, exit_with, open_console, printable, reporting, usage_errors
 from penstock.discovery.resolve import resolve_files
 from penstock.integrity.problems import Problem, problem_of
@@ -52,7 +52,7 @@ Sink: TypeAlias = Callable[[str, RecordChunk], None]
 @json_option
 def cat(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     skip: int,
     limit: int | None,
     form: str,
@@ -81,7 +81,7 @@ def cat(
             with reporting([file.path], problems):
                 if file.error is not None:
                     raise file.error
-                reader = RecordReader(file.path, **reading.arguments, on_error="skip" if skip_damaged else "raise")
+                reader = RecordReader(file.path, **reading, on_error="skip" if skip_damaged else "raise")
                 try:
                     for chunk in window.cut(reader.chunks()):
                         sink(file.path, chunk)

@@ -10,7 +10,7 @@ import click
 from penstock.cli.advice import LOOK_AT_BYTES
 from penstock.cli.options import (
     COMPRESSIONS,
-    Reading,
+    ReadingArguments,
     feature_option,
     json_option,
     reading_options,
@@ -66,7 +66,7 @@ Examples:
 @json_option
 def convert(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     choice: SchemaChoice,
     output: str,
     features: tuple[str, ...],
@@ -88,7 +88,7 @@ def convert(
         report = convert_files(
             paths,
             output,
-            **reading.arguments,
+            **reading,
             **choice.arguments,
             columns=features or None,
             on_error="skip" if skip_damaged else "raise",

@@ -6,7 +6,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import complain, exit_with, open_console, printable, usage_errors, write_report
 from penstock.inspect.count import CountReport
 from penstock.inspect.count import count as count_files
@@ -23,14 +23,14 @@ Examples:
 @reading_options
 @jobs_option
 @json_option
-def count(paths: tuple[str, ...], reading: Reading, jobs: int | None, as_json: bool) -> None:
+def count(paths: tuple[str, ...], reading: ReadingArguments, jobs: int | None, as_json: bool) -> None:
     """Count the records of files.
 
     Headers are checked, payloads are not: see verify. A file that is damaged or missing is reported, and not part of
     the total.
     """
     with usage_errors():
-        report = count_files(paths, **reading.arguments, jobs=jobs, progress=True)
+        report = count_files(paths, **reading, jobs=jobs, progress=True)
     if as_json:
         write_report(report)
     else:

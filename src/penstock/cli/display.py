@@ -63,14 +63,14 @@ def _array_text(array: np.ndarray[Any, Any], room: int) -> str:
 
 
 def _list_text(values: list[Any], room: int) -> str:
-    """Strings, or ragged levels: their number, and the first of them."""
+    """Return the number of strings, or ragged levels, and the first of them."""
     shown = [_text(value, 24) for value in values[:_SHOWN]]
     head = "" if len(values) <= 1 else f"({len(values)}) "
     return head + _joined(shown, len(values), room - len(head))
 
 
 def _joined(items: list[str], total: int, room: int) -> str:
-    """As many items as there is room for, and a mark where some are left out."""
+    """Join as many items as there is room for, with a mark if some are left out."""
     for count in range(len(items), 0, -1):
         text = f"[{', '.join(items[:count])}{', …' if count < total else ''}]"
         if len(text) <= room:
@@ -83,12 +83,12 @@ def _number(value: Any) -> str:
 
 
 _SUFFIXES = {"jpeg": ".jpg", "png": ".png", "gif": ".gif"}
-# Images whose encoding nobody recognises from here, such as WebP, are saved under this name.
+# The extension of images whose encoding is not recognized, such as WebP.
 _OTHER = ".image"
 
 
 def is_picture(value: Any, encoding: str) -> bool:
-    """Whether a value is an image: an encoded one, or uint8 ``[height, width]`` with one channel, three, or none."""
+    """Return whether a value is an image: encoded, or uint8 ``[height, width]`` with one, three or no channels."""
     if isinstance(value, bytes):
         return encoding in IMAGES or recognize(value).form in _SUFFIXES
     if not isinstance(value, np.ndarray) or value.dtype != np.uint8 or value.ndim not in (2, 3):
@@ -97,8 +97,8 @@ def is_picture(value: Any, encoding: str) -> bool:
 
 
 def draw(value: bytes | NDArray[np.uint8], width: int) -> list[Text]:
-    """Lines of half blocks, two pixels each, at most ``width`` characters wide."""
-    pixels = _shrink(_colours(value), width)
+    """Return lines of half blocks, two pixels each, at most ``width`` characters wide."""
+    pixels = _shrink(_colors(value), width)
     if len(pixels) % 2:
         pixels = np.concatenate([pixels, pixels[-1:]])
     return [_line(upper, lower) for upper, lower in zip(pixels[::2], pixels[1::2], strict=True)]
@@ -115,8 +115,8 @@ def save(value: bytes | NDArray[np.uint8], path: Path) -> Path:
     return path
 
 
-def _colours(value: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Pixels as [height, width, 3]."""
+def _colors(value: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return pixels as [height, width, 3]."""
     if isinstance(value, bytes):
         return decode_image(value, dtype="uint8", shape=(None, None, 3))
     planes = value if value.ndim == 3 else value[:, :, None]
@@ -124,7 +124,7 @@ def _colours(value: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _shrink(pixels: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
-    """Average blocks of pixels until the picture fits; a small one stays as it is."""
+    """Average blocks of pixels until the image fits."""
     factor = max(1, -(-pixels.shape[1] // width), -(-pixels.shape[0] // (2 * width)))
     for axis in (0, 1):
         edges = np.arange(0, pixels.shape[axis], factor)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from penstock.cli.advice import LOOK_AT_BYTES
 from penstock.cli.display import draw, is_picture, save, value_text
-from penstock.cli.options import Reading, Window, feature_option, json_option, reading_options
+from penstock.cli.options import ReadingArguments, Window, feature_option, json_option, reading_options
 from penstock.cli.output import exit_with, open_console, printable, reporting
 from penstock.cli.schema_choice import SchemaChoice, advice_on_schema, open_or_complain, schema_options
 from penstock.codec.decoder import Decoder
@@ -58,7 +58,7 @@ _LINE_IN_PIPE = 100
 @json_option
 def head(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     choice: SchemaChoice,
     limit: int,
     skip: int,

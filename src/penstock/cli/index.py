@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_for
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options, renamed_option
+from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options, renamed_option
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
 from penstock.index import ShardIndex, open_index
@@ -41,7 +41,7 @@ class Indexed:
     """Where the index is; empty if nowhere."""
     problem: Problem | None = None
 
-    def document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         found = self.index
         return {
             "path": self.path,
@@ -49,7 +49,7 @@ class Indexed:
             "compression": found and found.compression,
             "seekable": found and found.seekable,
             "index": self.stored or None,
-            "problem": self.problem and self.problem.document(advice_for),
+            "problem": self.problem and self.problem._document(advice_for),
         }
 
 
@@ -74,7 +74,7 @@ class Indexed:
 @json_option
 def index(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     sidecar: bool,
     kind: str,
     output: str | None,
@@ -108,7 +108,7 @@ def index(
     done = on_each_file(files, work, jobs=jobs_for(len(files), jobs), title="indexing")
     problems = [entry.problem for entry in done if entry.problem]
     if as_json:
-        write_json({"files": [entry.document() for entry in done], "problems": len(problems)})
+        write_json({"files": [entry._document() for entry in done], "problems": len(problems)})
     else:
         _print(done)
         for problem in problems:
@@ -124,7 +124,7 @@ def _target(path: str, kind: str, output: str | None, into_folder: bool) -> str:
 
 
 def _index(
-    file: ResolvedFile, reading: Reading, where: IndexLocation, target: str | None, progress: FileProgress
+    file: ResolvedFile, reading: ReadingArguments, where: IndexLocation, target: str | None, progress: FileProgress
 ) -> Indexed:
     shown = 0.0
 
@@ -137,7 +137,7 @@ def _index(
     try:
         if file.error is not None:
             raise file.error
-        found = open_index(file.path, **reading.arguments, where=where, progress=advance)
+        found = open_index(file.path, **reading, where=where, progress=advance)
         if target is not None:
             write_whole(target, to_text(found))
     except Exception as error:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
@@ -14,17 +13,8 @@ from penstock._core import RecordChunk
 COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How the user wants files to be read."""
-
-    compression: str
-    max_record_bytes: int
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The same as keyword arguments of the functions behind the commands."""
-        return {"compression": self.compression, "max_record_bytes": self.max_record_bytes}
+ReadingArguments: TypeAlias = dict[str, Any]
+"""How to read files: ``compression`` and ``max_record_bytes``, as the functions behind the commands take them."""
 
 
 def reading_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -32,7 +22,8 @@ def reading_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)  # with the options that were added before
     def run(compression: str, max_record_bytes: int, **rest: Any) -> None:
-        command(reading=Reading(COMPRESSIONS[compression], max_record_bytes), **rest)
+        reading = {"compression": COMPRESSIONS[compression], "max_record_bytes": max_record_bytes}
+        command(reading=reading, **rest)
 
     # The last one applied is shown first.
     for decorate in (

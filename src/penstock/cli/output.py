@@ -43,7 +43,7 @@ def write_json(value: Any) -> None:
 
 def write_report(report: Report, advise: Callable[[Problem], str] = advice_for) -> None:
     """Write a report as JSON, with advice on each problem."""
-    write_json(report.document(advise))
+    write_json(report._document(advise))
 
 
 def exit_with(problems: Collection[object]) -> None:

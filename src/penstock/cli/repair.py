@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout
 from typing import Any
 
 import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_for, note_on_numbers
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import (
     exit_with,
     open_console,
@@ -26,9 +26,10 @@ from penstock.integrity.problems import Problem
 from penstock.integrity.repair import RepairReport, repair_dataset
 from penstock.integrity.repair import repair as repair_file
 from penstock.integrity.report import plural
+from penstock.integrity.verify import is_directory
 from penstock.manifest import SUFFIX
 from penstock.progress import ProgressBar, on_terminal
-from penstock.storage import is_folder, locate
+from penstock.storage import locate
 
 _EXAMPLES = """\b
 Examples:
@@ -51,7 +52,7 @@ Examples:
 @json_option
 def repair(
     paths: tuple[str, ...],
-    reading: Reading,
+    reading: ReadingArguments,
     output: str | None,
     dry_run: bool,
     nested: str,
@@ -75,14 +76,14 @@ def repair(
         with ProgressBar("repairing", _plain_bytes(path) if on_terminal() else None, "bytes") as bar:
             options: dict[str, Any] = {
                 "nested": {"nested": True, "judge": None, "flat": False}[nested],
-                "max_record_bytes": reading.max_record_bytes,
+                "max_record_bytes": reading["max_record_bytes"],
                 "replace": replace,
                 "progress": bar.advance,
             }
-            if path.endswith(SUFFIX) or _is_directory(path):
+            if path.endswith(SUFFIX) or is_directory(path):
                 reports = repair_dataset(path, output, jobs=jobs, **options)
             else:
-                reports = [repair_file(path, output, compression=reading.compression, **options)]
+                reports = [repair_file(path, output, compression=reading["compression"], **options)]
     if problems:
         exit_with(problems)
     # If the records go to standard output, the report goes to standard error.
@@ -94,12 +95,6 @@ def repair(
     damaged = [report for report in reports if not report.ok]
     # Damage is expected; that nothing at all could be saved is a failure.
     exit_with(damaged if dry_run else [report for report in damaged if not report.records])
-
-
-def _is_directory(path: str) -> bool:
-    with suppress(OSError):
-        return is_folder(*locate(path))
-    return False
 
 
 def _plain_bytes(path: str) -> int | None:
@@ -114,7 +109,7 @@ def _plain_bytes(path: str) -> int | None:
 
 
 def _write_json(reports: list[RepairReport]) -> None:
-    files = [report.document(advice_for) for report in reports]
+    files = [report._document(advice_for) for report in reports]
     total = {name: sum(getattr(report, name) for report in reports) for name in ("records", "doubtful")}
     write_json({"files": files, **total, "problems": sum(len(report.damage) for report in reports)})
 

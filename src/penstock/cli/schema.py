@@ -11,7 +11,7 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import LOOK_AT_BYTES
-from penstock.cli.options import Reading, reading_options
+from penstock.cli.options import ReadingArguments, reading_options
 from penstock.cli.output import exit_with, open_console, plain_table, print_table, printable, reporting
 from penstock.cli.schema_choice import SchemaChoice, open_or_complain, schema_options, title_of
 from penstock.inspect.schema import DescribedSchema, group_alike, infer_described
@@ -50,7 +50,7 @@ _FORMATS: dict[str, Callable[[Schema], str]] = {
     help="json: a schema file of Penstock. pbtxt: TensorFlow Metadata. tf: a tf.io feature description, as Python "
     "source. arrow: the Arrow schema of the columns. tfds: features.json.",
 )
-def schema(paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, form: str) -> None:
+def schema(paths: tuple[str, ...], reading: ReadingArguments, choice: SchemaChoice, form: str) -> None:
     """Show what files hold: features, types, shapes, presence.
 
     The schema is read from the manifest or schema file in the folder of the files, or else inferred from the records.

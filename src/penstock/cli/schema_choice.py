@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from penstock.cli.advice import LOOK_AT_BYTES
-from penstock.cli.options import Reading, renamed_option
+from penstock.cli.options import ReadingArguments, renamed_option
 from penstock.cli.output import complain, printable, usage_errors
 from penstock.inspect.readers import open_readers
 from penstock.inspect.schema import DescribedSchema, find_schema, named_schema
@@ -49,11 +49,11 @@ def advice_on_schema(described: DescribedSchema | None) -> str:
 
 
 def open_or_complain(
-    paths: Iterable[str], reading: Reading, problems: list[Problem], **options: Any
+    paths: Iterable[str], reading: ReadingArguments, problems: list[Problem], **options: Any
 ) -> list[RecordReader]:
     """Open files; report those that do not exist, and add them to ``problems``."""
     with usage_errors():
-        readers, missing = open_readers(paths, **reading.arguments, **options)
+        readers, missing = open_readers(paths, **reading, **options)
     for problem in missing:
         complain(problem)
     problems += missing

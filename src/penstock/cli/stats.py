@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_for
-from penstock.cli.options import Reading, feature_option, json_option, reading_options
+from penstock.cli.options import ReadingArguments, feature_option, json_option, reading_options
 from penstock.cli.output import (
     complain,
     exit_with,
@@ -40,7 +40,7 @@ Examples:
 @feature_option
 @json_option
 def stats(
-    paths: tuple[str, ...], reading: Reading, choice: SchemaChoice, features: tuple[str, ...], as_json: bool
+    paths: tuple[str, ...], reading: ReadingArguments, choice: SchemaChoice, features: tuple[str, ...], as_json: bool
 ) -> None:
     """Summarize all records of files, in numbers and histograms.
 
@@ -54,7 +54,7 @@ def stats(
     problems: list[Problem] = []
     with reporting([choice.file or ""], problems), usage_errors():
         function = stats_of_files if as_json else stats_by_content
-        found = function(paths, **reading.arguments, **choice.arguments, columns=features or None, progress=True)
+        found = function(paths, **reading, **choice.arguments, columns=features or None, progress=True)
         reports = [found] if isinstance(found, StatsReport) else found
         for number, report in enumerate(reports):
             problems += report.problems

@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from penstock.cli.advice import advice_on, note_on_numbers
-from penstock.cli.options import Reading, jobs_option, json_option, reading_options
+from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import exit_with, open_console, print_problems, printable, usage_errors, write_report
 from penstock.integrity.file_check import MAX_MALFORMED
 from penstock.integrity.problems import MALFORMED
@@ -30,7 +30,7 @@ Examples:
 @click.option("--decode", is_flag=True, help="Also decode images and tensors, as declared in the schema.")
 @jobs_option
 @json_option
-def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | None, as_json: bool) -> None:
+def verify(paths: tuple[str, ...], reading: ReadingArguments, decode: bool, jobs: int | None, as_json: bool) -> None:
     """Read files whole, and check every checksum and every Example.
 
     Lists all damage, what most likely happened, and how many records can be saved. Examples are checked against the
@@ -39,7 +39,7 @@ def verify(paths: tuple[str, ...], reading: Reading, decode: bool, jobs: int | N
     """
     start = time.perf_counter()
     with usage_errors():
-        report = verify_files(paths, **reading.arguments, decode=decode, jobs=jobs, progress=True)
+        report = verify_files(paths, **reading, decode=decode, jobs=jobs, progress=True)
     if as_json:
         write_report(report)
     else:

@@ -1,1 +1,1 @@
-"""Records to columns and back: Examples and SequenceExamples by a schema, natively."""
+"""Decode records to columns and encode columns and rows to records, by a schema."""

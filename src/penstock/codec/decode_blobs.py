@@ -1,4 +1,4 @@
-"""Images and tensors: one bytes value in the record, an array in the column."""
+"""Decode images and tensors, which are one bytes value in the record and an array in the column."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from penstock.schema.dtype import TEXT
 from penstock.schema.feature import fits_shape
 from penstock.schema.schema import TracedFeature
 
-# Below this many rows starting threads costs more than it saves.
-_WORTH_THREADS = 8
+# With fewer rows, starting threads costs more than it saves.
+_MIN_ROWS_FOR_THREADS = 8
 
 
 def is_blob(feature: Feature) -> bool:
@@ -28,7 +28,7 @@ def is_blob(feature: Feature) -> bool:
 
 
 def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> AnyColumn:
-    """Decode every row: an array ``[n, *shape]`` where the shape is known, else an object array of arrays."""
+    """Decode every row to an array ``[n, *shape]``, or to an object array if the shape is not known."""
     shape = tuple(size for size in feature.shape if size is not None)
     dense = len(shape) == len(feature.shape)
     decode = _decode_tensor if feature.encoding == "tensor" else _decode_image
@@ -50,7 +50,7 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
         except (PenstockError, ValueError) as error:
             raise RowFault(i, str(error)) from None
 
-    if feature.encoding == "tensor" or len(rows) < _WORTH_THREADS:
+    if feature.encoding == "tensor" or len(rows) < _MIN_ROWS_FOR_THREADS:
         for i in range(len(rows)):
             fill(i)
     else:
@@ -60,17 +60,17 @@ def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_]
     return out
 
 
-def trace(
+def with_stored_bytes(
     feature: TracedFeature, column: AnyColumn, data: list[Any] | None, valid: NDArray[np.bool_] | None
 ) -> StoredColumn:
-    """Put the bytes that the rows of a column were decoded from beside them; raw arrays have none but their own."""
-    stored = feature.plain()
+    """Return a column with the stored bytes of each row; ``data`` is None for raw arrays, which need none."""
+    plain_feature = feature.plain()
     present = [True] * len(column) if valid is None else valid.tolist()
     rows: list[Stored | None] = []
-    for number, (array, there) in enumerate(zip(column, present, strict=True)):
-        if isinstance(array, np.ndarray | np.generic) and (there or feature.has_default):
-            own = data[number] if there and data is not None else None
-            rows.append(Stored(array, own, feature.name, stored, content_of(array)))
+    for number, (array, is_present) in enumerate(zip(column, present, strict=True)):
+        if isinstance(array, np.ndarray | np.generic) and (is_present or feature.has_default):
+            row_data = data[number] if is_present and data is not None else None
+            rows.append(Stored(array, row_data, feature.name, plain_feature, content_of(array)))
         else:
             rows.append(None)
     return StoredColumn(column, rows)
@@ -79,31 +79,31 @@ def trace(
 def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:
     from penstock.codec.images import decode_image
 
-    return _fitting(feature, decode_image(data, dtype=feature.dtype, shape=feature.shape))
+    return _check_shape(feature, decode_image(data, dtype=feature.dtype, shape=feature.shape))
 
 
 def _decode_tensor(feature: Feature, data: bytes) -> NDArray[Any]:
-    from penstock.codec.tensor_proto import MOST_FILLED_BYTES, parse_tensor
+    from penstock.codec.tensor_proto import MAX_FILLED_BYTES, parse_tensor
 
-    # Some bytes can stand for any number of equal values: no more of them than the schema has room for.
-    room = [size for size in feature.shape if size is not None]
-    known = len(room) == len(feature.shape)
-    array = parse_tensor(data, max_bytes=16 * math.prod(room) if known else MOST_FILLED_BYTES)
+    # A few bytes can declare any number of equal values: allow no more than the schema has room for.
+    sizes = [size for size in feature.shape if size is not None]
+    known = len(sizes) == len(feature.shape)
+    array = parse_tensor(data, max_bytes=16 * math.prod(sizes) if known else MAX_FILLED_BYTES)
     if array.dtype != _array_dtype(feature):
         raise ValueError(
             f"expected a {feature.dtype} tensor, found {'bytes' if array.dtype == object else array.dtype}"
         )
     if feature.dtype == "str":
         array = np.array([value.decode() for value in array.flat], object).reshape(array.shape)
-    return _fitting(feature, array)
+    return _check_shape(feature, array)
 
 
 def _array_dtype(feature: Feature) -> np.dtype[Any]:
-    """The dtype of one row: strings in a tensor are Python objects."""
+    """Return the dtype of one row; strings in a tensor are Python objects."""
     return np.dtype(object) if feature.dtype in TEXT else feature.numpy_dtype
 
 
-def _fitting(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
+def _check_shape(feature: Feature, array: NDArray[Any]) -> NDArray[Any]:
     if not fits_shape(array.shape, feature.shape):
         raise ValueError(f"expected shape {feature.shape}, found {array.shape}")
     return array

@@ -1,4 +1,4 @@
-"""Batches straight from local files: native threads read, check and decode."""
+"""Decode batches straight from local files: native threads read, verify and decode."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from penstock.storage import StrPath, locate
 from penstock.storage.local import naming
 
 Decoded: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
-"""What the native decoder answers: rows, columns, the buffers of their views, or what is wrong."""
+"""The result of the native decoder: the number of rows, columns, the buffers of their views, or a fault."""
 FilePosition: TypeAlias = tuple[int, int, int]
-"""Index of a file, byte offset of a frame in it, number of its record."""
+"""The index of a file, the byte offset of a frame in it, and the number of its record."""
 
 
 class FileBatches:
-    """An iterator of batches; :meth:`close` ends its threads, and so does its end.
+    """An iterator of batches. Its threads end with the last batch, or with :meth:`close`.
 
-    Before an error come the rows in front of it, as a shorter batch.
+    If a record does not decode, the rows before it come first, as a shorter batch.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class FileBatches:
         self._native: _core.FileBatches | None = native
         self._paths = paths
         self._build, self._reopen = build, reopen
-        self._place = native.position
+        self._position = native.position
         self._failure: MalformedExampleError | None = None
-        """What is left to raise, once the rows in front of it were given out."""
+        """The error to raise next, after the rows before it have been returned."""
 
     def __iter__(self) -> FileBatches:
         return self
@@ -59,35 +59,35 @@ class FileBatches:
                 raise StopIteration
             if isinstance(found, FaultInFile):
                 raise damage_error(found.fault, self._paths[found.file])
-            return self._sound(found)
+            return self._valid_rows(found)
         except BaseException:
             self.close()
             raise
 
-    def _sound(self, decoded: Decoded) -> Batch:
-        """Return a batch, or where a row of it does not decode, those in front of it."""
+    def _valid_rows(self, decoded: Decoded) -> Batch:
+        """Return a batch; if a row does not decode, the rows before it."""
         assert self._native is not None
         try:
             batch = self._build(decoded)
         except RowFault as fault:
             error, count = malformed(fault, self._locate), fault.row
         else:
-            self._place = self._native.position
+            self._position = self._native.position
             return batch
         if not count:
             raise error
-        with closing(self._reopen(self._place, count)) as front:
+        with closing(self._reopen(self._position, count)) as front:
             batch = next(front)
-            self._place, self._failure = front._place, front._failure or error
+            self._position, self._failure = front._position, front._failure or error
         return batch
 
     @property
-    def place(self) -> FilePosition:
-        """Where the first row stands that is not in a batch given out: where another pass could go on."""
-        return self._place
+    def position(self) -> FilePosition:
+        """The position of the first row that has not been returned, to resume from."""
+        return self._position
 
     def close(self) -> None:
-        """End the threads and close the files."""
+        """Stop the threads and close the files."""
         if self._native is not None:
             native, self._native = self._native, None
             native.close()
@@ -99,20 +99,20 @@ class FileBatches:
 
 
 def local_paths(paths: Sequence[StrPath]) -> list[str]:
-    """Check that all are local files that native threads can read."""
+    """Return the paths of local uncompressed files, which native threads can read; raise for others."""
     checked = []
     for given in paths:
         store, path = locate(given)
         if not store.capabilities.native_paths or not store.stat(path).seekable:
-            found = "is none"
+            found = "is not one"
         elif kind := detect(store.read(path, 0, HEAD_BYTES)):
             found = f"is {kind} data"
         else:
             checked.append(path)
             continue
         raise ValueError(
-            f"decode_files reads local uncompressed files, and {os.fspath(given)!r} {found}: "
-            "decode_batches(ps.RecordReader(path).chunks(), size) reads it"
+            f"decode_files reads local uncompressed files, but {os.fspath(given)!r} {found}: "
+            "use decode_batches(ps.RecordReader(path).chunks(), size)"
         )
     return checked
 
@@ -120,7 +120,7 @@ def local_paths(paths: Sequence[StrPath]) -> list[str]:
 def file_chunks(
     paths: Sequence[str], *, verify: bool, max_record_bytes: int, threads: int
 ) -> Generator[RecordChunk, None, None]:
-    """Read local files, one after another; raise at damage."""
+    """Read local files, one after another; raise for damaged records."""
     for path in paths:
         with naming(path):
             records = _core.FileRecords(path, verify=verify, max_record_bytes=max_record_bytes, threads=threads)
@@ -134,5 +134,5 @@ def file_chunks(
 
 
 def damage_error(fault: Fault, path: str) -> CorruptDataError:
-    """Say what is wrong with a file, and at its very start, what it seems to be instead."""
+    """Return the error for a damaged record; at the start of a file it says what the file seems to be."""
     return error_of(fault, path, None if fault.offset else lookalike(locate(path)[0].read(path, 0, HEAD_BYTES)))

@@ -1,4 +1,4 @@
-"""Compiles a schema into what the native decoder needs, and native columns into the columns that a user sees."""
+"""Compile a schema into a plan for the native decoder, and build columns from the native ones that it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.decode_blobs import decode_blobs, is_blob, trace
+from penstock.codec.decode_blobs import decode_blobs, is_blob, with_stored_bytes
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, row_value
 from penstock.columns.bytes_column import unchecked_bytes
 from penstock.columns.ragged import unchecked_ragged
@@ -20,45 +20,45 @@ from penstock.schema import Feature, Schema
 from penstock.schema.schema import TracedFeature
 
 Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
-"""What the views of a batch point into."""
+"""The buffers that the views of a batch point into."""
 Build: TypeAlias = Callable[[Sequence[Any], Buffers], AnyColumn]
 
 
 @dataclass(frozen=True)
 class PlannedFeature:
-    """A feature, what the native decoder does about it, and what its native columns become."""
+    """A feature, its native columns, and the function that builds its column from them."""
 
     name: str
     feature: Feature
     sequence: bool
     native: tuple[int, ...]
-    """Indices of its native columns: the values, then the row lengths of inner levels."""
+    """The indices of its native columns: the values, then the row lengths of inner levels."""
     build: Build | None
-    """Turns its native columns into its column; None where the native column is it."""
+    """Builds the column from the native columns; None if the native column is used directly."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A schema, compiled."""
+    """A compiled schema."""
 
     features: tuple[PlannedFeature, ...]
     native: tuple[_core.FeaturePlan, ...]
     owners: tuple[str, ...]
-    """Name of the feature that each native column belongs to."""
+    """The name of the feature of each native column."""
     default_bytes: bytes
-    """What the views in default rows point into."""
+    """The buffer that the views of default values point into."""
 
 
 def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
-    """Plan the decoding of ``names``, or of the whole schema."""
+    """Return a plan to decode the features ``names``, or all of the schema."""
     if isinstance(names, str):
-        raise TypeError(f"columns are a list of names: [{names!r}]")
+        raise TypeError(f"columns must be a list of names, found one: write [{names!r}]")
     wanted = list(schema) if names is None else list(names)
     for name in wanted:
         if name not in schema:
             raise SchemaError(f"the schema has no feature {name!r}; it has {', '.join(map(repr, schema))}")
     if len(set(wanted)) != len(wanted):
-        raise ValueError("a feature is asked for twice")
+        raise ValueError(f"columns must be distinct, found {wanted}")
     compiler = _Compiler(schema)
     features = tuple(compiler.add(name) for name in wanted)
     return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
@@ -79,7 +79,7 @@ class _Compiler:
             self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
             for key in feature.partitions
         ]
-        build = None if _is_plain(feature, sequence) else _builder(feature)
+        build = None if _is_native(feature, sequence) else _builder(feature)
         return PlannedFeature(name, feature, sequence, (values, *lengths), build)
 
     def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
@@ -128,7 +128,7 @@ class _Compiler:
 
 
 def _key_bytes(key: str) -> bytes:
-    """A key as it stands in a record; one that is no UTF-8 is a str with surrogate escapes."""
+    """Return the bytes of a key in a record; a key that is not UTF-8 is a str with surrogate escapes."""
     return key.encode("utf-8", "surrogateescape")
 
 
@@ -140,8 +140,8 @@ def _flatten(value: Any) -> Iterable[Any]:
         yield value
 
 
-def _is_plain(feature: Feature, sequence: bool) -> bool:
-    """Whether the native decoder makes the very array that a user sees."""
+def _is_native(feature: Feature, sequence: bool) -> bool:
+    """Whether the native column is the array that the user gets."""
     if isinstance(feature, TracedFeature):
         return False
     numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
@@ -150,18 +150,18 @@ def _is_plain(feature: Feature, sequence: bool) -> bool:
 
 
 def _builder(feature: Feature) -> Build:
-    """Return the function that turns a feature's native columns into its column."""
-    finish = _finisher(feature)
+    """Return a function that builds the column of a feature from its native columns."""
+    convert = _converter(feature)
     masked = feature.optional or (feature.has_default and is_blob(feature))
 
     def build(native: Sequence[Any], buffers: Buffers) -> AnyColumn:
         column, valid = native[0] if masked else (native[0], None)
         if not isinstance(column, tuple):
-            built = finish(column, buffers, valid)
+            built = convert(column, buffers, valid)
         else:
             values, offsets, step_offsets = column
             try:
-                items = finish(values, buffers, None)
+                items = convert(values, buffers, None)
             except RowFault as fault:
                 raise RowFault(_row_of(fault.row, step_offsets, offsets), fault.message) from None
             if len(native) > 1:
@@ -171,14 +171,14 @@ def _builder(feature: Feature) -> Build:
             else:
                 built = unchecked_ragged(items, offsets)
         if isinstance(feature, TracedFeature):
-            built = trace(feature, built, _stored_bytes(feature, column, buffers), valid)
+            built = with_stored_bytes(feature, built, _stored_bytes(feature, column, buffers), valid)
         return Nullable(built, valid) if feature.optional and valid is not None else built
 
     return build
 
 
 def _stored_bytes(feature: Feature, column: Any, buffers: Buffers) -> list[Any] | None:
-    """Return the bytes of each row of an image or a tensor, of a sequence those of each step."""
+    """Return the stored bytes of each row of an image or tensor, or a tuple of those of each step."""
     if not is_blob(feature):
         return None
     views, offsets, _ = column if isinstance(column, tuple) else (column, None, None)
@@ -189,15 +189,15 @@ def _stored_bytes(feature: Feature, column: Any, buffers: Buffers) -> list[Any] 
 
 
 def _row_of(item: int, *levels: NDArray[np.int64] | None) -> int:
-    """Return the row that an item is in, by the offsets of the levels between them, innermost first."""
+    """Return the row of an item; ``levels`` are the offsets of the levels between them, innermost first."""
     for offsets in levels:
         if offsets is not None:
             item = int(np.searchsorted(offsets, item, side="right")) - 1
     return item
 
 
-def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
-    """Return the function that gives native values their Python form."""
+def _converter(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
+    """Return a function that converts native values to a column without ragged levels."""
     if is_blob(feature):
         return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views[:, 0], buffers), valid)
     if feature.dtype in ("bytes", "str"):
@@ -208,7 +208,7 @@ def _finisher(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | N
         bfloat16 = feature.numpy_dtype
         return lambda values, buffers, valid: values.view(bfloat16)
     if feature.dtype == "bool" and feature.encoding == "raw":
-        # Any byte that is not zero is True, as in decode_raw; NumPy wants 1.
+        # Any nonzero byte is True, as in tf.io.decode_raw, but NumPy requires 1.
         return lambda values, buffers, valid: np.not_equal(values.view(np.uint8), 0, out=values)
     return lambda values, buffers, valid: values
 
@@ -218,18 +218,18 @@ def nest(
     offsets: NDArray[np.int64],
     partitions: Sequence[tuple[NDArray[np.int64], NDArray[np.int64], None]],
 ) -> Ragged:
-    """Build the levels: ``partitions`` are (lengths, offsets of the records in them), outermost first.
+    """Build nested ragged levels; ``partitions`` are (lengths, offsets of the records in them), outermost first.
 
-    The lengths of a level must add up, in every record, to what the next level holds: a length that does not would
-    move values from one record into another.
+    In every record, the lengths of a level must add up to the size of the next level. Otherwise values of one record
+    would move into another.
     """
     below = [record_offsets for _, record_offsets, _ in partitions[1:]] + [offsets]
     splits: list[NDArray[np.int64]] = []
     for level, ((lengths, record_offsets, _), expected) in enumerate(zip(partitions, below, strict=True)):
         bounds = np.zeros(len(lengths) + 1, np.int64)
-        # Lengths come from a file: a negative or a very large one is wrong, whatever their sum wraps around to.
+        # Lengths come from a file: a negative or huge one is wrong, even if the sum overflows to the right number.
         np.cumsum(np.clip(lengths, -1, 1 << 40), out=bounds[1:])
-        wrong = (np.diff(bounds[record_offsets]) != np.diff(expected)) | _any_outside(
+        wrong = (np.diff(bounds[record_offsets]) != np.diff(expected)) | _any_out_of_range(
             lengths, record_offsets, int(expected[-1])
         )
         if wrong.any():
@@ -244,19 +244,19 @@ def nest(
     return Ragged(nested, partitions[0][1])
 
 
-def _any_outside(lengths: NDArray[np.int64], record_offsets: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
-    """Whether a record has a length below zero, or above all that there is."""
+def _any_out_of_range(lengths: NDArray[np.int64], record_offsets: NDArray[np.int64], largest: int) -> NDArray[np.bool_]:
+    """Return which records have a length below zero or above ``largest``."""
     count = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum((lengths < 0) | (lengths > most), out=count[1:])
+    np.cumsum((lengths < 0) | (lengths > largest), out=count[1:])
     return np.diff(count[record_offsets]) > 0
 
 
 DecodedRow: TypeAlias = tuple[list[NDArray[Any]], list[Any], list[NDArray[np.uint8]]]
-"""What :class:`penstock._core.NativeRowDecoder` makes of a record."""
+"""The result of :class:`penstock._core.NativeRowDecoder` for a record."""
 
 
 class RowDecoder:
-    """Decode rows one by one. Scalars of a type come in one array: with one each, a row of many would be slow."""
+    """Decodes rows one by one. All scalars of a dtype share one array, which is faster than an array for each."""
 
     def __init__(self, plan: Plan, native: _core.NativeDecoder) -> None:
         self._names = [planned.name for planned in plan.features]
@@ -267,10 +267,10 @@ class RowDecoder:
         self._scalars = [name for group in groups.values() for name in group]
         self._others = [planned for planned in plan.features if planned.name not in self._scalars]
         self.native = _core.NativeRowDecoder(native, [list(group.values()) for group in groups.values()])
-        """For native readers that decode what they read; :meth:`row_of` takes their answers."""
+        """For native readers, which decode the records that they read; :meth:`build_row` takes the results."""
 
-    def row_of(self, decoded: DecodedRow) -> dict[str, Any]:
-        """Make a row of what the native decoder answered: as :meth:`penstock.Batch.row` does."""
+    def build_row(self, decoded: DecodedRow) -> dict[str, Any]:
+        """Build a row from native columns, with the values of :meth:`penstock.Batch.row`."""
         groups, columns, buffers = decoded
         row = dict.fromkeys(self._names)
         row.update(zip(self._scalars, (value for group in groups for value in group), strict=True))

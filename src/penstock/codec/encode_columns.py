@@ -1,4 +1,4 @@
-"""Columns of a user's making to columns that the native encoder writes."""
+"""Convert the columns of users to columns that the native encoder writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock import _core
 from penstock.codec.decode_blobs import is_blob
 from penstock.codec.encode_rows import gather
-from penstock.codec.encode_values import Float64, as_array, convert_array, found_type, shape_text, unmasked
+from penstock.codec.encode_values import Float64, as_array, convert_array, found_type, from_masked, shape_text
 from penstock.codec.tensor_proto import serialize_tensor
 from penstock.columns import AnyColumn, BytesColumn, Column, Nullable, Ragged
 from penstock.columns.column import describe
@@ -25,22 +25,22 @@ from penstock.schema import Feature
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES, fits_shape
 
-# Arrays of Python objects and of strings are no memory that could be written as it lies.
+# The kinds of NumPy dtypes that hold Python objects or strings, whose memory cannot be written directly.
 _OBJECTS = "OSUT"
 
 
 def native_columns(
     name: str, feature: Feature, values: Any, *, sequence: bool, float64: Float64 | None
 ) -> list[_core.EncodeColumn]:
-    """Return the native columns of a feature: its values, then the row lengths of its inner levels."""
-    column, valid = _present(_as_column(values, feature, sequence, float64), feature)
+    """Return the native columns of a feature: its values, then the row lengths of inner levels."""
+    column, valid = _split_mask(_as_column(values, feature, sequence, float64), feature)
     stored = Feature("bytes") if is_blob(feature) else feature
     bounds: list[NDArray[np.int64]] = []
     try:
         for _ in range(stored.ragged_levels + sequence):
-            column, level = _open(column)
+            column, level = _split_level(column)
             bounds.append(level)
-        leaf, buffers = _leaf(column, stored, valid if not bounds else None, float64)
+        values, buffers = _leaf_values(column, stored, valid if not bounds else None, float64)
     except RowFault as fault:
         row = fault.row
         for level in reversed(bounds):
@@ -53,7 +53,7 @@ def native_columns(
     values_column = _core.EncodeColumn(
         name if feature.key is None else feature.key,
         "view" if stored.dtype in TEXT else stored.dtype,
-        leaf,
+        values,
         count=math.prod(size or 0 for size in stored.inner_shape),
         raw=stored.encoding == "raw",
         sequence=sequence,
@@ -73,7 +73,7 @@ def _as_column(values: Any, feature: Feature, sequence: bool, float64: Float64 |
     if isinstance(values, np.ndarray) and values.dtype.kind in _OBJECTS:
         return gather(values.tolist(), feature, sequence=sequence, float64=float64)
     if isinstance(values, np.ma.MaskedArray):
-        return unmasked(values)
+        return from_masked(values)
     strings = values.values if isinstance(values, Nullable) else values
     if isinstance(strings, BytesColumn) and feature.encoding == "raw":
         return gather(values.to_list(), feature, sequence=sequence, float64=float64)
@@ -81,8 +81,8 @@ def _as_column(values: Any, feature: Feature, sequence: bool, float64: Float64 |
     return column
 
 
-def _present(column: AnyColumn, feature: Feature) -> tuple[AnyColumn, NDArray[np.bool_] | None]:
-    """Take a column and its mask apart; only features that may be absent have one."""
+def _split_mask(column: AnyColumn, feature: Feature) -> tuple[AnyColumn, NDArray[np.bool_] | None]:
+    """Return a column and its validity mask; raise for absent rows of a feature that must be present."""
     if not isinstance(column, Nullable):
         return column, None
     if not column.null_count:
@@ -93,8 +93,8 @@ def _present(column: AnyColumn, feature: Feature) -> tuple[AnyColumn, NDArray[np
     return column.values, np.ascontiguousarray(column.valid)
 
 
-def _open(column: AnyColumn) -> tuple[AnyColumn, NDArray[np.int64]]:
-    """Take one ragged level off: the items, and where each row of them begins; dense rows are all of one length."""
+def _split_level(column: AnyColumn) -> tuple[AnyColumn, NDArray[np.int64]]:
+    """Return the items of the outermost level, and the offsets of the rows in them."""
     if isinstance(column, Ragged):
         values = column.values
         if isinstance(values, Nullable):
@@ -121,10 +121,10 @@ def _row_of_none(values: Nullable, offsets: NDArray[np.int64]) -> int:
     return int(np.searchsorted(offsets, int(np.argmin(values.valid)), "right")) - 1
 
 
-def _leaf(
+def _leaf_values(
     column: AnyColumn, feature: Feature, valid: NDArray[np.bool_] | None, float64: Float64 | None
 ) -> tuple[NDArray[Any], tuple[NDArray[np.uint8], ...]]:
-    """Return the memory of the values, and the buffers that it points into where they are byte strings."""
+    """Return the values as an array, and the buffers that it points into if they are byte strings."""
     if isinstance(column, np.ndarray) and column.dtype.kind in _OBJECTS:
         item = Feature(feature.dtype, feature.inner_shape, encoding=feature.encoding)
         column = gather(column.tolist(), item, sequence=False, float64=float64)
@@ -141,7 +141,7 @@ def _leaf(
         return column.views, column.buffers
     if valid is not None and column.dtype != feature.numpy_dtype:
         column = column.copy()
-        column[~valid] = 0  # what lies in absent rows means nothing, and need not fit
+        column[~valid] = 0  # the values of absent rows have no meaning and may not fit
     values = convert_array(column, feature.dtype, float64)
     if feature.dtype == "float64" and feature.encoding == "list":
         _check_float32(values)
@@ -162,16 +162,16 @@ def _check_text(column: BytesColumn, feature: Feature) -> None:
 
 
 def _check_float32(values: NDArray[Any]) -> None:
-    """A schema that stores float64 in a FloatList has chosen rounding, but not infinity."""
+    """Raise for values that overflow: storing float64 in a FloatList may round, but not to infinity."""
     with np.errstate(over="ignore"):
         large = np.isinf(values.astype(np.float32)) & ~np.isinf(values)
     if large.any():
         row = int(np.argmax(large)) // math.prod(values.shape[1:])
-        raise RowFault(row, "found a value that float32, in which it is stored, does not hold")
+        raise RowFault(row, "found a value that is too large for float32, in which it is stored")
 
 
 def _flat_offsets(bounds: list[NDArray[np.int64]]) -> NDArray[np.int64] | None:
-    """Return where each record's innermost items begin."""
+    """Return the offsets of the innermost items of each record."""
     if not bounds:
         return None
     offsets = bounds[0]
@@ -189,20 +189,20 @@ def _partitions(
     ]
 
 
-# How the bytes of an encoded image begin, where the encoding names one format.
+# The first bytes of an image file, for encodings of one format.
 _SIGNATURES = {"jpeg": b"\xff\xd8\xff", "png": b"\x89PNG\r\n\x1a\n"}
 
 
 class Encoded(bytes):
-    """An image or a tensor as it is stored somewhere else: it is written as it is."""
+    """An image or tensor that is already encoded, and written unchanged."""
 
 
-# Below this many images starting threads costs more than it saves.
-_WORTH_THREADS = 8
+# With fewer images, starting threads costs more than it saves.
+_MIN_IMAGES_FOR_THREADS = 8
 
 
 def encode_blobs(values: Iterable[Any], feature: Feature, *, sequence: bool, float64: Float64 | None) -> AnyColumn:
-    """Encode every row, or every step of every row; images that are bytes already are stored as they are."""
+    """Encode every row, or every step of every row; images that are already bytes are stored unchanged."""
     rows = list(values)
     if sequence:
         steps = [None if row is None else list(row) for row in rows]
@@ -225,15 +225,15 @@ def _encode_all(flat: list[tuple[int, Any]], feature: Feature, float64: Float64 
         except (RowFault, SchemaError, TypeError) as error:
             raise RowFault(row, error.message if isinstance(error, RowFault) else str(error)) from None
 
-    if feature.encoding == "tensor" or len(flat) < _WORTH_THREADS:
+    if feature.encoding == "tensor" or len(flat) < _MIN_IMAGES_FOR_THREADS:
         return [encode(item) for item in flat]
-    # Pillow compresses without holding the interpreter.
+    # Pillow releases the GIL while it compresses.
     with ThreadPoolExecutor(min(8, available_cpus()), thread_name_prefix="penstock-image") as pool:
         return list(pool.map(encode, flat))
 
 
 def as_stored(value: Stored, feature: Feature) -> Encoded | list[Encoded] | None:
-    """Return the bytes of a value, or of each of its steps, where a feature stores it just so; else None."""
+    """Return the stored bytes of a value, or of each step, if ``feature`` stores the same bytes; else None."""
     stored, data = value.feature, value.data
     if data is None or stored.dtype != feature.dtype:
         return None
@@ -253,14 +253,14 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
     if feature.encoding != "tensor" and isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
         if not data.startswith(_SIGNATURES.get(feature.encoding, b"")):
-            raise RowFault(0, f"expected the bytes of a {feature.encoding} file, found others")
+            raise RowFault(0, f"expected the bytes of a {feature.encoding} file, found other bytes")
         return data
     if isinstance(value, str | os.PathLike) and feature.encoding != "tensor":
-        found = f"found {type(value).__name__}; the bytes of a file are Path(name).read_bytes()"
-        raise RowFault(0, f"expected an image, as an array or as the bytes of a {feature.encoding} file, {found}")
+        expected = f"expected an image as an array or as the bytes of a {feature.encoding} file"
+        raise RowFault(0, f"{expected}, found {type(value).__name__}; to read a file, use Path(name).read_bytes()")
     text = feature.dtype in TEXT
     if isinstance(value, Column):
-        value = _of_nested_lists(value, feature.shape)
+        value = _array_of_lists(value, feature.shape)
     array = np.asarray(value, object) if text else as_array(value)
     if type(value) is float or isinstance(value, list | tuple):
         array = array.astype(np.float32) if array.dtype == np.float64 and feature.dtype == "float32" else array
@@ -275,17 +275,17 @@ def _encode(value: Any, feature: Feature, float64: Float64 | None) -> bytes:
     return encode_image(array, feature.encoding)
 
 
-def _of_nested_lists(lists: AnyColumn, shape: tuple[int | None, ...]) -> Any:
-    """Return the array that lists of lists are, which is what Arrow makes of arrays of unequal shapes."""
+def _array_of_lists(lists: AnyColumn, shape: tuple[int | None, ...]) -> Any:
+    """Return nested lists as an array; Arrow stores arrays of different shapes as nested lists."""
     sizes, level = [len(lists)], lists
     while isinstance(level, Ragged):
         lengths = level.lengths
         if len(lengths) and (lengths != lengths[0]).any():
-            raise RowFault(0, f"expected shape {shape_text(shape)}, found lists of unequal lengths")
+            raise RowFault(0, f"expected shape {shape_text(shape)}, found lists of different lengths")
         sizes.append(int(lengths[0]) if len(lengths) else 0)
         level = level.values[level.offsets[0] : level.offsets[-1]]
     if 0 in sizes and len(sizes) == len(shape):
-        # Lists that are empty do not tell how long those in them would be.
+        # Empty lists do not determine the sizes of inner dimensions: take them from the feature.
         sizes = [size if wanted is None else wanted for size, wanted in zip(sizes, shape, strict=True)]
     values = level.to_numpy() if isinstance(level, BytesColumn) else level
     return np.asarray(values).reshape(sizes) if math.prod(sizes) == len(values) else values

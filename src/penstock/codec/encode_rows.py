@@ -1,4 +1,4 @@
-"""Rows of Python objects to columns; common values natively, the others here."""
+"""Convert rows of Python objects to columns: common values natively, the others here."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from penstock.schema.dtype import FLOATS, TEXT
 from penstock.schema.feature import fits_shape
 
 _Build: TypeAlias = Callable[[Any], Any]
-"""Makes a column of what the native gatherer has."""
+"""Builds a column from the result of the native gatherer."""
 
 
 class Gatherer:
-    """Gathers rows into the columns of a schema; what it was given may change afterwards.
+    """Collects rows into the columns of a schema. Values are copied, so the caller may change them afterwards.
 
-    Images and tensors stay objects, a list of rows. A row that does not fit is a RowFault.
+    Images and tensors stay a list of objects. A row that does not fit raises a RowFault.
     """
 
     def __init__(self, schema: Schema, float64: Float64 | None) -> None:
-        # Not a method: the native object would keep its owner alive, and the garbage collector does not see it.
-        self._native = _core.RowGatherer(functools.partial(_refuse, tuple(schema)))
+        # Not a bound method: it would form a reference cycle through the native object, which is never collected.
+        self._native = _core.RowGatherer(functools.partial(_check_row, tuple(schema)))
         self._schema = schema
         self._builds = [
             _plan(self._native, name, feature, name in schema.sequence, float64) for name, feature in schema.items()
@@ -38,25 +38,25 @@ class Gatherer:
         self.add = self._native.add
         """Add a row: a mapping of names to values."""
         self.extend = self._native.extend
-        """Add ``rows[start:]`` until there are ``limit`` bytes or ``most`` rows; return the first one left."""
+        """Add ``rows[start:]`` until there are ``limit`` bytes or ``most`` rows; return the first row not added."""
 
     def __len__(self) -> int:
         return len(self._native)
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes have gathered."""
+        """The approximate number of bytes collected."""
         return self._native.nbytes
 
     def take(self) -> dict[str, Any]:
-        """Return the columns, and begin anew."""
+        """Return the columns, and start over."""
         native = self._native.take()
         return {name: build(taken) for name, build, taken in zip(self._schema, self._builds, native, strict=True)}
 
 
 def gather(values: list[Any], feature: Feature, *, sequence: bool, float64: Float64 | None) -> AnyColumn:
-    """Gather the values of one feature into a column of its dtype and shape; None is an absent row."""
-    native = _core.RowGatherer(_refuse)
+    """Convert the values of one feature to a column of its dtype and shape; None is an absent row."""
+    native = _core.RowGatherer(_check_row)
     build = _plan(native, "", feature, sequence, float64)
     native.add_values(values)
     column: AnyColumn = build(native.take()[0])
@@ -64,7 +64,7 @@ def gather(values: list[Any], feature: Feature, *, sequence: bool, float64: Floa
 
 
 def copy_value(value: Any) -> Any:
-    """Copy what may change; the native code knows what may not."""
+    """Copy a value that may change; the native code handles immutable ones."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, Mapping):
@@ -79,10 +79,10 @@ def copy_value(value: Any) -> Any:
 
 
 def _plan(native: _core.RowGatherer, name: str, feature: Feature, sequence: bool, float64: Float64 | None) -> _Build:
-    """Tell the native gatherer about a feature; return what makes its column."""
+    """Add a feature to the native gatherer; return the function that builds its column."""
     if is_blob(feature):
         native.add_objects(name, copy_value)
-        return _as_it_is
+        return _identity
     shape = (None, *feature.shape) if sequence else feature.shape
     sizes = [-1 if size is None else size for size in shape]
     inner = tuple(size for size in feature.inner_shape if size is not None)
@@ -102,7 +102,7 @@ def _plan(native: _core.RowGatherer, name: str, feature: Feature, sequence: bool
             values: NDArray[Any] = memory[0].view(dtype)
             return values.reshape(-1 if items is None else items, *inner)
 
-    empty = 0 in inner  # the number of rows cannot be told from that of the values
+    empty = 0 in inner  # then the number of values does not determine the number of rows
 
     def build(taken: Any) -> AnyColumn:
         memory, lengths, valid, rows = taken
@@ -115,20 +115,20 @@ def _plan(native: _core.RowGatherer, name: str, feature: Feature, sequence: bool
     return build
 
 
-def _refuse(names: tuple[str, ...], row: int, value: Any) -> None:
+def _check_row(names: tuple[str, ...], row: int, value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise RowFault(row, f"a row is a mapping of names to values, found {type(value).__name__}")
+        raise RowFault(row, f"a row must be a mapping of names to values, found {type(value).__name__}")
     for name in value:
         if name not in names:
             raise RowFault(row, f"the schema has no feature {name!r}; it has {', '.join(map(repr, names))}")
 
 
-def _as_it_is(values: list[Any]) -> list[Any]:
+def _identity(values: list[Any]) -> list[Any]:
     return values
 
 
 class _NumberConverter:
-    """Makes arrays of what the native gatherer does not know."""
+    """Converts values that the native gatherer does not handle to arrays."""
 
     def __init__(self, name: str, feature: Feature, shape: tuple[int | None, ...], float64: Float64 | None) -> None:
         self._name = name
@@ -139,10 +139,10 @@ class _NumberConverter:
     def __call__(self, row: int, value: Any, level: int) -> Any:
         dtype, shape = self._feature.dtype, self._shape[level:]
         if isinstance(value, bytes) and self._feature.encoding == "raw" and shape:
-            return self._from_memory(row, value, shape)
+            return self._from_raw_bytes(row, value, shape)
         array = self._array(row, value, shape)
         if array.dtype == object and array.ndim and array is value:
-            return array.tolist()  # the gatherer looks into it
+            return array.tolist()  # the gatherer descends into the list
         if shape[:1] == (None,) and array.ndim == 1 and is_untyped(array):
             array = array.reshape(0, *(size or 0 for size in shape[1:]))
         number = array.dtype.kind in "biufV" and not isinstance(value, str | bytes)
@@ -160,7 +160,7 @@ class _NumberConverter:
     def _array(self, row: int, value: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
         dtype = self._feature.dtype
         if type(value) is float and dtype in FLOATS:
-            # Rounded as TensorFlow rounds it, but never to infinity.
+            # Round as TensorFlow does, but never to infinity.
             with np.errstate(over="ignore"):
                 rounded = np.asarray(value).astype(self._feature.numpy_dtype)
             if np.isinf(rounded) and not np.isinf(value):
@@ -176,7 +176,7 @@ class _NumberConverter:
             expected = f"{dtype} of shape {shape_text(shape)}" if shape else dtype
             raise RowFault(row, f"expected {expected}, found {found_type(value)} ({error})", self._name) from None
 
-    def _from_memory(self, row: int, value: bytes, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    def _from_raw_bytes(self, row: int, value: bytes, shape: tuple[int | None, ...]) -> NDArray[Any]:
         sizes = [-1 if size is None else size for size in shape]
         dtype = self._feature.numpy_dtype.newbyteorder("<")
         try:
@@ -188,7 +188,7 @@ class _NumberConverter:
 
 
 class _TextConverter:
-    """Makes lists of what the native gatherer does not know, or says why it is none."""
+    """Converts values that the native gatherer does not handle to lists of strings, or raises."""
 
     def __init__(self, name: str, feature: Feature, shape: tuple[int | None, ...]) -> None:
         self._name = name

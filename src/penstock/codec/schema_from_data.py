@@ -1,4 +1,4 @@
-"""The schema of data that is about to be written, by the table of defaults in ``docs/write.md``."""
+"""Infer the schema of data to be written, by the table of defaults in ``docs/write.md``."""
 
 from __future__ import annotations
 
@@ -14,182 +14,182 @@ from penstock.schema import Feature, Schema
 from penstock.schema.dtype import DTYPES, FLOAT64_CHOICE, FLOATS, TEXT
 from penstock.schema.feature import Shape
 
-_PYTHON: dict[type, str] = {bool: "bool", int: "int64", float: "float32", str: "str", bytes: "bytes"}
-_PYTHON |= {bytearray: "bytes", memoryview: "bytes"}
-_CONVERT = "convert it to numbers, str or bytes"
+_PYTHON_TYPES: dict[type, str] = {bool: "bool", int: "int64", float: "float32", str: "str", bytes: "bytes"}
+_PYTHON_TYPES |= {bytearray: "bytes", memoryview: "bytes"}
+_CONVERT_ADVICE = "convert it to numbers, str or bytes"
 
 
 def infer_from_columns(columns: Batch | Mapping[str, Any], float64: Float64 | None) -> Schema:
-    """Draw a schema from whole columns."""
-    return Schema({name: _named(name, _look_at_column(name, column), float64) for name, column in columns.items()})
+    """Infer a schema from whole columns."""
+    return Schema({name: _named(name, _observe_column(name, column), float64) for name, column in columns.items()})
 
 
 def infer_from_rows(rows: Iterable[Mapping[str, Any]], float64: Float64 | None) -> Schema:
-    """Draw a schema from the first rows: lengths that differ are ragged, what is None somewhere is optional."""
+    """Infer a schema from rows: different lengths make a feature ragged, None makes it optional."""
     values: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise TypeError(f"a row is a mapping of names to values, found {type(row).__name__}: row {number}")
+            raise TypeError(f"a row must be a mapping of names to values, found {type(row).__name__}: row {number}")
         for name, value in row.items():
             values.setdefault(name, [None] * number).append(value)
         for column in values.values():
             if len(column) == number:
                 column.append(None)
-    return Schema({name: _named(name, _look_at_rows(name, column), float64) for name, column in values.items()})
+    return Schema({name: _named(name, _observe_rows(name, column), float64) for name, column in values.items()})
 
 
-class _Seen(NamedTuple):
-    """What values look like."""
+class _Observed(NamedTuple):
+    """The dtype and shape of values."""
 
     dtype: str | None = None
-    """None where all are empty."""
+    """None if all are empty."""
     shape: Shape = ()
     weak: bool = True
-    """Whether they are plain Python scalars, which take the dtype of arrays that stand beside them."""
+    """Whether they are Python scalars, which adapt to the dtype of arrays in other rows."""
     open: bool = False
-    """Whether an empty list may have more dimensions than it shows."""
+    """Whether values are empty lists, which may have further dimensions."""
     optional: bool = False
 
 
-class _Clash(Exception):
-    """Two values that no feature holds."""
+class _Conflict(Exception):
+    """Raised for values that one feature cannot hold."""
 
 
-def _look_at_column(name: str, column: Any) -> _Seen:
+def _observe_column(name: str, column: Any) -> _Observed:
     if isinstance(column, Nullable):
-        return _look_at_column(name, column.values)._replace(optional=True)
+        return _observe_column(name, column.values)._replace(optional=True)
     if isinstance(column, Ragged):
-        inner = _look_at_column(name, column.values)
+        inner = _observe_column(name, column.values)
         return inner._replace(shape=(None, *inner.shape), optional=False)
     if isinstance(column, BytesColumn):
-        return _Seen("str" if column.text else "bytes", column.shape, weak=False)
+        return _Observed("str" if column.text else "bytes", column.shape, weak=False)
     if isinstance(column, np.ndarray) and column.dtype.kind not in "OSUT":
-        return _Seen(column.dtype.name, column.shape[1:], weak=False)
-    return _look_at_rows(name, column.tolist() if isinstance(column, np.ndarray) else column)
+        return _Observed(column.dtype.name, column.shape[1:], weak=False)
+    return _observe_rows(name, column.tolist() if isinstance(column, np.ndarray) else column)
 
 
-def _look_at_rows(name: str, values: Iterable[Any]) -> _Seen:
-    seen = _Seen(open=True)
+def _observe_rows(name: str, values: Iterable[Any]) -> _Observed:
+    seen = _Observed(open=True)
     optional = False
     for row, value in enumerate(values):
         if value is None:
             optional = True
             continue
         try:
-            seen = _merge(seen, _look(value))
-        except _Clash as clash:
-            raise SchemaError(f'{clash}: row {row}, feature "{name}"') from None
+            seen = _merge(seen, _observe(value))
+        except _Conflict as conflict:
+            raise SchemaError(f'{conflict}: row {row}, feature "{name}"') from None
     return seen._replace(optional=optional)
 
 
-def _look(value: Any) -> _Seen:
+def _observe(value: Any) -> _Observed:
     kind = type(value)
-    if kind in _PYTHON:
-        return _Seen(_PYTHON[kind])
+    if kind in _PYTHON_TYPES:
+        return _Observed(_PYTHON_TYPES[kind])
     if isinstance(value, list | tuple):
-        return _look_into(value)
+        return _observe_list(value)
     if isinstance(value, str | bytes):
-        return _Seen("str" if isinstance(value, str) else "bytes")
+        return _Observed("str" if isinstance(value, str) else "bytes")
     try:
         array = as_array(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise _Clash(f"found {kind.__name__}, which no feature holds: {error}") from None
+        raise _Conflict(f"found {kind.__name__}, which no feature can hold: {error}") from None
     if array.dtype.kind in "OSUT":
         if not array.ndim:
-            way = "give each of its items a name of its own" if isinstance(value, Mapping) else _CONVERT
-            raise _Clash(f"found {kind.__name__}, which no feature holds: {way}")
-        inner = _look(array.tolist())
+            advice = "make each of its items a feature" if isinstance(value, Mapping) else _CONVERT_ADVICE
+            raise _Conflict(f"found {kind.__name__}, which no feature can hold: {advice}")
+        inner = _observe(array.tolist())
         return inner._replace(shape=array.shape) if len(inner.shape) <= array.ndim else inner
     if is_untyped(array):
-        return _Seen(None, array.shape, open=array.ndim == 1)
-    return _Seen(array.dtype.name, array.shape, weak=False)
+        return _Observed(None, array.shape, open=array.ndim == 1)
+    return _Observed(array.dtype.name, array.shape, weak=False)
 
 
-def _look_into(value: list[Any] | tuple[Any, ...]) -> _Seen:
+def _observe_list(value: list[Any] | tuple[Any, ...]) -> _Observed:
     kinds = set(map(type, value))
     items: Iterable[Any] = value
-    if kinds <= _PYTHON.keys():
+    if kinds <= _PYTHON_TYPES.keys():
         items = [next(item for item in value if type(item) is kind) for kind in sorted(kinds, key=str)]
-    inner = _Seen(open=True)
+    inner = _Observed(open=True)
     for item in items:
         if item is None:
-            raise _Clash("found None inside a list, which no feature holds")
-        inner = _merge(inner, _look(item))
+            raise _Conflict("found None inside a list, which no feature can hold")
+        inner = _merge(inner, _observe(item))
     return inner._replace(shape=(len(value), *inner.shape))
 
 
-def _merge(a: _Seen, b: _Seen) -> _Seen:
+def _merge(a: _Observed, b: _Observed) -> _Observed:
     short, long = sorted((a, b), key=lambda seen: len(seen.shape))
     if len(short.shape) < len(long.shape) and not short.open:
-        raise _Clash(
-            f"found values of {len(short.shape)} and of {len(long.shape)} dimensions, which one feature does not hold"
+        raise _Conflict(
+            f"found values of {len(short.shape)} and of {len(long.shape)} dimensions, which one feature cannot hold"
         )
     shape = tuple(
         size if position >= len(short.shape) or short.shape[position] == size else None
         for position, size in enumerate(long.shape)
     )
     is_open = a.open and b.open if len(a.shape) == len(b.shape) else long.open
-    return _Seen(*_merge_dtypes(a, b), open=is_open)._replace(shape=shape)
+    return _Observed(*_merge_dtypes(a, b), open=is_open)._replace(shape=shape)
 
 
-def _merge_dtypes(a: _Seen, b: _Seen) -> tuple[str | None, Shape, bool]:
+def _merge_dtypes(a: _Observed, b: _Observed) -> tuple[str | None, Shape, bool]:
     if a.dtype is None or b.dtype is None or a.dtype == b.dtype:
         weak = a.weak and b.weak if a.dtype == b.dtype else (b if a.dtype is None else a).weak
         return a.dtype or b.dtype, (), weak
-    clash = _Clash(f"found {a.dtype} and {b.dtype}, which one feature does not hold")
+    conflict = _Conflict(f"found {a.dtype} and {b.dtype}, which one feature cannot hold")
     if a.dtype in TEXT or b.dtype in TEXT:
-        raise clash
+        raise conflict
     if a.weak and b.weak:
         return ("float32" if "float32" in (a.dtype, b.dtype) else "int64"), (), True
     if a.weak != b.weak:
         scalar, array = (a, b) if a.weak else (b, a)
         if (scalar.dtype in FLOATS and array.dtype not in FLOATS) or array.dtype == "bool":
-            raise clash
+            raise conflict
         return array.dtype, (), False
     if (a.dtype in FLOATS) != (b.dtype in FLOATS):
-        raise clash
+        raise conflict
     if "bfloat16" in (a.dtype, b.dtype):
         return ("float64" if "float64" in (a.dtype, b.dtype) else "float32"), (), False
     promoted = np.promote_types(a.dtype, b.dtype).name
     if (promoted in FLOATS) != (a.dtype in FLOATS):
-        raise clash  # int64 and uint64
+        raise conflict  # int64 and uint64
     return promoted, (), False
 
 
-def _named(name: str, seen: _Seen, float64: Float64 | None) -> Feature:
+def _named(name: str, seen: _Observed, float64: Float64 | None) -> Feature:
     try:
         return _feature(seen, float64)
     except SchemaError as error:
         raise SchemaError(f'{error}: feature "{name}"') from None
 
 
-def _feature(seen: _Seen, float64: Float64 | None) -> Feature:
+def _feature(seen: _Observed, float64: Float64 | None) -> Feature:
     """Return the default feature of a dtype and a shape."""
     dtype, shape = seen.dtype, _leading_none(seen.shape)
     if dtype is None:
-        raise SchemaError("the values are all None or empty, which tells no dtype: pass a schema")
+        raise SchemaError("all values are None or empty, so the dtype is unknown: pass a schema")
     if dtype not in DTYPES:
         is_time = dtype.startswith(("datetime64", "timedelta64"))
-        way = '.astype("int64") makes integers of it, .astype(str) text' if is_time else _CONVERT
-        raise SchemaError(f"the dtype {dtype} cannot be stored: {way}")
-    several = shape.count(None) > 1
+        advice = 'convert it with .astype("int64") or .astype(str)' if is_time else _CONVERT_ADVICE
+        raise SchemaError(f"the dtype {dtype} cannot be stored: {advice}")
+    is_nested = shape.count(None) > 1
     if dtype == "float64":
         if float64 is None:
             raise SchemaError(FLOAT64_CHOICE)
         if float64 == "float32":
             return Feature("float32", shape, optional=seen.optional)
-        return Feature("float64", shape, encoding="tensor" if several else "raw", optional=seen.optional)
+        return Feature("float64", shape, encoding="tensor" if is_nested else "raw", optional=seen.optional)
     if dtype == "uint64":
         raise SchemaError(
             f'uint64 does not fit an Int64List: pass a schema with Feature("uint64", {shape}, encoding="raw"),'
             ' or convert it with .astype("int64")'
         )
     if dtype == "uint8" and len(shape) >= 2:
-        return Feature("uint8", shape, encoding="tensor" if several else "raw", optional=seen.optional)
+        return Feature("uint8", shape, encoding="tensor" if is_nested else "raw", optional=seen.optional)
     return Feature(dtype, shape, optional=seen.optional)
 
 
 def _leading_none(shape: Shape) -> Shape:
-    """Ragged dimensions stand first: what is before one that varies counts as varying, too."""
+    """Return a shape in which all dimensions before the last ragged one are ragged, too."""
     last = max((position for position, size in enumerate(shape) if size is None), default=-1)
     return (None,) * (last + 1) + tuple(shape[last + 1 :])

@@ -1,8 +1,8 @@
-"""TensorProto: one array with its dtype and shape in bytes, as ``tf.io.serialize_tensor`` writes it.
+"""TensorProto: an array with its dtype and shape, serialized as by ``tf.io.serialize_tensor``.
 
-Numbers are written as one run of little-endian bytes, strings one by one. Other writers put numbers in typed lists,
-which may be shorter than the tensor: the last value then stands for all that follow. So a few bytes can declare
-terabytes, and nothing is allocated before the declared size was checked.
+Numbers are written as little-endian bytes, strings one by one. Other writers put numbers in typed lists, which may be
+shorter than the tensor; the last value is then repeated. A few bytes can thus declare terabytes, so the declared size
+is checked before anything is allocated.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from penstock.errors import MalformedExampleError
 from penstock.protobuf import BYTES, VARINT, read_fields, write_field, write_varint
 from penstock.schema.dtype import BY_NAME, BY_NUMBER, TensorType, numpy_dtype
 
-# NumPy 1 knows no more.
+# The limit of NumPy 1.
 MAX_RANK = 32
 
-MOST_FILLED_BYTES = 64 << 20
-"""The largest array that is made of a tensor that does not spell out all of its values."""
+MAX_FILLED_BYTES = 64 << 20
+"""The largest array to allocate for a tensor that does not list all of its values."""
 
 
-# The fields of a TensorProto.
+# Field numbers of a TensorProto.
 _DTYPE, _SHAPE, _CONTENT, _STRINGS = 1, 2, 4, 8
-_FIXED_LISTS = {5: 4, 6: 8, 9: 4, 12: 8}  # fields of floats and of the halves of complex numbers: bytes of one
+_FIXED_LISTS = {5: 4, 6: 8, 9: 4, 12: 8}  # fields of floats and of the parts of complex numbers: size of one
 _VARINT_LISTS = frozenset({7, 10, 11, 13, 16, 17})
 
 
@@ -40,8 +40,8 @@ def serialize_tensor(array: ArrayLike) -> bytes:
     values = np.asarray(array)
     name = "bytes" if values.dtype.kind in "OSUT" else values.dtype.name
     if name not in BY_NAME:
-        raise TypeError(f"a TensorProto holds no {name}: one of {', '.join(sorted(BY_NAME))}")
-    # A dimension of 0 is an empty message, for zeros are not written.
+        raise TypeError(f"a TensorProto cannot hold {name}: use one of {', '.join(sorted(BY_NAME))}")
+    # A dimension of size 0 is an empty message: protobuf does not write zeros.
     sizes = (b"\x08" + write_varint(size) if size else b"" for size in values.shape)
     shape = b"".join(write_field(2, size) for size in sizes)
     head = b"\x08" + write_varint(BY_NAME[name].number) + write_field(_SHAPE, shape)
@@ -55,17 +55,17 @@ def parse_tensor(
     data: bytes | bytearray | memoryview,
     dtype: str | np.dtype[Any] | None = None,
     *,
-    max_bytes: int = MOST_FILLED_BYTES,
+    max_bytes: int = MAX_FILLED_BYTES,
 ) -> NDArray[Any]:
-    """Parse a serialized TensorProto into an array of its own; strings become an object array of bytes.
+    """Parse a serialized TensorProto into a new array; strings become an object array of bytes.
 
     Args:
         data: The serialized message.
-        dtype: The dtype that the tensor must have (``"str"`` and ``"bytes"`` are the same here); None takes any.
-        max_bytes: The largest array to make of a tensor that does not spell out all of its values.
+        dtype: The dtype that the tensor must have (``"str"`` and ``"bytes"`` are equivalent); None accepts any.
+        max_bytes: The largest array to allocate for a tensor that does not list all of its values.
 
     Raises:
-        MalformedExampleError: ``data`` is no TensorProto, or contradicts itself, or has another dtype.
+        MalformedExampleError: ``data`` is not a TensorProto, is inconsistent, or has another dtype.
     """
     message = _read(memoryview(data).cast("B"))
     type_ = BY_NUMBER.get(message.dtype)
@@ -77,7 +77,7 @@ def parse_tensor(
     count = _count_elements(message.shape, values_dtype.itemsize)
     if count and message.content:
         values = (
-            _strings_of(message.content, count) if type_.name == "bytes" else _numbers_of(message.content, values_dtype)
+            _split_strings(message.content, count) if type_.name == "bytes" else _numbers(message.content, values_dtype)
         )
         if len(values) != count:
             raise MalformedExampleError(f"a tensor of shape {message.shape} has content for {len(values)} elements")
@@ -110,7 +110,9 @@ def _read(data: memoryview) -> _Message:
         elif number in _FIXED_LISTS:
             size = _FIXED_LISTS[number]
             if wire == BYTES and len(value) % size:
-                raise MalformedExampleError(f"{len(value)} bytes are no whole number of values of {size} bytes")
+                raise MalformedExampleError(
+                    f"{len(value)} bytes are not a multiple of {size} bytes, the size of a value"
+                )
             if wire == BYTES or len(value) == size:
                 message.lists[number] += value
         elif wire == BYTES:
@@ -145,29 +147,29 @@ def _count_elements(shape: tuple[int, ...], itemsize: int) -> int:
         raise MalformedExampleError(f"a tensor has {len(shape)} dimensions, more than {MAX_RANK}")
     if any(size >> 63 for size in shape):
         raise MalformedExampleError("a tensor has a negative dimension")
-    # NumPy, as TensorFlow, refuses sizes that overflow even where another dimension is 0.
+    # NumPy and TensorFlow reject sizes that overflow, even if another dimension is 0.
     if math.prod(size or 1 for size in shape) * itemsize >> 63:
         raise MalformedExampleError(f"a tensor of shape {shape} has more elements than can be counted")
     return math.prod(shape)
 
 
-def _numbers_of(content: memoryview, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _numbers(content: memoryview, dtype: np.dtype[Any]) -> NDArray[Any]:
     if len(content) % dtype.itemsize:
-        raise MalformedExampleError(f"{len(content)} bytes are no whole number of elements of {dtype}")
+        raise MalformedExampleError(f"{len(content)} bytes are not a multiple of the size of {dtype}")
     if dtype == np.bool_ and np.frombuffer(content, np.uint8).max() > 1:
         raise MalformedExampleError("a tensor of bool has a byte that is neither 0 nor 1")
     return np.frombuffer(content, _little_endian(dtype)).astype(dtype)
 
 
-def _strings_of(content: memoryview, count: int) -> NDArray[Any]:
-    """Split the other form of strings: all their lengths, then all their bytes."""
+def _split_strings(content: memoryview, count: int) -> NDArray[Any]:
+    """Split strings in ``tensor_content``: first the lengths of all, then their bytes."""
     ends = np.flatnonzero(np.frombuffer(content, np.uint8) < 0x80)
     if len(ends) < count:
-        raise MalformedExampleError(f"a tensor of {count} strings has the lengths of {len(ends)}")
+        raise MalformedExampleError(f"a tensor of {count} strings has only {len(ends)} lengths")
     position = int(ends[count - 1]) + 1
     lengths = _varints(content[:position]).tolist()
     if position + sum(lengths) != len(content):
-        raise MalformedExampleError("the strings of a tensor have other lengths than it says")
+        raise MalformedExampleError("the lengths of the strings of a tensor do not add up to its size")
     strings = np.empty(count, object)
     for index, length in enumerate(lengths):
         strings[index] = bytes(content[position : position + length])
@@ -182,31 +184,30 @@ def _listed_values(message: _Message, type_: TensorType, dtype: np.dtype[Any]) -
         return strings
     stored = message.lists[type_.field]
     if type_.field in _FIXED_LISTS:
-        whole = len(stored) // dtype.itemsize  # half of a complex number is passed over
+        whole = len(stored) // dtype.itemsize  # ignore an incomplete complex number
         return np.frombuffer(stored, _little_endian(dtype), whole).astype(dtype)
     bits = _varints(stored)
     if type_.name == "bool":
         return bits.astype(np.bool_)
-    return bits.astype(f"u{dtype.itemsize}").view(dtype)  # narrow types keep the low bits
+    return bits.astype(f"u{dtype.itemsize}").view(dtype)  # narrow types use the low bits
 
 
 def _fill(values: NDArray[Any], count: int, dtype: np.dtype[Any], max_bytes: int) -> NDArray[Any]:
-    """Cut values to ``count``, or repeat the last one up to it."""
+    """Truncate values to ``count``, or repeat the last one."""
     if len(values) >= count:
         return values[:count]
     if count * dtype.itemsize > max_bytes:
         raise MalformedExampleError(
-            f"a tensor of {count} elements spells out {len(values)} of them, and all are more than {max_bytes} bytes"
+            f"a tensor of {count} elements lists only {len(values)} of them, and would take more than {max_bytes} bytes"
         )
-    nothing = b"" if dtype.hasobject else 0
-    last = values[-1] if len(values) else nothing
+    last = values[-1] if len(values) else b"" if dtype.hasobject else 0
     filled = np.full(count, last, dtype)
     filled[: len(values)] = values
     return filled
 
 
 def _varints(data: memoryview | bytearray) -> NDArray[np.uint64]:
-    """Decode a packed run of variable-length integers."""
+    """Decode packed varints."""
     raw = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(raw < 0x80)
     starts = np.concatenate([[0], ends + 1])
@@ -226,7 +227,7 @@ def _encoded(value: object) -> bytes:
         return value.encode()
     if isinstance(value, bytes):
         return value
-    raise TypeError(f"a TensorProto of strings holds bytes and str, not {type(value).__name__}")
+    raise TypeError(f"a TensorProto of strings holds bytes or str, not {type(value).__name__}")
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:

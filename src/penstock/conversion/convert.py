@@ -24,16 +24,21 @@ from penstock.writing.write import write
 
 @dataclass(frozen=True)
 class ConvertReport(Report):
-    """What :func:`convert` wrote."""
+    """What :func:`convert` wrote.
+
+    >>> report = ps.convert("train", "part.csv", columns=["label"], limit=10, replace=True)
+    >>> report.output, report.records
+    ('part.csv', 10)
+    """
 
     output: str
     records: int
     problems: tuple[Problem, ...] = ()
     """What was skipped, with ``on_error="skip"``."""
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
-        problems = [problem.document(advise) for problem in self.problems]
+        problems = [problem._document(advise) for problem in self.problems]
         return {"output": self.output, "records": self.records, "problems": problems}
 
     def __str__(self) -> str:
@@ -61,15 +66,15 @@ def convert(
 ) -> ConvertReport:
     """Write records to other shards or to a table, or tables to shards.
 
-    >>> print(ps.convert("data/train", "train.parquet"))
-    train.parquet: 60,000 records
+    >>> print(ps.convert("train", "train.parquet", replace=True))
+    train.parquet: 100 records
 
     A copy of records has the schema of its source, and images as they are stored. In a table, images are their bytes,
     in JSON Lines as base64.
 
     Args:
         paths: Files of records, as for :class:`penstock.Dataset`; or tables of one format.
-        output: A table, told by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.jsonl``; or a
+        output: A table, by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.jsonl``; or a
             dataset by its name, ``data/train``.
         schema: The schema, or a file that holds one. By default that of the dataset, or of the table.
         infer: Infer the schema from the records, even if there is a schema file.
@@ -104,7 +109,7 @@ def convert(
         manifest = write(target, table, schema=described, shuffle=shuffle, float64=float64, **writing)
         return ConvertReport(target, manifest.records)
     readers, problems = open_readers(names, compression=compression, max_record_bytes=max_record_bytes)
-    for problem in problems:  # without one of the files, a part would look like the whole
+    for problem in problems:  # an output without this file would look complete
         raise problem.error or FileNotFoundError(errno.ENOENT, problem.cause, problem.path)
     if any(isinstance(reader, PipeReader) for reader in readers):
         raise ValueError("records are converted from files: save the data of the pipe to a file first")
@@ -112,7 +117,7 @@ def convert(
     skipped: dict[tuple[str | None, int | None], Problem] = {}
 
     def note(error: CorruptDataError | MalformedExampleError) -> None:
-        # The first elements are read twice: to look at them, then to write them.
+        # The first elements are read twice: for the schema, then for the output.
         skipped.setdefault((error.path, error.record), problem_of(error.path or "", error))
 
     dataset: Dataset = Dataset(

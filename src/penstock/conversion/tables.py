@@ -1,4 +1,4 @@
-"""Read and write tables with pyarrow: Parquet, Arrow, CSV and JSON Lines, told apart by their extensions."""
+"""Read and write tables with pyarrow: Parquet, Arrow, CSV and JSON Lines, by their extensions."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from penstock.dataset.export_arrow import as_stored, open_arrow, read_table
 from penstock.dataset.iterator import DatasetIterator, T_co
 from penstock.dataset.order import AllRows, Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
-from penstock.dataset.progress import shown
+from penstock.dataset.progress import show_progress
 from penstock.dataset.random_access import Access, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
@@ -279,7 +279,7 @@ class Dataset(Generic[T_co]):
         # Remote files without known counts would be read twice, once to be counted.
         is_unknown = isinstance(start, ReadRows) and start.is_remote and not start.source.shards.counted
         total = None if is_unknown else self._pipeline.length(Epoch(iterator.epoch))
-        return shown(iterator, iterator.meter, total=total, name=name)
+        return show_progress(iterator, iterator.meter, total=total, name=name)
 
     # Columns.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias
 
-from penstock.dataset.block import Block, Cursor, Flow, each
+from penstock.dataset.block import Block, Cursor, Flow, iter_elements
 from penstock.dataset.display import summary
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
@@ -98,10 +98,10 @@ class DatasetIterator(Generic[T_co]):
         if skip > len(block):
             raise StateError("the state lies after the end of its block: the dataset has other elements now")
         self._block, self._cursor, self._given = block, block.start, skip
-        self._elements = islice(each(block.elements), skip, None)
+        self._elements = islice(iter_elements(block.elements), skip, None)
 
     def _report(self) -> None:
-        if text := self.meter.passed_over():
+        if text := self.meter.skip_report():
             warnings.warn(text, stacklevel=4)
 
     def state_dict(self, position: Position | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an order is: the way from positions in a pass to rows of the data, entered anywhere, at no cost of memory."""
+"""Order: maps positions in an epoch to rows of the files, from any position on and without a list of them."""
 
 from __future__ import annotations
 
@@ -15,49 +15,49 @@ Ints: TypeAlias = NDArray[np.int64]
 
 
 class Epoch(NamedTuple):
-    """One pass over the data."""
+    """One iteration over the data."""
 
     epoch: int = 0
     origin: int = 0
-    """How much of the epoch all ranks together had seen when another number of ranks resumed it."""
+    """How many elements all ranks together had seen of the epoch when another number of ranks resumed it."""
 
     def later(self, epochs: int) -> Epoch:
-        """Return the epoch that follows after some epochs; only the first one may have been resumed in its middle."""
+        """Return the epoch some epochs later; only the first one may have been resumed in its middle."""
         return Epoch(self.epoch + epochs) if epochs else self
 
 
 class RowKeys(NamedTuple):
-    """Which rows to read, and in which epoch each of them is seen."""
+    """Rows, and the epoch in which each of them is read."""
 
     rows: Ints
     epochs: Ints
 
 
 class Run(NamedTuple):
-    """Positions that follow one another, from the first to the last where it says no more."""
+    """Successive positions; ``stop`` None means to the end."""
 
     start: int = 0
     stop: int | None = None
 
     def part(self, start: int, stop: int | None) -> Run:
-        """Return a part of the run, by places in it."""
+        """Return a part of the run, by positions in it."""
         ends = (self.stop, None if stop is None else self.start + stop)
         return Run(self.start + start, min((end for end in ends if end is not None), default=None))
 
 
 class Files(Protocol):
-    """What an order may want to know of the files that rows lie in; to ask may cost a look at all of them."""
+    """What orders need to know of the files; a call may have to read all of them."""
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The rows of each file."""
+        """The number of rows of each file."""
 
     @property
     def rows(self) -> int:
-        """The rows of all files."""
+        """The number of rows of all files."""
 
     def rows_beyond(self, row: int) -> int:
-        """Count rows, through the file that holds this one at least: to ask may cost less."""
+        """Count the rows of the files up to the one that holds ``row``, or of more: it may read fewer files."""
 
     @property
     def seekable(self) -> bool:
@@ -94,44 +94,44 @@ class Repeats(Protocol):
 
 
 class Order(ABC):
-    """A sequence of rows, different in each epoch where it is shuffled. Immutable."""
+    """A sequence of rows in each epoch. Immutable."""
 
     @abstractmethod
     def length(self, which: Epoch) -> int | None:
-        """Count the positions of a pass; None: there is no end."""
+        """Return the number of positions of an epoch; None where it has no end."""
 
     def length_up_to(self, most: int, which: Epoch) -> int:
-        """Count the positions of a pass, but no more than ``most``, which may cost less."""
+        """Return the number of positions, or ``most`` where there are more: it may read fewer files."""
         length = self.length(which)
         return most if length is None else min(most, length)
 
     @abstractmethod
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
-        """Return what stands at positions of a pass; they are within its length."""
+        """Return the rows at positions of an epoch, which are within its length."""
 
     @property
     def run(self) -> Run | None:
-        """The rows that an epoch is, where they follow one another, so that files can be read as they are."""
+        """The rows of an epoch where they are successive, so that files can be streamed."""
         return None
 
     @property
     def end(self) -> int | None:
-        """The row from which on none is asked for, where that is known without a look at the files."""
+        """The row after the last one that the order can reach, where that is known without reading files."""
         return None
 
     @property
     def whole(self) -> bool:
-        """Whether an epoch is all rows from the first to the last."""
+        """Whether an epoch is all rows, from the first to the last."""
         return self.run == Run()
 
     @property
     def seeks(self) -> bool:
-        """Whether rows of a file are read in an order that only random access can give."""
+        """Whether the order needs random access within files."""
         return False
 
     @property
     def reach(self) -> int:
-        """How far apart in a file rows may be that are read at about the same time."""
+        """How far apart in a file rows can be that are read at about the same time."""
         return 0
 
     @property
@@ -164,7 +164,9 @@ class Order(ABC):
         Raises:
             StateError: Another number of ranks cannot resume there.
         """
-        raise StateError("rows were dealt out to ranks before their order was decided: call shard() after it")
+        raise StateError(
+            "ranks have fixed shares of the rows, because shard() comes before the order: call it after shuffle()"
+        )
 
     @property
     @abstractmethod
@@ -177,7 +179,7 @@ class Order(ABC):
 
 
 class AllRows(Order):
-    """All rows of files, from the first to the last."""
+    """All rows of the files, from the first to the last."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -204,7 +206,7 @@ class AllRows(Order):
 
 
 class WrappedOrder(Order):
-    """An order made of another one."""
+    """An order that wraps another one, and takes facts from it."""
 
     def __init__(self, inner: Order) -> None:
         self.inner = inner
@@ -248,9 +250,9 @@ def join_text(verb: str, children: Sequence[Sequence[str]], **options: Any) -> s
     return call_text(verb, *(f"[{', '.join(calls)}]" for calls in children), **options)
 
 
-def finite(order: Order, which: Epoch, what: str) -> int:
-    """Return the length of an order that must have one."""
+def finite_length(order: Order, which: Epoch, what: str) -> int:
+    """Return the length of an order; raise ValueError where it has no end."""
     length = order.length(which)
     if length is None:
-        raise ValueError(f"{what} needs an end: put repeat() behind it, or give repeat() a number")
+        raise ValueError(f"{what} needs a dataset that ends: call repeat() after it, or repeat a number of times")
     return length

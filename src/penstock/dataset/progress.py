@@ -1,4 +1,4 @@
-"""Where the time of a pass goes."""
+"""Meter: what an iteration has done. show_progress(): a bar, or lines in the log, with where the time goes."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Work: TypeAlias = Literal["reading", "function", "waiting"]
 
 
 class Meter:
-    """Counts what a pass has done: elements, seconds by kind of work, and what was passed over. Thread-safe."""
+    """Counts elements, seconds by kind of work, and skipped records of an iteration. Thread-safe."""
 
     def __init__(self) -> None:
         self.elements = 0
         self.seconds: dict[Work, float] = dict.fromkeys(get_args(Work), 0.0)
         self.skipped: Counter[str] = Counter()
-        """What was passed over, by cause: records, and damaged places of which nobody knows how many they held."""
+        """How much was skipped, by cause: records, and damaged places that held an unknown number of records."""
         self.places = 0
-        """How many of them are such places."""
+        """The number of skipped damaged places."""
         self.errors: list[PenstockError] = []
-        """The first of them."""
+        """The first errors."""
         self._lock = threading.Lock()
 
     @contextmanager
     def timed(self, work: Work) -> Iterator[None]:
-        """Add the time that the block takes."""
+        """Measure the block and add its time."""
         start = time.perf_counter()
         try:
             yield
@@ -40,20 +40,20 @@ class Meter:
             self.add(work, time.perf_counter() - start)
 
     def add(self, work: Work, seconds: float) -> None:
-        """Add time that was measured."""
+        """Add measured time."""
         with self._lock:
             self.seconds[work] += seconds
 
     def skip(self, error: PenstockError, records: int | None = 1) -> None:
-        """Note what is passed over: some records, or None where nobody can count them, a damaged place."""
+        """Count skipped records; None counts a damaged place with an unknown number of records."""
         with self._lock:
             self.skipped[getattr(error, "kind", "schema")] += 1 if records is None else records
             self.places += records is None
             if len(self.errors) < 100:
                 self.errors.append(error)
 
-    def passed_over(self) -> str:
-        """Say what was passed over, and why; nothing, where nothing was."""
+    def skip_report(self) -> str:
+        """Return what was skipped, and why; empty where nothing was."""
         if not self.skipped:
             return ""
         causes = ", ".join(f"{count:,} {kind}" for kind, count in self.skipped.most_common())
@@ -61,7 +61,7 @@ class Meter:
         what = " and ".join(f"{count:,} {noun}{'s' * (count > 1)}" for count, noun in counted if count)
         lost = f", with all records in {'it' if self.places == 1 else 'them'}," if self.places else ""
         were = "was" if self.skipped.total() == 1 else "were"
-        return f"{what}{lost} {were} passed over ({causes}); the first: {self.errors[0]}"
+        return f"{what}{lost} {were} skipped ({causes}); the first: {self.errors[0]}"
 
 
 T = TypeVar("T")
@@ -70,13 +70,13 @@ _SECONDS_BETWEEN_LINES = 30.0
 _SECONDS_BETWEEN_UPDATES = 0.1
 
 
-def shown(elements: Iterator[T], meter: Meter, *, total: int | None, name: str = "") -> Iterator[T]:
-    """Pass elements on, with a bar on a terminal, or now and then a line to the logger ``penstock``.
+def show_progress(elements: Iterator[T], meter: Meter, *, total: int | None, name: str = "") -> Iterator[T]:
+    """Iterate elements with a bar on a terminal, or a line every 30 seconds to the logger ``penstock``.
 
     Args:
-        meter: What counts the pass; the time that the consumer takes between two elements is added to it.
-        total: How many elements there will be, where that is known.
-        name: What to call the pass.
+        meter: The meter of the iteration; the time of the loop's own code is added to it.
+        total: The number of elements, where it is known.
+        name: A title for the iteration.
     """
     display = _Bar(name, total) if on_terminal() else _Lines(name, total)
     begin = now = updated = time.perf_counter()
@@ -95,7 +95,7 @@ def shown(elements: Iterator[T], meter: Meter, *, total: int | None, name: str =
 
 
 def _breakdown(meter: Meter, elapsed: float) -> str:
-    """Say where time goes, the most first. Threads work side by side, so that the shares may make more than all."""
+    """Return where time goes, the largest share first. Threads run side by side, so shares can add up to over 100%."""
     shares = {_WORDS[work]: seconds / max(elapsed, 1e-9) for work, seconds in meter.seconds.items() if seconds}
     return ", ".join(f"{word} {share:.0%}" for word, share in sorted(shares.items(), key=lambda item: -item[1]))
 
@@ -104,7 +104,7 @@ _WORDS = {"reading": "reading", "function": "functions", "waiting": "your code"}
 
 
 class _Lines:
-    """A line in the log every now and then, and one at the end."""
+    """A line in the log at intervals, and one at the end."""
 
     interval = _SECONDS_BETWEEN_LINES
 

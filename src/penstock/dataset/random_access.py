@@ -1,4 +1,4 @@
-"""Single elements of a pipeline, by their positions in the first epoch."""
+"""Random access: elements and records of a pipeline by their positions in the first epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.columns import collate
-from penstock.dataset.block import Block, Flow, each
+from penstock.dataset.block import Block, Flow, iter_elements
 from penstock.dataset.order import Epoch, Ints, RowKeys, Run
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
@@ -22,30 +22,32 @@ from penstock.dataset.transforms.zip import ZipStart
 
 
 class Access:
-    """The elements of a pipeline by their positions in the first epoch. What calls have in common is looked up once."""
+    """Reads elements of a pipeline by their positions in the first epoch."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
     @cached_property
     def length(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         length = self._pipeline.length(Epoch())
         if length is None:
-            raise TypeError("this dataset has no length: it has no end, or only reading it would tell")
+            raise TypeError(
+                "this dataset has no length: it has no end, or its elements are known only after reading it"
+            )
         return length
 
     @cached_property
     def _reads(self) -> ReadRows:
         if self._pipeline.reads is None:
-            raise TypeError("elements behind filter(), bucket(), cache() and the like have no index: iterate them")
+            raise TypeError("elements after filter(), bucket(), cache() and the like have no index: iterate them")
         self._pipeline.reads.check_seeks()
         return self._pipeline.reads
 
     @cached_property
     def _rows(self) -> ReadRows:
         if self._reads.batches is not None:
-            raise TypeError("a batch is made of many records: ask for them before batch()")
+            raise TypeError("a batch is made of many records: read them before batch()")
         return self._reads
 
     def element(self, key: SupportsIndex) -> Any:
@@ -54,7 +56,7 @@ class Access:
         if isinstance(pipeline.start, ZipStart) and not pipeline.stages:
             position = position_in(key, self.length)
             return tuple(Access(child).element(position) for child in pipeline.start.children)
-        reads = self._reads  # before the length: that there is no index is what stands in the way
+        reads = self._reads  # before the length, so that a missing index is the error
         position = position_in(key, self._length_for(key))
         if pipeline.stages or reads.batches is not None:
             return _through_stages(pipeline, reads, reads.keys(position, 1, Epoch()))[0]
@@ -71,21 +73,21 @@ class Access:
         return collate(_through_stages(self._pipeline, reads, reads.rows.at(positions, Epoch())))
 
     def record(self, key: SupportsIndex) -> bytes:
-        """Return the record that an element is made of, as it is stored."""
+        """Return the record of an element as it is stored."""
         return self._rows.source.record(self._row_at(position_in(key, self._length_for(key))))
 
     def records(self, key: Sequence[int] | NDArray[Any]) -> list[bytes]:
-        """Return the records that elements are made of, as they are stored."""
+        """Return the records of elements as they are stored."""
         return self._rows.source.records(self._rows_at(positions_in(key, self._length_for(key))))
 
     @cached_property
     def _remote_run(self) -> Run | None:
-        """The rows that the elements are, where these lie in remote files as they come."""
+        """The rows of the elements, where they are successive rows of remote files."""
         reads = self._reads
         return reads.rows.run if reads.batches is None and reads.source.shards.remote else None
 
     def _length_for(self, key: SupportsIndex | Sequence[int] | NDArray[Any]) -> int:
-        """Return the length, or one that is enough to know where the elements are: counting reads remote files."""
+        """Return the length; of remote files one that covers the positions, so that fewer files are counted."""
         run = self._remote_run
         if run is None:
             return self.length
@@ -115,7 +117,7 @@ def _through_stages(pipeline: Pipeline, reads: ReadRows, keys: RowKeys) -> list[
     for stage in pipeline.stages:
         flow = stage.open(_opened(flow), None, meter)
     with closing(flow):
-        return [element for done in flow for element in each(done.elements)]
+        return [element for done in flow for element in iter_elements(done.elements)]
 
 
 def _opened(flow: Flow) -> Any:
@@ -123,21 +125,21 @@ def _opened(flow: Flow) -> Any:
 
 
 def position_in(key: SupportsIndex, length: int) -> int:
-    """Return a position, which may be counted from the end."""
+    """Return a position; negative ones count from the end."""
     index = operator.index(key)
     if not -length <= index < length:
-        raise IndexError(f"element {index} of a dataset of {length}")
+        raise IndexError(f"element {index} of a dataset of {length} elements")
     return index % length
 
 
 def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.int64]:
-    """Return positions by the rules of NumPy: from the end, masks, errors, without an array of the whole length."""
+    """Return positions by the rules of NumPy (negative ones, masks, errors), without an array of the whole length."""
     if type(key) is list and (found := _core.positions_in(key, length)) is not None:
         return found
     given = np.asarray(key, None if len(key) else np.int64)
     if given.dtype == bool:
         if given.shape != (length,):
-            raise IndexError(f"a mask for {length} elements has that length, not {given.shape}")
+            raise IndexError(f"a mask for {length} elements has shape ({length},), not {given.shape}")
         return np.flatnonzero(given)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise IndexError("elements are chosen by a list of integers or booleans, columns by select_columns(names)")
@@ -146,5 +148,5 @@ def positions_in(key: Sequence[int] | NDArray[Any], length: int) -> NDArray[np.i
     positions = np.where(given < 0, given.astype(np.int64) + length, given).astype(np.int64)
     wrong = (positions < 0) | (positions >= length)
     if wrong.any():
-        raise IndexError(f"element {given[wrong][0]} of a dataset of {length}")
+        raise IndexError(f"element {given[wrong][0]} of a dataset of {length} elements")
     return positions

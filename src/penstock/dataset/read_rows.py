@@ -1,4 +1,4 @@
-"""Reads rows in an order, ahead of the consumer, in blocks: the start of most pipelines."""
+"""ReadRows: the start of most pipelines. It reads rows in an order, as blocks, ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock.columns import Batch
-from penstock.dataset.block import Block, Cursor, Flow, cut_short, join, join_keys, placed
+from penstock.dataset.block import Block, Cursor, Flow, concat_elements, concat_keys, truncated, with_cursors
 from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run
 from penstock.dataset.progress import Meter
 from penstock.dataset.source.prefetch import start_prefetch
@@ -22,41 +22,41 @@ from penstock.dataset.source.shards import records_in
 from penstock.dataset.stage import ElementSupply
 from penstock.errors import NotSeekableError
 
-# Rows that are handled together where nothing else says how many.
+# Rows per block where rows are not read as batches.
 _BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True)
 class ReadRows:
-    """Rows of a source in an order; where ``batches`` is there, in groups of rows that are batches, in their order."""
+    """Rows of a source in an order; with ``batches``, groups of ``size`` rows in the order of the batches."""
 
     source: RowSource
     rows: Order
     batches: Order | None = None
     size: int = _BLOCK_ROWS
-    """Rows of a block; of a batch, where there are batches."""
+    """Rows per block, or per batch where there are batches."""
 
     @property
     def order(self) -> Order:
-        """The order of what the reads give out: rows or batches."""
+        """The order of the elements: rows or batches."""
         return self.rows if self.batches is None else self.batches
 
     def reordered(self, change: Callable[[Order], Order]) -> ReadRows:
-        """Give out rows, or batches, in another order."""
+        """Return reads of rows, or batches, in another order."""
         order = change(self.order)
         return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
 
     def length(self, which: Epoch) -> int | None:
-        """Count the rows, or batches, of a pass."""
+        """Return the number of rows, or batches, of an epoch."""
         return self.order.length(which)
 
     def describe(self) -> list[Any]:
-        """Say in JSON what decides the order."""
+        """Return in JSON what decides the order. Saved states compare it."""
         return self.order.describe()
 
     @property
     def identities(self) -> list[str]:
-        """A name for the content of the files."""
+        """An identity of the files by their content."""
         return [self.source.shards.identity]
 
     @property
@@ -101,7 +101,7 @@ class ReadRows:
         return self.rows.at(np.arange(batch * self.size, stop if rows is None else min(stop, rows)), own)
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
-        """Start at a cursor: read, check and decode ahead of the consumer, until the flow is closed."""
+        """Open the flow at a cursor. Rows are read, checked and decoded ahead until it is closed."""
         cursor = start_cursor(0) | (cursor or {})
         run = self._run_from(cursor["position"])
         if run is not None and can_stream(self.source, run.start):
@@ -113,7 +113,7 @@ class ReadRows:
         return self._fetch(cursor, meter)
 
     def _stream_epochs(self, cursor: Cursor, meter: Meter) -> Flow | None:
-        """Stream remote files again and again, where all that the order does is to repeat them."""
+        """Stream remote files once per epoch, where the order does nothing but repeat them."""
         whole_batches = self.batches is not None and self.batches.whole
         repeated = (self.rows if whole_batches else self.order).repeats
         position = cursor["position"] * (self.size if whole_batches else 1)
@@ -134,7 +134,7 @@ class ReadRows:
         return stream_batches_of(flow, self.size, self._drops_last, cursor) if whole_batches else flow
 
     def check_seeks(self) -> None:
-        """Raise where the order asks for what the files cannot give."""
+        """Raise NotSeekableError where the order needs random access that the files do not have."""
         seeks = self.rows.seeks or (self.batches is not None and self.batches.seeks)
         if not seeks:
             return
@@ -143,18 +143,18 @@ class ReadRows:
             slow = next(p for p, index in zip(shards.paths, shards.indexes, strict=True) if not index.seekable)
             files = slow if len(shards.paths) == 1 else "FILES"
             raise NotSeekableError(
-                f"this order needs random access, which {slow} has not: it is one compressed stream. Shuffle within "
-                f"windows (window=10_000), or read a copy, which has it: penstock convert {files} -o COPY",
+                f"this order needs random access, which {slow} does not have: it is one compressed stream. Shuffle "
+                f"within windows (window=10_000), or read a copy that has it: penstock convert {files} -o COPY",
                 path=slow,
             )
 
     @property
     def _reached(self) -> RowSource:
-        """The source as far as the order goes."""
+        """The source, without remote files after the last row of the order."""
         return self.source if self.rows.end is None else self.source.through(self.rows.end - 1)
 
     def _run_from(self, position: int) -> Run | None:
-        """Return the rows from a position on, where they come as they lie in the files."""
+        """Return the rows from a position on, where they are successive rows of the files."""
         run, rows = self.order.run, self.rows.run
         if run is None or rows is None:
             return None
@@ -172,7 +172,7 @@ class ReadRows:
                 if batch is None:
                     return
                 if self.batches is not None and batch.num_rows < self.size:
-                    # The last one, unless it stands in front of an error: then it is no batch, and that is raised.
+                    # The last one; or the rows before an error, which is raised here.
                     next(batches, None)
                     if self._drops_last:
                         return
@@ -191,13 +191,13 @@ class ReadRows:
         source = self._reached
         for index in source.shards.indexes:
             for error in getattr(index, "damage", ()):
-                self._pass_over(error, meter, records_in(error))
+                self._skip(error, meter, records_in(error))
         planned: deque[tuple[RowKeys, int, int]] = deque()
         waiting: deque[tuple[RowKeys, int, int]] = deque()
         with closing(start_prefetch(source, self.rows, self.size)) as ahead:
             while True:
                 while len(waiting) < ahead.depth:
-                    if 2 * len(planned) < ahead.together:  # early, while threads have work
+                    if 2 * len(planned) < ahead.together:  # early, while the threads have work
                         more = list(islice(blocks, ahead.together))
                         ahead.foresee([keys.rows for keys, _, _ in more])
                         planned.extend(more)
@@ -211,18 +211,18 @@ class ReadRows:
                 with meter.timed("reading"):
                     batch, kept, errors, failure = ahead.take()
                 for error in errors:
-                    self._pass_over(error, meter)
+                    self._skip(error, meter)
                 if kept is not None and len(kept) < len(keys.rows):
                     keys = RowKeys(keys.rows[kept], keys.epochs[kept])
                 block = Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
                 if failure is not None:
-                    yield cut_short(block)
+                    yield truncated(block)
                     raise failure
                 yield block
-                del batch, block  # or its memory could not be used again while the consumer works
+                del batch, block  # so that their memory is free once the consumer is done with them
 
     def _blocks(self, position: int, which: Epoch) -> Iterator[tuple[RowKeys, int, int]]:
-        """Return the rows of each block from a position on, and where it begins and ends."""
+        """Return the rows of each block from a position on, and its start and stop."""
         end = self.order.length(which)
         while end is None or position < end:
             count = self.size if end is None else min(self.size, end - position)
@@ -230,7 +230,7 @@ class ReadRows:
             yield self.keys(position, count, which), position, stop
             position = stop
 
-    def _pass_over(self, error: Any, meter: Meter, records: int | None = 1) -> None:
+    def _skip(self, error: Any, meter: Meter, records: int | None = 1) -> None:
         if callable(self.source.on_error):
             self.source.on_error(error)
         meter.skip(error, records)
@@ -245,35 +245,38 @@ class ReadRows:
 
 
 def start_cursor(epoch: int, origin: int = 0) -> Cursor:
-    """Return where an epoch begins, or where it goes on with another number of ranks."""
+    """Return the cursor at the start of an epoch, or where another number of ranks resumes it."""
     return {"epoch": epoch, "position": 0, "origin": origin}
 
 
 def stream_epochs(
     open_epoch: Callable[[int, int], Flow], times: int | None, cursor: Cursor, later: int, within: int, begin: int
 ) -> Flow:
-    """Stream epochs one behind the other, from a place in a later one on.
+    """Stream one epoch after another, from a place in a later one on.
 
-    Positions are counted through all of them; ``begin`` is where the first of these begins.
+    Positions count through all epochs; ``begin`` is the position of the first epoch that is streamed.
     """
     for number in count(later) if times is None else range(later, times):
         length = 0
         with closing(open_epoch(cursor["epoch"] + number, within)) as blocks:
             for block in blocks:
                 start, length = block.start["position"], block.stop["position"]
-                yield placed(block, cursor | {"position": begin + start}, cursor | {"position": begin + length})
+                yield with_cursors(block, cursor | {"position": begin + start}, cursor | {"position": begin + length})
         if not length and not within:
-            return  # nothing, again and again, is nothing
+            return  # repeating an empty epoch would never end
         begin += max(length, within)
         within = 0
 
 
 def stream_batches_of(rows: Flow, size: int, drop_last: bool, cursor: Cursor) -> Flow:
-    """Make batches of rows, over the ends of epochs; positions count batches."""
+    """Group rows into batches, across the ends of epochs; positions count batches."""
     with closing(ElementSupply(lambda _: rows, None)) as supply:
         for batch in count(cursor["position"]):
             parts = supply.take(size)
             if sum(map(len, parts)) < (size if drop_last else 1):
                 return
-            elements, keys = join([part.elements for part in parts]), join_keys([part.keys for part in parts])
+            elements, keys = (
+                concat_elements([part.elements for part in parts]),
+                concat_keys([part.keys for part in parts]),
+            )
             yield Block(elements, keys, cursor | {"position": batch}, cursor | {"position": batch + 1})

@@ -1,22 +1,22 @@
-"""What a stage is: something that is done to blocks on their way."""
+"""Stage: a step of a pipeline that transforms blocks as they come. ElementSupply: elements of a flow, by count."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
 
-from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, part
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, slice_block
 from penstock.dataset.order import Group
 from penstock.dataset.progress import Meter
 
 
 class Stage(ABC):
-    """A step of a pipeline. Immutable, and pickles, so that other processes can run it."""
+    """A step of a pipeline. Immutable; pickles, so that other processes can run it."""
 
     one_to_one = False
     """Whether element i of the output comes from element i of the input, so that orders can be changed before it."""
     groups_rows: bool | None = None
-    """True: the output are batches. False: it is the rows of batches. None: it is what the input is."""
+    """True: the stage makes batches. False: it makes rows of batches. None: neither."""
     is_sharded: bool = False
     """Whether the output is the share of one rank."""
     is_in_memory: bool = False
@@ -34,10 +34,10 @@ class Stage(ABC):
 
     @abstractmethod
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        """Start at a cursor of this stage. The flow that it opens upstream is closed with its own."""
+        """Open the flow at a cursor of this stage. Closing it closes the flow that it opened upstream."""
 
     def length(self, upstream: int | None) -> int | None:
-        """Count the elements that come out of ``upstream`` elements; None: there is no end, or nobody knows."""
+        """Return how many elements ``upstream`` elements become; None where that is endless or unknown."""
         return upstream if self.one_to_one else None
 
     @property
@@ -54,24 +54,24 @@ class Stage(ABC):
 
 
 class ElementSupply:
-    """Gives out a flow's elements from a place on: the start of an epoch, or so many elements behind a cursor."""
+    """Takes elements from a flow, starting at an epoch or at a number of elements after a cursor."""
 
     def __init__(self, upstream: OpenFlow, place: Cursor) -> None:
         self._up: Cursor = place if is_start(place) else place["up"]
         self._skip: int = 0 if is_start(place) else place["skip"]
         self._flow = upstream(self._up)
         self._block: Block | None = None
-        """What is at hand; a block that is used up is let go, so that its memory serves the next one."""
+        """The current block; dropped once it is used up, so that its memory is free for the next one."""
         self._used = 0
 
     @property
     def place(self) -> Cursor:
-        """Where the next element is; a supply that is opened there goes on with it."""
-        # It counts from the start of a block even at its end: what follows a block that was cut short is its error.
+        """The place of the next element: a supply opened there starts with it."""
+        # Counted from the start of the block even at its end: after a truncated block comes its error.
         return {"up": self._up, "skip": self._used + self._skip}
 
     def ready(self) -> int:
-        """Count the elements at hand, and get some where there are none; 0: the flow has ended."""
+        """Return how many elements of a block are left, getting the next block where needed; 0 at the end."""
         while self._block is None:
             block = next(self._flow, None)
             if block is None:
@@ -82,7 +82,7 @@ class ElementSupply:
         return len(self._block) - self._used
 
     def take(self, most: int) -> list[Block]:
-        """Return ``most`` elements as parts of blocks; fewer where the flow ends before."""
+        """Return ``most`` elements as parts of blocks, or fewer at the end of the flow."""
         parts: list[Block] = []
         while most and (count := min(most, self.ready())):
             parts.append(self.take_ready(count))
@@ -90,9 +90,9 @@ class ElementSupply:
         return parts
 
     def take_ready(self, count: int) -> Block:
-        """Return some of the elements at hand."""
+        """Return ``count`` elements of the current block."""
         assert self._block is not None
-        taken = part(self._block, self._used, self._used + count)
+        taken = slice_block(self._block, self._used, self._used + count)
         self._used += count
         if self._used == len(self._block):
             self._block = None

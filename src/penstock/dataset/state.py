@@ -1,4 +1,4 @@
-"""The saved state of an iterator: a few numbers in JSON, and what they belong to."""
+"""The saved state of an iterator: its position, and the data and pipeline that it belongs to, as JSON values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADER = FormatHeader("state", "penstock.state", 1)
 
 
 def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> dict[str, Any]:
-    """Return the state of an iterator that has given out ``given`` elements of the block at ``cursor``."""
+    """Return the state of an iterator that has returned ``given`` elements of the block at ``cursor``."""
     try:
         common: Any = {"cursor": pipeline.common_cursor(cursor, given)}
     except StateError as reason:
@@ -31,7 +31,11 @@ def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> di
 
 
 def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
-    """Return the epoch, the cursor, and how many elements of its block were given out; refuse what does not fit."""
+    """Return the epoch, the cursor, and how many elements of its block were returned.
+
+    Raises:
+        StateError: The state is damaged, or belongs to other data or to another pipeline.
+    """
     HEADER.check(state, StateError)
     if state.get("data") != pipeline.start.identities:
         raise StateError("the state belongs to other data: the files are not those that it was saved with")
@@ -44,8 +48,10 @@ def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
         common = state.get("common") or {}
         if "cursor" not in common:
             reason = common.get("refused", "the state does not say where")
-            raise StateError(f"{state.get('world')} ranks saved this state, {pipeline.world} cannot go on: {reason}")
+            raise StateError(
+                f"{state.get('world')} ranks saved this state, {pipeline.world} cannot resume it: {reason}"
+            )
         cursor, given = common["cursor"], 0
     if type(epoch) is not int or type(given) is not int or not isinstance(cursor, dict) or given < 0:
-        raise StateError("no state of an iterator: its numbers are missing")
+        raise StateError("not the state of an iterator: its numbers are missing")
     return epoch, cursor, given

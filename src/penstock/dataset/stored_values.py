@@ -24,7 +24,7 @@ from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import Stage
 from penstock.dataset.transforms.batch import BatchStage, PackStage
 from penstock.dataset.transforms.bucket import BucketStage
-from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, first_place, given_out
+from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, in_epoch, start_place
 from penstock.dataset.transforms.filter import FilterStage
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
@@ -205,10 +205,10 @@ class _Uncached(Stage):
     """Reads again what a cache would hold, as the epoch that it would hold."""
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = first_place(cursor)
+        place = start_place(cursor)
         with closing(upstream(place["up"])) as blocks:
             for number, block in enumerate(blocks, place["block"]):
-                yield given_out(block, place | {"block": number})
+                yield in_epoch(block, place | {"block": number})
 
     @property
     def calls(self) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from penstock.dataset.block import Block, Elements, Flow, each
+from penstock.dataset.block import Block, Elements, Flow, iter_elements
 from penstock.dataset.order import RowKeys
 from penstock.dataset.progress import Meter
 
@@ -43,7 +43,7 @@ class FunctionCall:
         """Call the function for each element; ends early once ``stopped``."""
         results: list[Any] = []
         random = None if self.seed is None else RandomNumbers(self.seed)
-        rows = zip(each(elements), keys.rows.tolist(), keys.epochs.tolist(), strict=True)
+        rows = zip(iter_elements(elements), keys.rows.tolist(), keys.epochs.tolist(), strict=True)
         for element, row, epoch in rows:
             if stopped():
                 break

@@ -132,5 +132,8 @@ class ProgressStore:
     def put(self, path: str, *, atomic: bool) -> Upload:
         return self._store.put(path, atomic=atomic)
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        self._store.rename(source, target, sync=sync)
+
     def remove(self, path: str) -> None:
         self._store.remove(path)

@@ -23,31 +23,43 @@ class FileCount:
     """None if the file cannot be counted."""
     problem: Problem | None = None
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the count as JSON values."""
-        problem = None if self.problem is None else self.problem.document(advise)
+        problem = None if self.problem is None else self.problem._document(advise)
         return {"path": self.path, "records": self.records, "problem": problem}
 
 
 @dataclass(frozen=True)
 class CountReport(Report):
-    """What :func:`count` found."""
+    """What :func:`count` found.
+
+    >>> print(ps.count("train"))
+    100 records in 4 files
+    """
 
     files: tuple[FileCount, ...]
 
     @property
     def records(self) -> int:
-        """Records in all files that can be counted."""
+        """Records in all files that can be counted.
+
+        >>> ps.count(["train", "gone.tfrecord"]).records
+        100
+        """
         return sum(file.records or 0 for file in self.files)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """One for each file that cannot be counted."""
+        """One for each file that cannot be counted.
+
+        >>> [problem.path for problem in ps.count(["train", "gone.tfrecord"]).problems]
+        ['gone.tfrecord']
+        """
         return tuple(file.problem for file in self.files if file.problem is not None)
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
-        files = [file.document(advise) for file in self.files]
+        files = [file._document(advise) for file in self.files]
         return {"files": files, "records": self.records, "problems": len(self.problems)}
 
     def __str__(self) -> str:
@@ -66,8 +78,8 @@ def count(
 ) -> CountReport:
     """Count the records of files.
 
-    >>> ps.count("data/").records
-    60000
+    >>> ps.count("train").records
+    100
 
     Headers are checked, payloads are not: see :func:`penstock.verify`. Large payloads are not even read. A file that is
     damaged or missing is a problem of the report and not part of the total.

@@ -36,7 +36,7 @@ class Histogram:
         bins = np.clip(numbers - self._first, 0, _BINS - 1).astype(np.int64)
         self._counts += np.bincount(bins, minlength=_BINS)
 
-    def document(self) -> dict[str, Any] | None:
+    def _document(self) -> dict[str, Any] | None:
         """Return the start of the first bin, the width of all, and their counts; None if nothing was added."""
         if not self._width:
             return None

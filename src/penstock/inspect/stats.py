@@ -53,7 +53,7 @@ class ValueRange:
         """None if there are no numbers."""
         return self.total / self.count if self.count else None
 
-    def document(self) -> dict[str, float | None]:
+    def _document(self) -> dict[str, float | None]:
         """Return the range as JSON values."""
         return {"min": self.min, "mean": self.mean, "max": self.max}
 
@@ -103,7 +103,7 @@ class FeatureStats:
         self.values.add(flat)
         self.histogram.add(flat.astype(np.float64))
 
-    def document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         """Return the statistics as JSON values."""
         what = "sizes" if self.feature.dtype == "bytes" else "values"
         return {
@@ -112,10 +112,10 @@ class FeatureStats:
             "missing": self.missing,
             "count": self.values.count + self.not_finite,
             "not_finite": self.not_finite,
-            what: self.values.document(),
-            "lengths": self.lengths.document(),
-            **({"steps": self.steps.document()} if self.steps.count else {}),
-            "histogram": self.histogram.document(),
+            what: self.values._document(),
+            "lengths": self.lengths._document(),
+            **({"steps": self.steps._document()} if self.steps.count else {}),
+            "histogram": self.histogram._document(),
         }
 
 
@@ -127,14 +127,19 @@ class LargeRecord:
     record: int
     bytes: int
 
-    def document(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         """Return the record's place and size as JSON values."""
         return {"path": self.path, "record": self.record, "bytes": self.bytes}
 
 
 @dataclass(frozen=True)
 class StatsReport(Report):
-    """What :func:`stats` found."""
+    """What :func:`stats` found.
+
+    >>> print(ps.stats("train", columns=["label"]))
+    100 records in 4 files, 5.1 kB
+    label: int64, 0 to 9, mean 4.5  ██████████
+    """
 
     paths: tuple[str, ...]
     """The files that were opened."""
@@ -148,31 +153,43 @@ class StatsReport(Report):
 
     @property
     def files(self) -> int:
-        """How many files were read."""
+        """How many files were read.
+
+        >>> ps.stats(["train", "gone.tfrecord"]).files
+        4
+        """
         unread = {problem.path for problem in self.problems if not problem.record}
         return sum(path not in unread for path in self.paths)
 
     @property
     def records(self) -> int:
-        """How many records were read."""
+        """How many records were read.
+
+        >>> ps.stats("train").records
+        100
+        """
         return self.sizes.count
 
     @property
     def bytes(self) -> int:
-        """The size of all payloads."""
+        """The size of all payloads.
+
+        >>> ps.stats("train").bytes
+        5060
+        """
         return int(self.sizes.total)
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
         return {
             "files": self.files,
             "records": self.records,
             "bytes": self.bytes,
-            "sizes": self.sizes.document(),
+            "sizes": self.sizes._document(),
             "schema": None if self.described is None else self.described.origin,
-            "features": {name: feature.document() for name, feature in self.features.items()},
-            "largest": [record.document() for record in self.largest],
-            "problems": [problem.document(advise) for problem in self.problems],
+            "features": {name: feature._document() for name, feature in self.features.items()},
+            "largest": [record._document() for record in self.largest],
+            "problems": [problem._document(advise) for problem in self.problems],
         }
 
     def __str__(self) -> str:
@@ -204,9 +221,9 @@ def stats(
 ) -> StatsReport:
     """Read all records of files, and summarize their features.
 
-    >>> report = ps.stats("data/")
-    >>> report.features["label"].values.max
-    9
+    >>> report = ps.stats("train")
+    >>> report.features["label"].values.mean
+    4.5
 
     Features are taken as the lists that they are stored in, of any length, so that counts that differ from the schema
     are no error. Of bytes, text and encoded images, the sizes are summarized. A file that is damaged or missing is a
@@ -229,21 +246,17 @@ def stats(
 def stats_by_content(
     paths: StrPath | Iterable[StrPath],
     *,
-    schema: Schema | StrPath | None = None,
-    infer: bool = False,
-    infer_records: int | None = 1000,
-    columns: Sequence[str] | None = None,
     compression: str | None = "auto",
     max_record_bytes: int = 1 << 30,
-    progress: bool = False,
+    **options: Any,
 ) -> list[StatsReport]:
     """Summarize files as :func:`stats` does, with a report for each group of files that have features in common.
 
-    The first report also has the problems of paths that are no files.
+    The first report also has the problems of paths that stand for no file.
     """
     readers, problems = open_readers(paths, compression=compression, max_record_bytes=max_record_bytes)
-    groups = [readers] if schema is not None else group_alike(readers)
-    summarize = _Stats(schema, infer, infer_records, columns, progress)
+    groups = [readers] if options.get("schema") is not None else group_alike(readers)
+    summarize = _Stats(**options)
     return [summarize.of(group, problems if number == 0 else []) for number, group in enumerate(groups)]
 
 
@@ -252,11 +265,11 @@ class _Stats:
 
     def __init__(
         self,
-        schema: Schema | StrPath | None,
-        infer: bool,
-        infer_records: int | None,
-        columns: Sequence[str] | None,
-        progress: bool,
+        schema: Schema | StrPath | None = None,
+        infer: bool = False,
+        infer_records: int | None = 1000,
+        columns: Sequence[str] | None = None,
+        progress: bool = False,
     ) -> None:
         self._named = None if schema is None else named_schema(schema)
         self._infer, self._infer_records = infer, infer_records

@@ -46,7 +46,7 @@ class VerifiedFile:
     doubtful: int = 0
     """Further records that may be inside the payload of a damaged one."""
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report on the file as JSON values."""
         before = self.before_damage
         return {
@@ -58,7 +58,7 @@ class VerifiedFile:
             "seems": self.seems,
             "saved": None if before is None else {"before": before, "behind": self.records - before},
             "doubtful": self.doubtful,
-            "problems": [problem.document(advise) for problem in self.problems],
+            "problems": [problem._document(advise) for problem in self.problems],
         }
 
 

@@ -71,7 +71,14 @@ _MANY_LINES = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with one file."""
+    """One thing that is wrong with one file.
+
+    >>> (problem,) = ps.verify("gone.tfrecord").problems
+    >>> problem.kind
+    'not-found'
+    >>> print(problem)
+    gone.tfrecord: no such file or directory; check the name
+    """
 
     path: str
     kind: str
@@ -99,7 +106,7 @@ class Problem:
         what = f"{self.damage}, {self.cause}" if self.damage else self.cause
         return f"{', '.join(place)}: {what}" if place else what
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the problem as JSON values, with what ``advise`` returns as ``"advice"``."""
         found: dict[str, Any] = {}
         for entry in fields(self):
@@ -144,7 +151,7 @@ def problem_among(paths: Sequence[str], error: Exception) -> Problem:
 
 
 def _problem_of_system(path: str, error: OSError) -> Problem:
-    """Tell reading from writing: a place that does not exist, and is not what is read, was to be written."""
+    """Distinguish reading from writing: a path that does not exist, and is not that of the input, is an output."""
     place = error.filename if isinstance(error.filename, str) else path
     cause = _first_lower(error.strerror or "")
     denied = isinstance(error, PermissionError)

@@ -32,7 +32,12 @@ from penstock.storage.shard_names import without_extension
 
 @dataclass(frozen=True)
 class RepairReport(Report):
-    """What was saved of one damaged file."""
+    """What was saved of one damaged file.
+
+    >>> report = ps.repair("train-00000-of-00004.tfrecord", None)
+    >>> print(report)
+    train-00000-of-00004.tfrecord: 25 good records, nothing is damaged
+    """
 
     source: str
     target: str | None
@@ -50,30 +55,50 @@ class RepairReport(Report):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The damage, with what most likely happened."""
+        """The damage, with what most likely happened.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None).problems
+        ()
+        """
         return tuple(problem_of(self.source, error) for error in self.damage)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is damaged."""
+        """Whether nothing is damaged.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None).ok
+        True
+        """
         return not self.damage
 
     @property
     def lost_ranges(self) -> list[tuple[int, int | None]]:
-        """The bytes that no record could be read from; None is an end that is not known."""
+        """The bytes that no record could be read from; None is an end that is not known.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None, max_record_bytes=50).lost_ranges[:2]
+        [(129, 196), (196, 264)]
+        """
         return [(error.offset or 0, error.stop) for error in self.damage if error.kind != "doubtful"]
 
     @property
     def lost_bytes(self) -> int:
-        """How many bytes that is, without ranges whose end is not known."""
+        """The size of :attr:`lost_ranges`, without those whose end is not known.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None, max_record_bytes=50).lost_bytes
+        1020
+        """
         return sum(stop - start for start, stop in self.lost_ranges if stop is not None)
 
     @property
     def causes(self) -> dict[str, int]:
-        """How often each kind of damage occurs."""
+        """How often each kind of damage occurs.
+
+        >>> ps.repair("train-00000-of-00004.tfrecord", None, max_record_bytes=50).causes
+        {'too-large': 15}
+        """
         return dict(Counter(error.kind for error in self.damage))
 
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
         return {
             "path": self.source,
@@ -82,7 +107,7 @@ class RepairReport(Report):
             "expected": self.expected,
             "doubtful": self.doubtful,
             "doubtful_target": self.doubtful_target,
-            "problems": [problem.document(advise) for problem in self.problems],
+            "problems": [problem._document(advise) for problem in self.problems],
         }
 
     def __str__(self) -> str:
@@ -106,8 +131,9 @@ def repair(
 ) -> RepairReport:
     """Write every record outside the damage of a file to a new file, and report what is lost.
 
-    >>> ps.repair("damaged.tfrecord", "saved.tfrecord").records
-    993
+    >>> report = ps.repair("train-00000-of-00004.tfrecord", "saved.tfrecord", replace=True)
+    >>> report.records, report.doubtful, report.lost_ranges
+    (25, 0, [])
 
     A payload may hold TFRecords. If the record around them is damaged, it is in doubt whether they are records of the
     file: they are written to a second file, ``saved.doubtful.tfrecord``. An index of the file, if there is one, settles
@@ -211,6 +237,10 @@ def repair_dataset(
     Files keep their names. If there is a manifest, a new one that describes the new shards is written last; missing
     shards are reported and left out. Records in doubt go to ``_<name>.doubtful.tfrecord``, which readers of the folder
     skip.
+
+    >>> reports = ps.repair_dataset("train.penstock.json", "saved", replace=True)
+    >>> [report.records for report in reports]
+    [25, 25, 25, 25]
 
     Args:
         source: A folder, or the manifest of a dataset.

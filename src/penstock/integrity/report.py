@@ -24,12 +24,12 @@ class Report(ABC):
         return not self.problems
 
     @abstractmethod
-    def document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
+    def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
 
     def to_json(self) -> str:
         """Return the report as the text of a JSON document."""
-        return json.dumps(self.document(), indent=2)
+        return json.dumps(self._document(), indent=2)
 
 
 def plural(count: int, noun: str) -> str:

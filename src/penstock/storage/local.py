@@ -63,6 +63,11 @@ class LocalFiles:
     def put(self, path: str, *, atomic: bool) -> Upload:
         return LocalUpload(path, atomic=atomic)
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        os.replace(source, target)
+        if sync:
+            _sync_folder(target)
+
     def remove(self, path: str) -> None:
         os.unlink(path)
 
@@ -265,6 +270,9 @@ class StandardStreams:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed", path)
         return StandardOutput()
+
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        raise OSError(errno.ESPIPE, "standard output has no name", source)
 
     def remove(self, path: str) -> None:
         raise OSError(errno.ESPIPE, "standard output cannot be taken back", path)

@@ -126,6 +126,13 @@ class RemoteFiles:
             raise OSError(errno.EROFS, "this kind of store can be read alone", path) from None
         return RemoteUpload(file, path)
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        # Object stores copy on the server, and then remove the source.
+        filesystem, name = open_filesystem(source)
+        _, new_name = open_filesystem(target)
+        with_retries(source, lambda: filesystem.copy(name, new_name))
+        self.remove(source)
+
     def remove(self, path: str) -> None:
         filesystem, name = open_filesystem(path)
         with_retries(path, lambda: filesystem.rm_file(name))

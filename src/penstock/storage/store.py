@@ -90,5 +90,8 @@ class FileStore(Protocol):
     def put(self, path: str, *, atomic: bool) -> Upload:
         """Start to write a file."""
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        """Give a file another name; a file of that name is replaced. Stores without a rename copy and remove."""
+
     def remove(self, path: str) -> None:
         """Remove a file; an ``OSError`` where there is none."""

@@ -1,4 +1,4 @@
-"""Batched and Packed: which elements stand in which batch, and how unequal rows are padded."""
+"""batch() and padding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
 from hypothesis import given
 from hypothesis import strategies as st
+from numbered import SCHEMA, TOTAL, ids
 
+import penstock as ps
 from penstock.columns import Batch, Ragged
 from penstock.dataset.block import Block
 from penstock.dataset.order import RowKeys
@@ -92,9 +94,9 @@ def iter_of(block: Block):
 
 
 def test_a_column_that_cannot_be_padded_is_named():
-    with pytest.raises(ValueError, match="no column of the name 'words'"):
+    with pytest.raises(ValueError, match="no column 'words' to pad"):
         padded({"words": 0})
-    with pytest.raises(ValueError, match="rows with a length"):
+    with pytest.raises(ValueError, match="only columns of lists or arrays"):
         padded({"n": 0})
 
 
@@ -106,7 +108,7 @@ def test_rows_that_do_not_fit_together_are_refused():
 
 
 def test_a_batch_has_elements():
-    with pytest.raises(ValueError, match="one element or more"):
+    with pytest.raises(ValueError, match="1 element or more"):
         BatchStage(0)
 
 
@@ -118,3 +120,13 @@ def test_images_of_unequal_sizes_are_padded_on_all_sides():
     assert whole.shape == (2, 4, 3, 1)
     assert whole[..., 0].tolist() == [[[1] * 3] * 2 + [[0] * 3] * 2, [[1, 0, 0]] * 4]
     assert pad_batch(batch, {"image": Pad(9, (1, None))})["image"][..., 0].tolist() == [[[1, 1, 1]], [[1, 9, 9]]]
+
+
+def test_batches_are_padded_bucketed_and_taken_apart(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    padded = ds.batch(4, pad={"items": ps.Pad(value=-1, length=4)})
+    assert padded[0]["items"].tolist() == [[-1] * 4, [0, -1, -1, -1], [0, 1, -1, -1], [0, 1, 2, -1]]
+    assert ids(ds.batch(4).unbatch()) == list(range(TOTAL))
+    for batch in ds.bucket([2], 5, key="items"):
+        lengths = batch["items"].lengths
+        assert (lengths < 2).all() or (lengths >= 2).all()

@@ -53,7 +53,7 @@ def test_batches_are_those_of_the_model(
 
 @relaxed
 @given(sources())
-def test_buckets_fill_behind_a_filter(source: Source):
+def test_buckets_fill_after_a_filter(source: Source):
     odd = FilterStage(is_odd)
     stage = BucketStage([2], 3, key="tokens")
 
@@ -84,5 +84,5 @@ def test_buckets_are_padded_to_their_own_longest():
 
 @pytest.mark.parametrize(("boundaries", "sizes"), [([2, 1], 1), ([1], [1]), ([1], 0), ([1], [1, 0])])
 def test_what_cannot_be_is_refused(boundaries: list[int], sizes: Any):
-    with pytest.raises(ValueError, match=r"boundaries rise|have \d sizes"):
+    with pytest.raises(ValueError, match=r"boundaries must increase|need \d sizes"):
         BucketStage(boundaries, sizes, key="tokens")

@@ -1,4 +1,4 @@
-"""Flows joined: behind one another, side by side, mixed."""
+"""mix(): elements drawn from several datasets by weights."""
 
 from __future__ import annotations
 
@@ -10,43 +10,26 @@ import pytest
 from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
 from hypothesis import given
 from hypothesis import strategies as st
+from numbered import SCHEMA, ids
 
+import penstock as ps
 from penstock.columns import Batch
-from penstock.dataset.block import each
+from penstock.dataset.block import iter_elements
 from penstock.dataset.progress import Meter
 from penstock.dataset.transforms.batch import BatchStage
-from penstock.dataset.transforms.concat import ConcatFlow
 from penstock.dataset.transforms.mix import MixFlow
-from penstock.dataset.transforms.zip import ZipFlow
 
 several = st.lists(sources(12), min_size=1, max_size=3)
+
+
 NOTHING = Source([])
-
-
-@relaxed
-@given(several, st.integers(0, 2))
-def test_concat_gives_one_behind_another(children: list[Source], epoch: int):
-    flow = ConcatFlow(children).open
-    expected = [row for child in children for row in child.rows(epoch)]
-    assert elements_of(flow, NOTHING, {"epoch": epoch}) == expected
-    check_resumes(flow, NOTHING)
-    assert all(child.all_closed() for child in children)
-
-
-@relaxed
-@given(several)
-def test_zip_gives_tuples_until_the_shortest_ends(children: list[Source]):
-    flow = ZipFlow(children).open
-    assert elements_of(flow, NOTHING) == list(zip(*(child.rows() for child in children), strict=False))
-    check_resumes(flow, NOTHING)
-    assert all(child.all_closed() for child in children)
 
 
 def taken_from(flow: Any, most: int) -> list[tuple[int, Any]]:
     """The number of the child and the row of each element of a mix."""
     seen: list[tuple[int, Any]] = []
     for block in islice(blocks_of(flow, NOTHING), most):
-        rows = [plain(element) for element in each(block.elements)]
+        rows = [plain(element) for element in iter_elements(block.elements)]
         seen += zip((block.keys.rows >> 52).tolist(), rows, strict=True)
     return seen
 
@@ -81,7 +64,7 @@ def test_a_mix_without_end_starts_children_again():
     assert len(mine) > 6
     assert mine == [(number // 2, number % 2) for number in range(len(mine))]
     check_resumes(mixed.open, NOTHING)
-    with pytest.raises(ValueError, match="dataset 0 of the mix has no elements"):
+    with pytest.raises(ValueError, match="dataset 0 of the mix is empty"):
         elements_of(MixFlow([Source([])], weights=[1], seed=0, stop="never").open, NOTHING)
 
 
@@ -115,3 +98,13 @@ def test_batches_are_mixed_too():
     mixed = MixFlow(children, weights=[1, 1], seed=1, stop="all")
     assert sorted(len(batch) for batch in elements_of(mixed.open, NOTHING)) == [2] * 5
     check_resumes(mixed.open, NOTHING)
+
+
+def test_a_mixture_draws_by_weights_and_ends_as_asked(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    low, high = ds.map(lambda row: 0).repeat(), ds.map(lambda row: 1).repeat()
+    drawn = list(low.mix(high, weights=[1, 3], seed=5).take(4000))
+    assert 2800 < sum(drawn) < 3200
+    assert drawn == list(low.mix(high, weights=[1, 3], seed=5).take(4000))
+    ended = ids(ds[:5].mix(ds[10:15], weights=[1, 1], seed=1, stop="all"))
+    assert sorted(ended) == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]

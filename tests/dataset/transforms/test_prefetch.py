@@ -28,7 +28,7 @@ def prefetching() -> list[threading.Thread]:
 
 @relaxed
 @given(sources(), st.integers(1, 4))
-def test_blocks_pass_through(source: Source, ahead: int):
+def test_blocks_stay_as_they_are(source: Source, ahead: int):
     stage = PrefetchStage(ahead)
     assert elements_of(stage, source) == source.rows()
     check_resumes(stage, source)
@@ -36,7 +36,7 @@ def test_blocks_pass_through(source: Source, ahead: int):
     assert prefetching() == []
 
 
-def test_errors_come_behind_what_was_before_them():
+def test_errors_come_after_the_elements_before_them():
     seen = []
     with pytest.raises(OSError, match="the disk is gone"):
         for block in blocks_of(PrefetchStage(2), Source([2, 2, 2], fails_after=2)):
@@ -45,8 +45,9 @@ def test_errors_come_behind_what_was_before_them():
     assert prefetching() == []
 
 
-def test_it_goes_no_further_ahead_than_asked():
-    opened = Source([1] * 50)
+@pytest.mark.parametrize(("size", "blocks"), [(1, 3), (2, 2), (5, 1)])
+def test_it_goes_no_further_ahead_than_asked(size: int, blocks: int):
+    opened = Source([size] * 50)
     asked = threading.Semaphore(0)
 
     def counted(cursor: object):
@@ -56,7 +57,7 @@ def test_it_goes_no_further_ahead_than_asked():
 
     flow = PrefetchStage(3).open(counted, None, Meter())
     next(flow)
-    for _ in range(4):  # the one that was given and three ahead
+    for _ in range(1 + blocks):  # the one that was returned, and those that hold three elements
         assert asked.acquire(timeout=30)
     assert not asked.acquire(timeout=0.05)
     flow.close()
@@ -121,8 +122,8 @@ import penstock as ps
 numbers = ps.Dataset(sys.argv[1])
 more = numbers.shuffle(seed=1).map(lambda row: {"x": row["x"] + 1}, workers=4).batch(8).map(dict, workers=4)
 sums = numbers.batch(16).map(lambda batch: batch["x"].sum(), workers=4)
-passes = [iter(ds.prefetch(2)) for ds in (more, sums)]
-for each in passes:
+iterators = [iter(ds.prefetch(2)) for ds in (more, sums)]
+for each in iterators:
     next(each)
 """
 

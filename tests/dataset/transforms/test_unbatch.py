@@ -1,40 +1,20 @@
-"""WindowShuffled and Unbatched."""
+"""unbatch(): rows of batches."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 from flows import Source, blocks_of, check_resumes, elements_of, relaxed, sources
 from hypothesis import given
 from hypothesis import strategies as st
 
+import penstock as ps
 from penstock.dataset.progress import Meter
 from penstock.dataset.transforms.batch import BatchStage
 from penstock.dataset.transforms.map import MapStage
-from penstock.dataset.transforms.shuffle import WindowShuffleStage
 from penstock.dataset.transforms.unbatch import UnbatchStage
-
-
-@relaxed
-@given(sources(), st.integers(1, 25), st.integers(0, 9))
-def test_a_window_is_a_permutation_of_its_elements(source: Source, window: int, seed: int):
-    stage = WindowShuffleStage(seed, window)
-    seen = [row["n"] for row in elements_of(stage, source)]
-    for start in range(0, len(source), window):
-        stop = min(start + window, len(source))
-        assert sorted(seen[start:stop]) == list(range(start, stop))
-    check_resumes(stage, source)
-    assert source.all_closed()
-
-
-def test_the_order_depends_on_seed_epoch_and_window():
-    source = Source([7] * 10)
-
-    def order(seed: int, epoch: int) -> list[int]:
-        return [row["n"] for row in elements_of(WindowShuffleStage(seed, 35), source, {"epoch": epoch})]
-
-    assert order(1, 0) != order(2, 0)
-    assert order(1, 0) != order(1, 1)
-    assert order(1, 0)[:35] != [n - 35 for n in order(1, 0)[35:]]
 
 
 @relaxed
@@ -65,3 +45,8 @@ def test_rows_of_other_batches():
     ]
     assert elements_of(UnbatchStage(), made(lambda batch: batch["n"])) == [0, 1, 2, 3]
     assert elements_of(UnbatchStage(), made(lambda batch: np.empty((0, 2)))) == []
+
+
+def test_examples_cannot_be_taken_apart(written: Path):
+    with pytest.raises(TypeError, match="takes batches apart"):
+        next(iter(ps.Dataset(written / "train").unbatch()))

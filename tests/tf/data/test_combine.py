@@ -71,8 +71,8 @@ def test_random_numbers_are_infinite_and_repeat_with_their_seed():
     assert len(set(first)) > 290
     assert all(0 <= number < 2**32 for number in first)
     assert tf.data.Dataset.random().cardinality() == tf.data.INFINITE_CARDINALITY
-    anew = tf.data.Dataset.random(seed=4, rerandomize_each_iteration=True).take(5)
-    assert list(anew.as_numpy_iterator()) != list(anew.as_numpy_iterator())
+    rerandomized = tf.data.Dataset.random(seed=4, rerandomize_each_iteration=True).take(5)
+    assert list(rerandomized.as_numpy_iterator()) != list(rerandomized.as_numpy_iterator())
 
 
 def test_random_numbers_depend_on_the_global_seed():

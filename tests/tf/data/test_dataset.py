@@ -39,20 +39,20 @@ def test_len_returns_the_length_or_raises():
 
 
 @pytest.mark.parametrize(
-    "refused",
+    "unsupported",
     [
         lambda: Dataset.range(3).save("somewhere", checkpoint_args={}),
         lambda: Dataset.range(3).snapshot("folder"),
     ],
 )
-def test_missing_features_raise(refused: Any):
+def test_missing_features_raise(unsupported: Any):
     with pytest.raises((tf.errors.UnimplementedError, AttributeError), match=r"not part of penstock\.tf"):
-        refused()
+        unsupported()
 
 
 @pytest.fixture
 def no_records(tmp_path: Path) -> tf.data.Dataset:
-    """Records, of which there are none: no element tells what elements are like."""
+    """An empty dataset of records: there is no element to infer a spec from."""
     path = tmp_path / "empty.tfrecord"
     path.write_bytes(b"")
     return tf.data.TFRecordDataset(str(path))
@@ -122,11 +122,11 @@ def test_element_spec_of_random_values_draws_none():
     def noisy(number: Any) -> Any:
         return tf.random.uniform([2, 3]) + tf.cast(number, tf.float32), tf.random.shuffle(tf.range(number))
 
-    def drawn(*, asked: bool) -> list[Any]:
+    def drawn(*, with_spec: bool) -> list[Any]:
         tf.random.set_seed(7)
         elements = tf.data.Dataset.range(3).map(noisy)
-        if asked:
+        if with_spec:
             assert elements.element_spec == (tf.TensorSpec([2, 3], tf.float32), tf.TensorSpec([None], tf.int64))
         return [noise.numpy().tolist() for noise, _ in elements]
 
-    assert drawn(asked=True) == drawn(asked=False)
+    assert drawn(with_spec=True) == drawn(with_spec=False)

@@ -166,7 +166,7 @@ class RowSource:
             decoded = self._native().row(row, self._row_decoder.native)
             if decoded is not None:
                 with suppress(RowFault):
-                    return self._row_decoder.row_of(decoded)
+                    return self._row_decoder.build_row(decoded)
         return self.random_access.fetch_all(np.array([row])).row(0)
 
     def fetch(self, rows: Ints) -> Batch:

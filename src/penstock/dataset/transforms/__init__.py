@@ -1,1 +1,1 @@
-"""One module per verb of the Dataset API."""
+"""One module per verb of Dataset: the function that applies it, its order and its stage."""

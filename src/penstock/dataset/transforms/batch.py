@@ -1,4 +1,4 @@
-"""Batches: elements collected, and blocks that are batches already."""
+"""batch(): decides whether rows are read as batches or collected into them, and pads ragged columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.columns import AnyColumn, Batch, Nullable, Ragged
 from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
 from penstock.columns.stored_values import plain
-from penstock.dataset.block import Cursor, CutShort, Flow, OpenFlow, as_batch, block_of_batch, join
+from penstock.dataset.block import Cursor, Flow, OpenFlow, TruncatedBlock, as_batch, batch_block, concat_elements
 from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share, call_text
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
@@ -23,7 +23,7 @@ from penstock.dataset.stage import ElementSupply, Stage
 
 
 def batch(pipeline: Pipeline, size: int, *, drop_last: bool, pad: Padding) -> Pipeline:
-    """Return a pipeline of batches. Rows are read as batches where it is known beforehand which rows make a batch."""
+    """Return a pipeline of batches. Rows are read as batches where it is known in advance which rows make a batch."""
     size = int_at_least("size", size, 1)
     reads = pipeline.reads
     # With on_error="skip", which rows make a batch is known only after they were read.
@@ -34,7 +34,7 @@ def batch(pipeline: Pipeline, size: int, *, drop_last: bool, pad: Padding) -> Pi
 
 
 class BatchOrder(Order):
-    """The numbers of the batches that the rows of an order make, from the first to the last."""
+    """The numbers of the batches that the rows of an order make, in order."""
 
     def __init__(self, rows: Order, size: int, drop_last: bool) -> None:
         self._rows, self._size, self._drop_last = rows, size, drop_last
@@ -84,12 +84,12 @@ class BatchOrder(Order):
 
 @dataclass(frozen=True)
 class BatchStage(Stage):
-    """Collects ``size`` elements to a batch, across blocks; a block that is just as long is used as it lies.
+    """Collects ``size`` elements into a batch, across blocks; a block of that size is not copied.
 
     Args:
-        size: How many elements a batch has.
-        drop_last: Whether a last batch of fewer is dropped.
-        pad: What becomes of columns of unequal rows; by default they are ``Ragged``.
+        size: Elements per batch.
+        drop_last: Whether a smaller last batch is dropped.
+        pad: How ragged columns are padded; by default they stay ``Ragged``.
     """
 
     groups_rows = True
@@ -101,7 +101,7 @@ class BatchStage(Stage):
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ValueError(f"a batch has one element or more, not {self.size}")
+            raise ValueError(f"a batch has 1 element or more, not {self.size}")
 
     @property
     def keeps_rows(self) -> bool:
@@ -118,8 +118,8 @@ class BatchStage(Stage):
                 parts = supply.take(self.size)
                 if self.drop_last and sum(map(len, parts)) < self.size:
                     return
-                batch = padded(as_batch(join([part.elements for part in parts])), self.pad)
-                yield block_of_batch(batch, parts[0].keys, start, supply.place)
+                batch = padded(as_batch(concat_elements([part.elements for part in parts])), self.pad)
+                yield batch_block(batch, parts[0].keys, start, supply.place)
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else (upstream if self.drop_last else upstream + self.size - 1) // self.size
@@ -134,7 +134,7 @@ class BatchStage(Stage):
 
 @dataclass(frozen=True)
 class PackStage(Stage):
-    """Makes each block one batch, where they were read as batches: batch i is made of batch i of the reads."""
+    """Makes a batch of each block, where rows are read as batches: batch i is batch i of the reads."""
 
     one_to_one = True
 
@@ -148,10 +148,10 @@ class PackStage(Stage):
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
-                # A batch with an element that failed is not given in part; its error comes next.
-                if not isinstance(block, CutShort):
+                # A batch with an element that failed is left out; its error comes next.
+                if not isinstance(block, TruncatedBlock):
                     batch = padded(as_batch(block.elements), self.pad)
-                    yield block_of_batch(batch, block.keys, block.start, block.stop)
+                    yield batch_block(batch, block.keys, block.start, block.stop)
 
     @property
     def calls(self) -> list[str]:
@@ -182,26 +182,26 @@ class Pad(NamedTuple):
 
 
 Padding: TypeAlias = bool | Mapping[str, Any] | None
-"""True: all columns of unequal rows, with zeros or empty strings. By name: the columns, each with a value or a Pad."""
+"""True pads all ragged columns with zeros or empty strings; a mapping names columns, each with a value or a Pad."""
 
 
 def padded(batch: Any, padding: Padding) -> Any:
-    """Return a batch with columns of unequal rows turned into arrays, where that is asked for."""
+    """Return a batch with ragged columns padded to arrays."""
     if not padding:
         return batch
     if not isinstance(batch, Batch):
-        raise TypeError(f"columns are padded by name, and the elements are no dicts: {type(batch).__name__}")
+        raise TypeError(f"pad= names columns, so it needs elements that are dicts, not {type(batch).__name__}")
     columns = {name: plain(column) for name, column in batch.items()}
     if padding is True:
         padding = {name: Pad() for name, column in columns.items() if _is_ragged(column) or _holds_arrays(column)}
     missing = [name for name in padding if name not in batch]
     if missing:
-        raise ValueError(f"no column of the name {missing[0]!r} to pad: there are {', '.join(batch.column_names)}")
+        raise ValueError(f"no column {missing[0]!r} to pad: the columns are {', '.join(batch.column_names)}")
     return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
 
 
 def describe_padding(padding: Padding) -> Any:
-    """Say in JSON how a batch is padded."""
+    """Return the padding in JSON, for saved states."""
     return {name: repr(pad) for name, pad in padding.items()} if isinstance(padding, Mapping) else bool(padding)
 
 
@@ -218,7 +218,7 @@ def _holds_arrays(column: AnyColumn) -> bool:
 
 def _padded_arrays(rows: NDArray[Any], value: Any, lengths: Sequence[int | None]) -> NDArray[Any]:
     if len({row.ndim for row in rows}) > 1:
-        raise ValueError("rows that are padded have the same number of dimensions")
+        raise ValueError("rows that are padded must have the same number of dimensions")
     longest = np.max([row.shape for row in rows], axis=0).tolist()
     asked = [*lengths, *[None] * len(longest)]
     sizes = [most if size is None else size for size, most in zip(asked, longest, strict=False)]
@@ -235,9 +235,9 @@ def _padded(column: AnyColumn, pad: Any) -> AnyColumn:
     if isinstance(column, np.ndarray) and _holds_arrays(column):
         return _padded_arrays(column, 0 if value is None else value, lengths)
     if isinstance(column, np.ndarray) and column.ndim > 1:
-        # Rows of unequal length that happen to be of one length here are padded like those of other batches.
+        # Rows that happen to have one length in this batch are padded like those of other batches.
         rows, width = column.shape[:2]
         column = Ragged.from_lengths(column.reshape(rows * width, *column.shape[2:]), np.full(rows, width))
     if not _is_ragged(column):
-        raise ValueError("a column that is padded has rows with a length")
+        raise ValueError("only columns of lists or arrays can be padded")
     return pad_column(column, padding_of(column) if value is None else value, lengths)

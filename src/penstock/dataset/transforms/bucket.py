@@ -1,4 +1,4 @@
-"""Batches of elements of about the same length."""
+"""bucket(): batches of elements of similar length."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from penstock.dataset.block import (
     Flow,
     OpenFlow,
     as_batch,
-    block_of_batch,
-    each,
+    batch_block,
+    concat_elements,
+    concat_keys,
     is_start,
-    join,
-    join_keys,
-    pick,
-    some,
+    iter_elements,
+    take_elements,
+    take_from_block,
 )
 from penstock.dataset.order import RowKeys, call_text
 from penstock.dataset.progress import Meter
@@ -34,14 +34,14 @@ from penstock.dataset.workers import name_of
 
 @dataclass(frozen=True)
 class BucketStage(Stage):
-    """Collects elements in buckets by their length; a bucket that is full is a batch.
+    """Collects elements in buckets by length; a full bucket is a batch.
 
     Args:
         boundaries: Bucket i holds lengths from ``boundaries[i - 1]`` to below ``boundaries[i]``, the last one the rest.
-        sizes: How many elements a batch has: one number, or one for each bucket, ``len(boundaries) + 1`` of them.
-        key: What has the length: a column, or a function that answers the length of an element.
+        sizes: Elements per batch: one number, or one for each bucket, ``len(boundaries) + 1`` of them.
+        key: What has the length: a column, or a function that returns the length of an element.
         drop_last: Whether buckets that are not full at the end are dropped. They come in the order of their lengths.
-        pad: What becomes of columns of unequal rows; by default they are ``Ragged``.
+        pad: How ragged columns are padded; by default they stay ``Ragged``.
     """
 
     groups_rows = True
@@ -55,10 +55,10 @@ class BucketStage(Stage):
 
     def __post_init__(self) -> None:
         if any(low >= high for low, high in pairwise(self.boundaries)):
-            raise ValueError(f"boundaries rise from each to the next: {list(self.boundaries)}")
+            raise ValueError(f"boundaries must increase: {list(self.boundaries)}")
         sizes, buckets = self._sizes(), len(self.boundaries) + 1
         if len(sizes) != buckets or min(sizes) < 1:
-            raise ValueError(f"{buckets} buckets have {buckets} sizes, all 1 or more; found {sizes}")
+            raise ValueError(f"{buckets} buckets need {buckets} sizes of 1 or more; found {sizes}")
 
     def _sizes(self) -> list[int]:
         sizes = self.sizes
@@ -80,13 +80,13 @@ class BucketStage(Stage):
             nonlocal start
             elements, keys = bucket.empty()
             before, start = start, {"up": up, "skip": used, "waiting": Bucket.places(buckets)}
-            return block_of_batch(padded(as_batch(elements), self.pad), keys, before, start)
+            return batch_block(padded(as_batch(elements), self.pad), keys, before, start)
 
         with closing(upstream(up)) as blocks:
             skip = used
             for number, block in zip(count(len(waiting)), blocks, strict=False):
                 up = block.start
-                for position, which in enumerate(self._sort(pick(block.elements, slice(skip, None))), skip):
+                for position, which in enumerate(self._sort(take_elements(block.elements, slice(skip, None))), skip):
                     bucket, used = buckets[which], position + 1
                     bucket.add(number, block, position)
                     if bucket.full:
@@ -99,23 +99,23 @@ class BucketStage(Stage):
                 yield emptied(bucket)
 
     def _refill(self, buckets: list[Bucket], number: int, block: Block, positions: list[int]) -> None:
-        for position, which in zip(positions, self._sort(pick(block.elements, positions)), strict=True):
+        for position, which in zip(positions, self._sort(take_elements(block.elements, positions)), strict=True):
             buckets[which].add(number, block, position)
         for bucket in buckets:
             bucket.detach()
 
     def _sort(self, elements: Elements) -> Iterable[int]:
-        """Return the number of the bucket that each element belongs to."""
+        """Return the bucket of each element."""
         return (bisect_right(self.boundaries, length) for length in self._lengths(elements))
 
     def _lengths(self, elements: Elements) -> Iterable[int]:
         key = self.key
         if not isinstance(key, str):
-            return map(key, each(elements))
+            return map(key, iter_elements(elements))
         if isinstance(elements, Batch) and isinstance(column := elements[key], Ragged):
             lengths: list[int] = column.lengths.tolist()
             return lengths
-        return (0 if element[key] is None else len(element[key]) for element in each(elements))
+        return (0 if element[key] is None else len(element[key]) for element in iter_elements(elements))
 
     @property
     def calls(self) -> list[str]:
@@ -133,21 +133,21 @@ def _block_at(upstream: OpenFlow, place: Cursor) -> Block:
 
 @dataclass
 class _Held:
-    """Elements of one block that wait in a bucket."""
+    """The elements of one block in a bucket."""
 
     number: int
-    """Which block, in the order in which they came."""
+    """The number of the block, in order of arrival."""
     block: Block
     positions: list[int]
     detached: bool = False
-    """Whether the block holds these elements alone."""
+    """Whether ``block`` is a copy that holds only these elements."""
 
     def elements(self) -> Block:
-        return self.block if self.detached else some(self.block, self.positions)
+        return self.block if self.detached else take_from_block(self.block, self.positions)
 
 
 class Bucket:
-    """Up to ``size`` elements, in the order in which they came."""
+    """Up to ``size`` elements, in order of arrival."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -159,24 +159,24 @@ class Bucket:
 
     @property
     def full(self) -> bool:
-        """Whether they make a batch."""
+        """Whether it holds a whole batch."""
         return self._count == self._size
 
     def add(self, number: int, block: Block, position: int) -> None:
-        """Add an element of the block that came as ``number``."""
+        """Add an element of block ``number``."""
         if not self._held or self._held[-1].number != number:
             self._held.append(_Held(number, block, []))
         self._held[-1].positions.append(position)
         self._count += 1
 
     def empty(self) -> tuple[Elements, RowKeys]:
-        """Take all elements out."""
+        """Remove and return all elements."""
         parts = [held.elements() for held in self._held]
         self._held, self._count = [], 0
-        return join([part.elements for part in parts]), join_keys([part.keys for part in parts])
+        return concat_elements([part.elements for part in parts]), concat_keys([part.keys for part in parts])
 
     def detach(self) -> None:
-        """Copy the elements that wait, so that few rows do not keep whole blocks in memory."""
+        """Copy the elements, so that a few rows do not keep whole blocks in memory."""
         for held in self._held:
             if not held.detached:
                 block = held.elements()
@@ -185,7 +185,7 @@ class Bucket:
 
     @staticmethod
     def places(buckets: Iterable[Bucket]) -> list[Any]:
-        """Say in JSON where the elements of all buckets are: the start of each block, and positions in it."""
+        """Return in JSON where the elements of all buckets are: the start of each block, and positions in it."""
         places: dict[int, list[Any]] = {}
         for held in sorted((held for bucket in buckets for held in bucket._held), key=lambda held: held.number):
             places.setdefault(held.number, [held.block.start, []])[1].extend(held.positions)

@@ -1,4 +1,4 @@
-"""Puts a cache behind a pipeline: in memory, or on disk under a name for all that decides what it holds."""
+"""cache(): stores the elements of a complete epoch in memory, or on disk under a fingerprint of what they depend on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock.columns import Batch
-from penstock.dataset.block import Block, Cursor, Elements, Flow, OpenFlow, epoch_of, is_start, placed, start_of
+from penstock.dataset.block import Block, Cursor, Elements, Flow, OpenFlow, epoch_of, is_start, start_of, with_cursors
 from penstock.dataset.disk_cache import CachedBlocks, CachedBlocksWriter, storable
 from penstock.dataset.order import Epoch, Order, RowKeys, call_text
 from penstock.dataset.pipeline import JoinStart, Pipeline
@@ -22,8 +22,8 @@ from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import Stage
 from penstock.storage import StrPath, locate
 
-# Places of an order that are compared: shares of different ranks differ in all of them.
-_PLACES = 64
+# Positions of an order that are compared: the shares of different ranks differ in all of them.
+_SAMPLES = 64
 
 
 def cache(pipeline: Pipeline, path: StrPath | None, key: str | None) -> Pipeline:
@@ -35,19 +35,19 @@ def cache_stage(pipeline: Pipeline, path: StrPath | None, key: str | None) -> St
     """Return the stage that caches the elements of a pipeline."""
     if path is None:
         if key is not None:
-            raise ValueError("a key is for a cache on disk: name its path too")
+            raise ValueError("key= is for a cache on disk: give its path too")
         return MemoryCacheStage()
     store, folder = locate(path)
     if not store.capabilities.native_paths:
-        raise ValueError(f"a cache is kept in a folder of this machine, not in {folder}")
-    # Imported here: it knows the whole of Python, and few keep a cache on disk.
+        raise ValueError(f"the path of a cache is a local folder, not {folder}")
+    # Imported here: it imports much of the standard library, and few use a cache on disk.
     from penstock.dataset.fingerprint import fingerprint
 
     return DiskCacheStage(os.path.abspath(folder), fingerprint(_content(pipeline), _functions(pipeline), key))
 
 
 def _content(pipeline: Pipeline) -> Any:
-    """Say in JSON all that decides what a pipeline gives, but for the code of functions."""
+    """Return in JSON everything that decides the elements of a pipeline, apart from the code of functions."""
     start = pipeline.start
     if isinstance(start, JoinStart):
         return [pipeline.describe(), [_content(child) for child in start.children]]
@@ -65,23 +65,23 @@ def _content(pipeline: Pipeline) -> Any:
             reading.skips_damage,
             reading.nested,
         ],
-        [_rows_at_places(order) for order in (start.rows, start.batches) if order is not None],
+        [_sample_rows(order) for order in (start.rows, start.batches) if order is not None],
     ]
 
 
 def _times(paths: Iterable[str]) -> list[int]:
-    """Return when local files were last changed: an identity is told by both ends of a file, and not by its middle."""
+    """Return when local files were last changed: their identity covers only both ends of their content."""
     located = map(locate, paths)
     times = (store.stat(name).modified_ns for store, name in located if store.capabilities.native_paths)
     return [time for time in times if time is not None]
 
 
-def _rows_at_places(order: Order) -> list[int]:
-    """Return which rows stand at some places: what an order says of itself leaves out which rank it is for."""
+def _sample_rows(order: Order) -> list[int]:
+    """Return the rows at some positions: ``describe()`` leaves out which rank an order is for."""
     if order.run is not None:
         return []
     length = order.length(Epoch())
-    places = np.arange(_PLACES) if length is None else np.unique(np.linspace(0, length - 1, _PLACES).astype(np.int64))
+    places = np.arange(_SAMPLES) if length is None else np.unique(np.linspace(0, length - 1, _SAMPLES).astype(np.int64))
     rows: list[int] = [] if length == 0 else order.at(places, Epoch()).rows.tolist()
     return [-1 if length is None else length, *rows]
 
@@ -97,7 +97,7 @@ def _functions(pipeline: Pipeline) -> Iterator[Callable[..., Any]]:
 
 
 class _Memory:
-    """What a pass left. Other processes start without it."""
+    """The blocks of a complete epoch. Pickled, it is empty."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] | None = None
@@ -108,9 +108,9 @@ class _Memory:
 
 @dataclass(frozen=True)
 class MemoryCacheStage(Stage):
-    """Keeps what came in the first complete pass: every epoch behind it is epoch 0 of what is before it.
+    """Stores the blocks of the first complete epoch: every epoch after the cache is epoch 0 of what is before it.
 
-    A cursor names a place of the flow before it, so that a state can be taken up where nothing was kept.
+    A cursor holds the cursor of the flow before it, so that a state can be resumed where nothing is cached.
     """
 
     is_in_memory = True
@@ -118,21 +118,21 @@ class MemoryCacheStage(Stage):
     _memory: _Memory = field(default_factory=_Memory, init=False, compare=False, repr=False)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = first_place(cursor)
-        kept = self._memory.blocks
-        if kept is not None and is_place_in(kept, place):
-            for number in range(place["block"], len(kept)):
-                yield given_out(
-                    replace(kept[number], elements=_copied(kept[number].elements)), place | {"block": number}
+        place = start_place(cursor)
+        cached = self._memory.blocks
+        if cached is not None and has_place(cached, place):
+            for number in range(place["block"], len(cached)):
+                yield in_epoch(
+                    replace(cached[number], elements=_copied(cached[number].elements)), place | {"block": number}
                 )
             return
         collected: list[Block] = []
         with closing(upstream(place["up"])) as blocks:
             for number, block in enumerate(blocks, place["block"]):
-                # Copies, because the consumer may change what it was given, and few strings may keep much alive.
+                # Copied, because the consumer may change its elements, and a few strings may keep much memory alive.
                 if is_start(place["up"]):
                     collected.append(replace(block, elements=_copied(block.elements)))
-                yield given_out(block, place | {"block": number})
+                yield in_epoch(block, place | {"block": number})
         if is_start(place["up"]):
             self._memory.blocks = collected
 
@@ -147,8 +147,8 @@ class MemoryCacheStage(Stage):
         return ["cache"]
 
 
-def first_place(cursor: Cursor) -> dict[str, Any]:
-    """Return a place: the epoch, the number of a block, and where it begins in the flow before the cache."""
+def start_place(cursor: Cursor) -> dict[str, Any]:
+    """Return a place: the epoch, the number of a block, and its cursor in the flow before the cache."""
     return {"epoch": epoch_of(cursor), "block": 0, "up": start_of(0)} if is_start(cursor) else cursor
 
 
@@ -160,20 +160,20 @@ class _Placed(Protocol):
     def stop(self) -> Cursor: ...
 
 
-def is_place_in(blocks: Sequence[_Placed], place: dict[str, Any]) -> bool:
-    """Tell whether kept blocks have the place; those of another version may be cut in another way."""
+def has_place(blocks: Sequence[_Placed], place: dict[str, Any]) -> bool:
+    """Whether cached blocks have the place: another version may have cut blocks differently."""
     number, up = place["block"], place["up"]
     if number < len(blocks):
         return is_start(up) if number == 0 else blocks[number].start == up
     return number == len(blocks) and (is_start(up) if number == 0 else blocks[-1].stop == up)
 
 
-def given_out(block: Block, place: dict[str, Any]) -> Block:
-    """Return a block at its place in an epoch behind the cache."""
+def in_epoch(block: Block, place: dict[str, Any]) -> Block:
+    """Return a block at its place in an epoch after the cache."""
     epoch, number = place["epoch"], place["block"]
     stop = {"epoch": epoch, "block": number + 1, "up": block.stop}
     keys = RowKeys(block.keys.rows, block.keys.epochs + epoch)
-    return placed(replace(block, keys=keys), {"epoch": epoch, "block": number, "up": block.start}, stop)
+    return with_cursors(replace(block, keys=keys), {"epoch": epoch, "block": number, "up": block.start}, stop)
 
 
 def _copied(elements: Elements) -> Elements:
@@ -185,39 +185,39 @@ def _copied_element(element: Any) -> Any:
         return element.copy()
     try:
         return deepcopy(element)
-    except Exception:  # what lets nobody copy it is kept as it is
+    except Exception:  # what cannot be copied is stored as it is
         return element
 
 
 @dataclass(frozen=True)
 class DiskCacheStage(Stage):
-    """Keeps a complete pass in ``path``, in a folder named by the fingerprint of what it holds.
+    """Stores a complete epoch below ``path``, in a folder named by its fingerprint.
 
-    A pass that is broken off leaves nothing. As behind ``Cached``, every epoch is epoch 0 of what is before it.
+    An interrupted epoch leaves nothing. As with the cache in memory, every epoch is epoch 0 of what is before it.
     """
 
     path: str
     fingerprint: str
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = first_place(cursor)
+        place = start_place(cursor)
         folder = Path(self.path) / self.fingerprint
-        kept = CachedBlocks(folder) if folder.exists() else None
-        if kept is not None and is_place_in(kept.entries, place):
-            for number in range(place["block"], len(kept.entries)):
+        cached = CachedBlocks(folder) if folder.exists() else None
+        if cached is not None and has_place(cached.entries, place):
+            for number in range(place["block"], len(cached.entries)):
                 with meter.timed("reading"):
-                    block = kept.read(number)
-                yield given_out(block, place | {"block": number})
-        elif kept is None and is_start(place["up"]):
+                    block = cached.read(number)
+                yield in_epoch(block, place | {"block": number})
+        elif cached is None and is_start(place["up"]):
             with CachedBlocksWriter(folder) as writer, closing(_stored_form(upstream, place["up"])) as blocks:
                 for number, block in enumerate(blocks):
                     writer.add(block)
-                    yield given_out(block, place | {"block": number})
+                    yield in_epoch(block, place | {"block": number})
                 writer.commit()
         else:
             with closing(_stored_form(upstream, place["up"])) as blocks:
                 for number, block in enumerate(blocks, place["block"]):
-                    yield given_out(block, place | {"block": number})
+                    yield in_epoch(block, place | {"block": number})
 
     def length(self, upstream: int | None) -> int | None:
         return upstream
@@ -231,7 +231,7 @@ class DiskCacheStage(Stage):
 
 
 def _stored_form(upstream: OpenFlow, cursor: Cursor) -> Flow:
-    """Open a flow; its elements are those that will be read back."""
+    """Open a flow with elements as they will be read back."""
     with closing(upstream(cursor)) as blocks:
         for block in blocks:
             yield replace(block, elements=storable(block.elements))

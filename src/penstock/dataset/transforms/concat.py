@@ -1,4 +1,4 @@
-"""Orders that choose from another: a range, a list, or both of two."""
+"""concat(): one dataset after another."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from penstock.dataset.block import Cursor, Flow, OpenFlow, _keys_of_child, epoch_of, is_start, placed, start_of
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, Run, finite, join_text
+from penstock.dataset.block import Cursor, Flow, OpenFlow, child_keys, epoch_of, is_start, start_of, with_cursors
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, Run, finite_length, join_text
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows
 
 
 class ConcatOrder(Order):
-    """One order behind another; the rows of the second are numbered behind those of the first."""
+    """One order after another; the rows of the second are numbered after those of the first."""
 
     def __init__(self, first: Order, second: Order, files_of_first: Files) -> None:
         self._first, self._second, self._files = first, second, files_of_first
 
     def length(self, which: Epoch) -> int | None:
         second = self._second.length(which)
-        return None if second is None else finite(self._first, which, "concat") + second
+        return None if second is None else finite_length(self._first, which, "concat") + second
 
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
-        border = finite(self._first, which, "concat")
+        border = finite_length(self._first, which, "concat")
         rows, epochs = np.empty_like(positions), np.empty_like(positions)
         mine = positions < border
         rows[mine], epochs[mine] = self._first.at(positions[mine], which)
@@ -61,7 +61,7 @@ class ConcatOrder(Order):
 
 @dataclass(frozen=True)
 class ConcatStart(JoinStart):
-    """One behind another."""
+    """One pipeline after another."""
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         return ConcatFlow(self._openers(meter)).open(cursor)
@@ -82,7 +82,7 @@ class ConcatStart(JoinStart):
 
 
 def concat(first: Pipeline, second: Pipeline) -> Pipeline:
-    """Put one pipeline behind another: where both read rows alike, as one that reads all files, and has an index."""
+    """Append a pipeline. Where both read rows in the same way, the result reads all files and has an index."""
     one, other = first.start, second.start
     if (
         isinstance(one, ReadRows)
@@ -96,13 +96,13 @@ def concat(first: Pipeline, second: Pipeline) -> Pipeline:
 
 
 class ConcatFlow:
-    """One flow behind another."""
+    """One flow after another."""
 
     def __init__(self, children: Sequence[OpenFlow]) -> None:
         self._children = children
 
     def open(self, cursor: Cursor) -> Flow:
-        """Start at a cursor."""
+        """Open the flow at a cursor."""
         if is_start(cursor):
             cursor = {"epoch": epoch_of(cursor), "child": 0, "up": start_of(epoch_of(cursor))}
         epoch, up = cursor["epoch"], cursor["up"]
@@ -110,6 +110,6 @@ class ConcatFlow:
             with closing(self._children[number](up)) as blocks:
                 for block in blocks:
                     place = {"epoch": epoch, "child": number}
-                    given = replace(block, keys=_keys_of_child(block.keys, number))
-                    yield placed(given, place | {"up": block.start}, place | {"up": block.stop})
+                    given = replace(block, keys=child_keys(block.keys, number))
+                    yield with_cursors(given, place | {"up": block.start}, place | {"up": block.stop})
             up = start_of(epoch)

@@ -1,4 +1,4 @@
-"""Rows of several files by turns."""
+"""interleave(): one row of each file in turn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def interleave(pipeline: Pipeline, cycle: int | None) -> Pipeline:
 
 
 class InterleaveOrder(Order):
-    """A row of each file in turn, ``cycle`` files at a time (None: all); files that have ended are passed over."""
+    """One row of each file in turn, from ``cycle`` files at a time (None: all); files that have ended are skipped."""
 
     def __init__(self, files: Files, cycle: int | None) -> None:
         self._files, self._cycle = files, cycle
@@ -34,7 +34,7 @@ class InterleaveOrder(Order):
 
     @cached_property
     def _starts(self) -> Ints:
-        """Where each group of files begins, and where the last one ends."""
+        """The position where each group of files starts, and where the last one stops."""
         counts, cycle = self._files.counts, self._turns
         totals = [sum(counts[start : start + cycle]) for start in range(0, len(counts), cycle)]
         return np.concatenate([[0], np.cumsum(totals, dtype=np.int64)]).astype(np.int64)
@@ -67,13 +67,13 @@ class InterleaveOrder(Order):
 
 
 class _Group:
-    """Files that take turns. Between the ends of two files, every round has the same files in it."""
+    """Files that take turns. Between the ends of two files, every round has the same files."""
 
     def __init__(self, counts: Ints, first_row: int) -> None:
         self._counts = counts
         self._firsts = np.cumsum(counts) - counts + first_row
         self._rounds = np.unique(np.concatenate([[0], counts]))
-        """The rounds in which a file is missing for the first time."""
+        """The rounds in which another file has ended."""
         alive = np.array([np.count_nonzero(counts > begin) for begin in self._rounds], np.int64)
         lengths = alive[:-1] * np.diff(self._rounds)
         self._starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, cut_short, pick_keys
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, take_keys, truncated
 from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
@@ -22,9 +22,9 @@ class FunctionStage(Stage):
 
     Args:
         fn: Called with the element, and with a ``np.random.Generator`` where there is a ``seed``.
-        workers: How many threads or processes call it; 0: the one that iterates.
+        workers: The number of threads or processes that call it; 0 calls it on the iterating thread.
         processes: Whether workers are processes, for functions that hold the GIL. The function must pickle.
-        seed: Random numbers are derived from it, from the epoch and from the row: the same whoever calls.
+        seed: Random numbers depend on it, the epoch and the row, not on the worker.
     """
 
     fn: Callable[..., Any]
@@ -35,14 +35,16 @@ class FunctionStage(Stage):
 
     def __post_init__(self) -> None:
         if not callable(self.fn):
-            raise TypeError(f"a function is expected, found {type(self.fn).__name__}")
+            raise TypeError(f"expected a function, not {type(self.fn).__name__}")
         if self.workers < 0:
-            raise ValueError(f"workers are 0 or more, not {self.workers}")
+            raise ValueError(f"workers must be 0 or more, not {self.workers}")
         if self.processes:
             if os.name == "nt":
-                raise NotImplementedError("Windows passes no files between processes: use threads (processes=False)")
+                raise NotImplementedError(
+                    "worker processes are not supported on Windows: use threads (processes=False)"
+                )
             if not self.workers:
-                raise ValueError("processes=True needs workers: how many processes")
+                raise ValueError("processes=True needs workers=, the number of processes")
             _check_pickles(self.fn)
 
 
@@ -57,7 +59,7 @@ def _check_pickles(fn: Callable[..., Any]) -> None:
 
 
 class MapStage(FunctionStage):
-    """Gives what the function returns, in the order of the elements."""
+    """Returns the results of the function, in the order of the elements."""
 
     one_to_one = True
 
@@ -68,8 +70,8 @@ class MapStage(FunctionStage):
                     yield replace(block, elements=results)
                     continue
                 if results:
-                    keys = pick_keys(block.keys, slice(len(results)))
-                    yield cut_short(replace(block, elements=results, keys=keys))
+                    keys = take_keys(block.keys, slice(len(results)))
+                    yield truncated(replace(block, elements=results, keys=keys))
                 raise error
 
     @property
@@ -81,7 +83,7 @@ class MapStage(FunctionStage):
 
 
 def run(stage: FunctionStage, blocks: Flow, meter: Meter, *, test: bool) -> Generator[tuple[Block, Outcome]]:
-    """Return each block with what the function made of it; closing it ends the workers."""
+    """Return each block with the outcome of the function; closing it ends the workers."""
     call = FunctionCall(stage.fn, stage.seed, test)
     if not stage.workers:
         for block in blocks:
@@ -89,11 +91,11 @@ def run(stage: FunctionStage, blocks: Flow, meter: Meter, *, test: bool) -> Gene
                 outcome = call(block.elements, block.keys)
             yield block, outcome
         return
-    with _crew(stage, call) as submit:
+    with _start_workers(stage, call) as submit:
         yield from run_ahead(blocks, submit, stage.workers + 1, meter)
 
 
-def _crew(stage: FunctionStage, call: FunctionCall) -> AbstractContextManager[Submit]:
+def _start_workers(stage: FunctionStage, call: FunctionCall) -> AbstractContextManager[Submit]:
     if not stage.processes:
         return threads(call, stage.workers)
     # Imported here: few use processes, and multiprocessing is slow to import.

@@ -1,4 +1,4 @@
-"""Several datasets as one: behind one another, side by side, or mixed."""
+"""mix(): elements drawn from several datasets at random."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from penstock.dataset.block import (
     Elements,
     Flow,
     OpenFlow,
-    _keys_of_child,
+    child_keys,
+    concat_elements,
+    concat_keys,
     epoch_of,
     is_start,
-    join,
-    join_keys,
-    pick,
-    pick_keys,
     start_of,
+    take_elements,
+    take_keys,
 )
 from penstock.dataset.order import Epoch, RowKeys, join_text
 from penstock.dataset.pipeline import JoinStart
@@ -40,7 +40,7 @@ Stop: TypeAlias = Literal["first", "all", "never"]
 
 @dataclass(frozen=True)
 class MixStart(JoinStart):
-    """Elements of one or another, chosen at random by weights."""
+    """Elements of several pipelines, drawn at random by weights."""
 
     weights: tuple[float, ...]
     seed: int
@@ -49,7 +49,7 @@ class MixStart(JoinStart):
     def __post_init__(self) -> None:
         count = len(self.children)
         if len(self.weights) != count or not all(0 < weight < math.inf for weight in self.weights):
-            raise ValueError(f"a mix of {count} has as many weights, all above 0; found {list(self.weights)}")
+            raise ValueError(f"a mix of {count} datasets has {count} weights above 0; found {list(self.weights)}")
         if self.stop not in get_args(Stop):
             raise ValueError(f"stop is 'first', 'all' or 'never', not {self.stop!r}")
 
@@ -68,17 +68,17 @@ class MixStart(JoinStart):
         return [["mix", *children, list(self.weights), self.seed, self.stop]]
 
 
-# So many choices of a mix are drawn at once.
+# Choices that are drawn at once.
 _DRAWN = 1024
 
 
 class MixFlow:
-    """Elements of one flow or another: which one gives number i depends on the seed, the epoch and i alone.
+    """Elements of several flows: which flow element i comes from depends on the seed, the epoch and i alone.
 
     Args:
-        weights: How often each flow is chosen, in proportion.
-        stop: ``first``: ends when a flow that is chosen has no more; ``all``: goes on with the others; ``never``:
-            starts it again, as its next epoch.
+        weights: How often each flow is drawn from, in proportion.
+        stop: What happens when a flow that is drawn has ended. ``first`` ends the mix, ``all`` continues with the
+            others, ``never`` starts the flow again, as its next epoch.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class MixFlow:
         seed: int,
         stop: Literal["first", "all", "never"] = "first",
     ) -> None:
-        self._children = [partial(_without_end, child) if stop == "never" else child for child in children]
+        self._children = [partial(_endless, child) if stop == "never" else child for child in children]
         self._weights = np.array(weights, np.float64)
         self._seed, self._stop = seed, stop
 
     def open(self, cursor: Cursor) -> Flow:
-        """Start at a cursor."""
+        """Open the flow at a cursor."""
         if is_start(cursor):
             epoch = epoch_of(cursor)
             cursor = {"epoch": epoch, "at": 0, "places": [start_of(epoch)] * len(self._children)}
@@ -107,7 +107,7 @@ class MixFlow:
             place = partial(_place, cursor["epoch"], supplies)
             at = cursor["at"]
             while any(supplies):
-                # A block of all that is at hand, whatever was asked before: so that it is the same after a resume.
+                # A block is everything that is ready, so that blocks are the same after a resume.
                 ready = [0 if supply is None else supply.ready() for supply in supplies]
                 chosen = choices.among(at, supplies)
                 number = int(chosen[0])
@@ -115,41 +115,41 @@ class MixFlow:
                     if self._stop == "first":
                         return
                     if self._stop == "never":
-                        raise ValueError(f"dataset {number} of the mix has no elements to start again with")
+                        raise ValueError(f"dataset {number} of the mix is empty and cannot start again")
                     supplies[number] = None
                     continue
                 start = place(at)
-                chosen = chosen[: _covered(chosen, ready)]
+                chosen = chosen[: _served(chosen, ready)]
                 elements, keys = _interleaved(chosen, supplies)
                 at += len(chosen)
                 yield Block(elements, keys, start, place(at))
 
 
 class _Choices:
-    """Which flow gives each element."""
+    """Which flow each element comes from."""
 
     def __init__(self, seed: int, epoch: int, weights: NDArray[np.float64]) -> None:
         self._random, self._epoch, self._weights = RandomNumbers(seed), epoch, weights
         self._drawn: tuple[int, NDArray[np.float64]] = (-1, weights[:0])
 
     def among(self, at: int, supplies: Sequence[ElementSupply | None]) -> NDArray[np.intp]:
-        """Choose for some elements from number ``at`` on, among the flows that have not ended."""
+        """Draw flows for elements from number ``at`` on, among those that have not ended."""
         stretch, offset = divmod(at, _DRAWN)
         if self._drawn[0] != stretch:
-            # Rows are counted from 0 up, so these random numbers are no row's.
+            # Negative numbers are no rows, so that no function gets the same random numbers.
             self._drawn = stretch, self._random.of(self._epoch, -1 - stretch).random(_DRAWN)
         alive = np.flatnonzero([supply is not None for supply in supplies])
         bounds = np.cumsum(self._weights[alive])
         numbers = self._drawn[1][offset:] * bounds[-1]
-        # Rounding may take a number up to the last bound.
+        # Rounding can move a number to the last bound.
         chosen: NDArray[np.intp] = alive[np.minimum(np.searchsorted(bounds, numbers, side="right"), len(alive) - 1)]
         return chosen
 
 
-def _covered(chosen: NDArray[np.intp], ready: Sequence[int]) -> int:
-    """Count the choices that can be met by the elements that are ready."""
-    unmet = (np.flatnonzero(chosen == number)[count : count + 1] for number, count in enumerate(ready))
-    return min(chain([len(chosen)], map(int, chain.from_iterable(unmet))))
+def _served(chosen: NDArray[np.intp], ready: Sequence[int]) -> int:
+    """Return how many choices the elements that are ready can serve."""
+    unserved = (np.flatnonzero(chosen == number)[count : count + 1] for number, count in enumerate(ready))
+    return min(chain([len(chosen)], map(int, chain.from_iterable(unserved))))
 
 
 def _interleaved(chosen: NDArray[np.intp], supplies: Sequence[ElementSupply | None]) -> tuple[Elements, RowKeys]:
@@ -158,16 +158,18 @@ def _interleaved(chosen: NDArray[np.intp], supplies: Sequence[ElementSupply | No
         for number, supply in enumerate(supplies)
         if supply is not None and (count := int(np.count_nonzero(chosen == number)))
     }
-    keys = join_keys([_keys_of_child(part.keys, number) for number, part in parts.items()])
+    keys = concat_keys([child_keys(part.keys, number) for number, part in parts.items()])
     order = np.empty(len(chosen), np.intp)
     order[np.argsort(chosen, kind="stable")] = np.arange(len(chosen))
     positions = order.tolist()
-    return pick(join([part.elements for part in parts.values()]), positions), pick_keys(keys, positions)
+    return take_elements(concat_elements([part.elements for part in parts.values()]), positions), take_keys(
+        keys, positions
+    )
 
 
 def _place(epoch: int, supplies: Sequence[ElementSupply | None], at: int) -> Cursor:
     return {"epoch": epoch, "at": at, "places": [supply and supply.place for supply in supplies]}
 
 
-def _without_end(child: OpenFlow, cursor: Cursor) -> Flow:
+def _endless(child: OpenFlow, cursor: Cursor) -> Flow:
     return RepeatStage().open(child, cursor, Meter())

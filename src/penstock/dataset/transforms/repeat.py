@@ -1,4 +1,4 @@
-"""The same flow again and again, each time as the next epoch."""
+"""repeat(): several epochs, or an endless sequence of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from penstock.arguments import int_at_least
-from penstock.dataset.block import Cursor, Flow, OpenFlow, epoch_of, is_start, placed, start_of
-from penstock.dataset.order import Epoch, Ints, Order, Repeats, RowKeys, WrappedOrder, call_text, finite
+from penstock.dataset.block import Cursor, Flow, OpenFlow, epoch_of, is_start, start_of, with_cursors
+from penstock.dataset.order import Epoch, Ints, Order, Repeats, RowKeys, WrappedOrder, call_text, finite_length
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
@@ -26,7 +26,7 @@ def repeat(pipeline: Pipeline, times: int | None) -> Pipeline:
 
 
 class RepeatOrder(WrappedOrder):
-    """Epoch after epoch of another order, ``times`` or without end."""
+    """Several epochs of another order; ``times`` None is without end."""
 
     def __init__(self, inner: Order, times: int | None) -> None:
         super().__init__(inner)
@@ -35,12 +35,12 @@ class RepeatOrder(WrappedOrder):
     def length(self, which: Epoch) -> int | None:
         first, other = self._lengths(which)
         if self.times is None:
-            return None if first or other else 0  # nothing, again and again, is nothing
+            return None if first or other else 0  # repeating an empty epoch would never end
         return first + (self.times - 1) * other if self.times else 0
 
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
         later, within = self.split(positions, which)
-        if len(later) and later[0] == later[-1] and (later == later[0]).all():  # as in nearly every block
+        if len(later) and later[0] == later[-1] and (later == later[0]).all():  # true of nearly every block
             return self.inner.at(within, which.later(int(later[0])))
         rows, epochs = np.empty_like(positions), np.empty_like(positions)
         for epoch in np.unique(later).tolist():
@@ -49,7 +49,7 @@ class RepeatOrder(WrappedOrder):
         return RowKeys(rows, epochs)
 
     def split(self, positions: Ints, which: Epoch) -> tuple[Ints, Ints]:
-        """Return how many epochs lie before positions, and where in their own epoch they stand."""
+        """Return how many epochs lie before positions, and their positions within their own epoch."""
         first, other = self._lengths(which)
         behind = positions - first
         if not other:
@@ -57,7 +57,7 @@ class RepeatOrder(WrappedOrder):
         return np.where(behind < 0, 0, behind // other + 1), np.where(behind < 0, positions, behind % other)
 
     def split_one(self, position: int, which: Epoch) -> tuple[int, int]:
-        """Return the same of one position."""
+        """Return ``split`` of one position."""
         later, within = self.split(np.array([position]), which)
         return int(later[0]), int(within[0])
 
@@ -68,14 +68,14 @@ class RepeatOrder(WrappedOrder):
     def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
         if not self.inner.has_even_shares(which):
             raise StateError(
-                "the shares of the ranks are of different length, so that they stand in different epochs: "
+                "the shares of the ranks have different lengths, so that ranks are in different epochs: "
                 'shard with remainder="drop" or "repeat" where the number of ranks may change'
             )
         later, within = self.split_one(position, which)
         return self.inner.common_place(within, which.later(later))
 
     def _lengths(self, which: Epoch) -> tuple[int, int]:
-        return finite(self.inner, which, "repeat"), finite(self.inner, which.later(1), "repeat")
+        return finite_length(self.inner, which, "repeat"), finite_length(self.inner, which.later(1), "repeat")
 
     @property
     def calls(self) -> list[str]:
@@ -87,7 +87,7 @@ class RepeatOrder(WrappedOrder):
 
 @dataclass(frozen=True)
 class RepeatStage(Stage):
-    """Epoch after epoch, ``times`` or without end."""
+    """Several epochs; ``times`` None is without end."""
 
     keeps_rows = True
 
@@ -95,7 +95,7 @@ class RepeatStage(Stage):
 
     def __post_init__(self) -> None:
         if self.times is not None and self.times < 0:
-            raise ValueError(f"a flow is repeated 0 times or more, not {self.times}")
+            raise ValueError(f"repeat() takes 0 times or more, not {self.times}")
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         if is_start(cursor):
@@ -109,9 +109,9 @@ class RepeatStage(Stage):
                 for block in blocks:
                     empty = False
                     place = {"first": first, "done": done}
-                    yield placed(block, place | {"up": block.start}, place | {"up": block.stop})
+                    yield with_cursors(block, place | {"up": block.start}, place | {"up": block.stop})
             if empty and self.times is None:
-                return  # rather than look for an element for ever
+                return  # repeating an empty epoch would never end
             up = start_of(first + done + 1)
 
     def length(self, upstream: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Orders that choose from another: a range, a list, or both of two."""
+"""select(): elements at given positions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def select(pipeline: Pipeline, positions: Ints) -> Pipeline:
 
 
 class SelectOrder(WrappedOrder):
-    """The positions that a list names."""
+    """Given positions of another order."""
 
     def __init__(self, inner: Order, positions: Ints) -> None:
         super().__init__(inner)

@@ -1,4 +1,4 @@
-"""Orders that say how often and for whom: the share of a rank, epoch after epoch."""
+"""shard(): the share of one rank."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from penstock.arguments import int_at_least
-from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, placed, some
-from penstock.dataset.order import Epoch, Ints, Order, Remainder, RowKeys, Share, WrappedOrder, call_text, finite
+from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, take_from_block, with_cursors
+from penstock.dataset.order import Epoch, Ints, Order, Remainder, RowKeys, Share, WrappedOrder, call_text, finite_length
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
@@ -34,16 +34,16 @@ def shard(pipeline: Pipeline, rank: int, world: int, remainder: Remainder) -> Pi
 
 
 class ShardOrder(WrappedOrder):
-    """The share of one rank: every ``world``-th position, so that all ranks together walk the order from its start."""
+    """The share of one rank: every ``world``-th position, so that all ranks together go through the order."""
 
     def __init__(self, inner: Order, rank: int, world: int, remainder: Remainder, group: int | None = None) -> None:
         super().__init__(inner)
         self.rank, self.world, self.remainder = rank, world, remainder
         self._group = group or world
-        """Where a remainder is not kept, a multiple of this is dealt out."""
+        """Unless the remainder is kept, all ranks together have a multiple of this."""
 
     def divided(self, rank: int, world: int, remainder: Remainder) -> ShardOrder:
-        """Return the share of one of the ranks that this share is divided among, such as the workers of a rank."""
+        """Return the share of one rank among which this share is divided, such as the workers of a rank."""
         rank, world = self.rank + self.world * rank, self.world * world
         if remainder == "keep":
             return ShardOrder(self.inner, rank, world, self.remainder, self._group)
@@ -63,7 +63,7 @@ class ShardOrder(WrappedOrder):
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
         inner = which.origin + positions * self.world + self.rank
         if self.remainder == "repeat":
-            inner = inner % finite(self.inner, which, "a share that repeats rows")
+            inner = inner % finite_length(self.inner, which, 'shard() with remainder="repeat"')
         return self.inner.at(inner, which)
 
     @property
@@ -91,7 +91,7 @@ class ShardOrder(WrappedOrder):
 
 @dataclass(frozen=True)
 class ShardStage(Stage):
-    """Every ``world``-th element, from number ``rank`` on: the share of one rank of a flow that all ranks walk."""
+    """The share of one rank: every ``world``-th element from number ``rank`` on. All ranks read all elements."""
 
     keeps_rows = True
     is_sharded = True
@@ -101,10 +101,10 @@ class ShardStage(Stage):
 
     def __post_init__(self) -> None:
         if not 0 <= self.rank < self.world:
-            raise ValueError(f"rank is 0 to {self.world - 1}, not {self.rank}")
+            raise ValueError(f"rank must be from 0 to {self.world - 1}, not {self.rank}")
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        # How many elements of all ranks come before the next one of this rank.
+        # Elements of all ranks before the next one of this rank.
         up, before = (cursor, self.rank) if is_start(cursor) else (cursor["up"], cursor["before"])
         with closing(upstream(up)) as blocks:
             for block in blocks:
@@ -112,7 +112,7 @@ class ShardStage(Stage):
                 start = {"up": block.start, "before": before}
                 before = (before - len(block)) % self.world
                 if mine.start < len(block):
-                    yield placed(some(block, mine), start, {"up": block.stop, "before": before})
+                    yield with_cursors(take_from_block(block, mine), start, {"up": block.stop, "before": before})
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else len(range(self.rank, upstream, self.world))

@@ -1,4 +1,4 @@
-"""Orders that look random: of all rows, or of windows for files where seeking is slow or impossible."""
+"""shuffle(): a permutation of all rows, or of windows for files where seeking is slow or impossible."""
 
 from __future__ import annotations
 
@@ -13,20 +13,29 @@ import numpy as np
 
 from penstock import _core
 from penstock.arguments import int_at_least, seed_of
-from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, join, join_keys, some
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, WrappedOrder, call_text, finite
+from penstock.dataset.block import (
+    Block,
+    Cursor,
+    Flow,
+    OpenFlow,
+    concat_elements,
+    concat_keys,
+    is_start,
+    take_from_block,
+)
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, WrappedOrder, call_text, finite_length
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
 
-# A window is mixed from this many runs of rows that are read whole, from all over the data.
+# A window mixes this many runs of successive rows, from all over the data.
 _RUNS_IN_WINDOW = 16
-# Which of several permutations of one seed and epoch.
+# Numbers of the permutations of one seed and epoch.
 _OF_ROWS, _OF_RUNS, _IN_WINDOWS = 0, 1, 2
 
 
 def shuffle(pipeline: Pipeline, seed: int, window: int | None) -> Pipeline:
-    """Return a pipeline with its elements in random order: of all of them, or within windows."""
+    """Return a pipeline with its elements in random order, or in random order within windows."""
     seed = seed_of(seed)
     if window is None:
         # Elements that are in memory anyway are shuffled there.
@@ -45,14 +54,14 @@ def shuffle(pipeline: Pipeline, seed: int, window: int | None) -> Pipeline:
 
 
 class ShuffleOrder(WrappedOrder):
-    """A pseudo-random permutation of all positions, another one in each epoch."""
+    """A seeded permutation of all positions, another one in each epoch."""
 
     def __init__(self, inner: Order, seed: int) -> None:
         super().__init__(inner)
         self._seed = seed
 
     def length(self, which: Epoch) -> int:
-        return finite(self.inner, which, "shuffle")
+        return finite_length(self.inner, which, "shuffle")
 
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
         order = _core.permute(positions, self.length(which), seed=self._seed, epoch=which.epoch, stream=_OF_ROWS)
@@ -71,21 +80,21 @@ class ShuffleOrder(WrappedOrder):
 
 
 class _Runs(NamedTuple):
-    """Runs of rows in the order in which they are read, and the windows that they are mixed in."""
+    """Runs of rows in the order in which they are read, and the windows in which they are mixed."""
 
     rows: Ints
     """The first position, in the inner order, of each run."""
     starts: Ints
-    """Where each run begins in the pass."""
+    """The position in the epoch where each run starts."""
     windows: Ints
-    """Where each window begins in the pass, and where the last one ends."""
+    """The position where each window starts, and where the last one stops."""
 
 
 class WindowShuffleOrder(WrappedOrder):
-    """Runs of successive positions in random order, and all that is in a window of them mixed.
+    """Runs of successive positions in random order, mixed within windows.
 
-    A window reads its rows from sixteen places. Files without random access are read whole instead, in random order,
-    and windows are mixed one after another within each.
+    A window reads its rows from sixteen runs. Files without random access are read whole instead, in random order, and
+    mixed in windows from their start to their end.
     """
 
     def __init__(self, inner: Order, seed: int, window: int, files: Files) -> None:
@@ -97,7 +106,7 @@ class WindowShuffleOrder(WrappedOrder):
         return type(self), (self.inner, self._seed, self._window, self._files)
 
     def length(self, which: Epoch) -> int:
-        return finite(self.inner, which, "shuffle")
+        return finite_length(self.inner, which, "shuffle")
 
     def at(self, positions: Ints, which: Epoch) -> RowKeys:
         runs = self._runs(which)
@@ -119,7 +128,9 @@ class WindowShuffleOrder(WrappedOrder):
     def _plan(self, which: Epoch) -> _Runs:
         total = self.length(which)
         if not self._files.seekable and not self.inner.whole:
-            raise ValueError("files without random access are shuffled first: put shuffle() before what chooses rows")
+            raise ValueError(
+                "files without random access must be shuffled first: call shuffle() before take(), select() etc."
+            )
         if self._files.seekable:
             size = max(1, self._window // _RUNS_IN_WINDOW)
             sizes = np.full(-(-total // size), size, np.int64)
@@ -133,7 +144,7 @@ class WindowShuffleOrder(WrappedOrder):
         if self._files.seekable:
             windows = starts[::_RUNS_IN_WINDOW]
         else:
-            # Windows do not reach over the end of a file.
+            # A window ends with its file.
             ranges = zip(starts.tolist(), sizes.tolist(), strict=True)
             windows = np.concatenate([np.arange(start, start + size, self._window) for start, size in ranges])
         return _Runs(firsts[order], starts, np.append(windows, total))
@@ -152,7 +163,7 @@ class WindowShuffleOrder(WrappedOrder):
 
 @dataclass(frozen=True)
 class WindowShuffleStage(Stage):
-    """Collects ``window`` elements at a time and gives them in random order, another one in each epoch."""
+    """Collects ``window`` elements at a time and returns them in random order, another one in each epoch."""
 
     keeps_rows = True
 
@@ -161,7 +172,7 @@ class WindowShuffleStage(Stage):
 
     def __post_init__(self) -> None:
         if self.window < 1:
-            raise ValueError(f"a window holds one element or more, not {self.window}")
+            raise ValueError(f"a window holds 1 element or more, not {self.window}")
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(ElementSupply(upstream, cursor)) as supply:
@@ -171,9 +182,9 @@ class WindowShuffleStage(Stage):
                 start = supply.place | {"window": number}
                 parts = supply.take(self.window)
                 stop = supply.place | {"window": number + 1}
-                keys = join_keys([part.keys for part in parts])
-                collected = Block(join([part.elements for part in parts]), keys, start, stop)
-                yield some(collected, self._order(len(collected), int(keys.epochs[0]), number))
+                keys = concat_keys([part.keys for part in parts])
+                collected = Block(concat_elements([part.elements for part in parts]), keys, start, stop)
+                yield take_from_block(collected, self._order(len(collected), int(keys.epochs[0]), number))
 
     def _order(self, length: int, epoch: int, number: int) -> list[int]:
         order = _core.permute(np.arange(length), length, seed=self.seed, epoch=epoch, stream=number)

@@ -1,4 +1,4 @@
-"""Some of a flow's elements: the first, those behind them, every so many-th."""
+"""take(), skip() and slices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.arguments import int_at_least
-from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, part, placed
+from penstock.dataset.block import Cursor, Flow, OpenFlow, is_start, slice_block, with_cursors
 from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, WrappedOrder, call_text
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
@@ -42,7 +42,7 @@ def _bounds(key: slice, length: Callable[[], int]) -> tuple[int, int | None, int
 
 
 class SliceOrder(WrappedOrder):
-    """Every ``step``-th position from ``start`` to ``stop`` of another order."""
+    """A slice of another order."""
 
     def __init__(self, inner: Order, start: int, stop: int | None, step: int = 1) -> None:
         super().__init__(inner)
@@ -99,10 +99,10 @@ class TakeStage(Stage):
             return
         with closing(upstream(up)) as blocks:
             for block in blocks:
-                taken = part(block, 0, min(left, len(block)))
+                taken = slice_block(block, 0, min(left, len(block)))
                 start = {"up": block.start, "left": left}
                 left -= len(taken)
-                yield placed(taken, start, {"up": block.stop, "left": left})
+                yield with_cursors(taken, start, {"up": block.stop, "left": left})
                 if not left:
                     return
 
@@ -134,7 +134,7 @@ class SkipStage(Stage):
         with closing(ElementSupply(upstream, place)) as supply:
             while count := supply.ready():
                 start = supply.place
-                yield placed(supply.take_ready(count), start, supply.place)
+                yield with_cursors(supply.take_ready(count), start, supply.place)
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else max(0, upstream - self.count)
@@ -149,4 +149,4 @@ class SkipStage(Stage):
 
 def _check_not_negative(count: int) -> None:
     if count < 0:
-        raise ValueError(f"a number of elements is 0 or more, not {count}")
+        raise ValueError(f"the number of elements must be 0 or more, not {count}")

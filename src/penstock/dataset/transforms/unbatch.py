@@ -1,4 +1,4 @@
-"""Unbatched: the rows of batches as elements again."""
+"""unbatch(): the rows of batches as elements."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from penstock.columns import Batch
-from penstock.dataset.block import Cursor, Elements, Flow, OpenFlow, join
+from penstock.dataset.block import Cursor, Elements, Flow, OpenFlow, concat_elements
 from penstock.dataset.order import RowKeys, call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 
-# A batch has the key of its first row alone. The rows of all batches get keys that differ: their place in the batch
-# stands above any number of rows.
+# A batch has the key of its first row. Its rows need distinct keys: their position in the batch is added above any
+# number of rows.
 _PLACE = 2**40
 
 
 @dataclass(frozen=True)
 class UnbatchStage(Stage):
-    """Gives the rows of each batch: of a Batch or a dict of columns, a tuple of columns, or one column."""
+    """Returns the rows of each batch: a Batch or dict of columns, a tuple of columns, or one column."""
 
     keeps_rows = True
     groups_rows = False
@@ -31,13 +31,13 @@ class UnbatchStage(Stage):
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
                 if isinstance(block.elements, Batch):
-                    raise TypeError("unbatch() takes batches apart, and these elements are examples")
+                    raise TypeError("unbatch() takes batches apart, but these elements are examples")
                 parts = [_rows(batch) for batch in block.elements]
                 lengths = np.array([part.num_rows if isinstance(part, Batch) else len(part) for part in parts])
                 if lengths.any():
                     places = np.concatenate([np.arange(length) for length in lengths])
                     rows, epochs = (np.repeat(keys, lengths) for keys in block.keys)
-                    yield replace(block, elements=join(parts), keys=RowKeys(rows + places * _PLACE, epochs))
+                    yield replace(block, elements=concat_elements(parts), keys=RowKeys(rows + places * _PLACE, epochs))
 
     @property
     def calls(self) -> list[str]:

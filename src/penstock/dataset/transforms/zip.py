@@ -1,4 +1,4 @@
-"""Several datasets as one: behind one another, side by side, or mixed."""
+"""zip(): tuples of the elements of several datasets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, each, is_start
+from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, iter_elements
 from penstock.dataset.order import Epoch, Order, join_text
 from penstock.dataset.pipeline import JoinStart
 from penstock.dataset.progress import Meter
@@ -17,7 +17,7 @@ from penstock.dataset.transforms.take_skip import SliceOrder
 
 @dataclass(frozen=True)
 class ZipStart(JoinStart):
-    """Side by side: elements are tuples, and the shortest ends them."""
+    """Tuples of the elements of several pipelines; the shortest ends them."""
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         return ZipFlow(self._openers(meter)).open(cursor)
@@ -45,13 +45,13 @@ class ZipStart(JoinStart):
 
 
 class ZipFlow:
-    """Elements of all flows side by side, as tuples; the shortest ends them."""
+    """Tuples of the elements of several flows; the shortest ends them."""
 
     def __init__(self, children: Sequence[OpenFlow]) -> None:
         self._children = children
 
     def open(self, cursor: Cursor) -> Flow:
-        """Start at a cursor."""
+        """Open the flow at a cursor."""
         places = [cursor] * len(self._children) if is_start(cursor) else cursor["places"]
         with ExitStack() as stack:
             supplies = [
@@ -62,5 +62,5 @@ class ZipFlow:
                 start = {"places": [supply.place for supply in supplies]}
                 parts = [supply.take_ready(count) for supply in supplies]
                 stop = {"places": [supply.place for supply in supplies]}
-                elements = list(zip(*(each(part.elements) for part in parts), strict=True))
+                elements = list(zip(*(iter_elements(part.elements) for part in parts), strict=True))
                 yield Block(elements, parts[0].keys, start, stop)

@@ -31,7 +31,7 @@ from penstock.tf.tensors.tensor import Tensor
 if TYPE_CHECKING:
     from penstock.tf.data.cache_fingerprint import Fingerprint
 
-# Versions before 3 were keyed by names of classes that have changed.
+# Earlier versions were keyed by the names of Python classes and attributes, which have changed.
 _HEADER = FormatHeader("cache file", "penstock.tf.cache", 3, oldest=3)
 
 
@@ -124,7 +124,9 @@ class FileCacheNode(PassThroughNode):
             header = _HEADER.check(json.loads(bytes(record)), ValueError)
             return header["steps"], dict(header["files"])
         except (ValueError, TypeError, KeyError) as error:
-            raise DataLossError(f"{self._path} cannot be read, delete it: {error}") from None
+            raise DataLossError(
+                f"{self._path} cannot be read: {error}. Delete it, or give cache() another name"
+            ) from None
 
 
 def _write_run(rows: Iterator[Any], writer: RecordWriter, ended: list[bool]) -> Iterator[Any]:

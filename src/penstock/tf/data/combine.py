@@ -16,13 +16,12 @@ from penstock.tf.data.node import (
     UNKNOWN,
     Dependencies,
     Node,
-    PassThroughNode,
     RowFormat,
     ScalarFormat,
     ragged_components_in,
 )
 from penstock.tf.data.shuffle import seed_pair
-from penstock.tf.errors import FailedPreconditionError, InvalidArgumentError
+from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.tensors.dtypes import int64
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.structure import filled, leaves, map_structure
@@ -229,35 +228,3 @@ class RandomNode(Node):
 
     def spec(self) -> TensorSpec:
         return TensorSpec([], int64)
-
-
-class AssertCardinalityNode(PassThroughNode):
-    """Unchanged rows, of which there have to be ``count``."""
-
-    def __init__(self, upstream: Node, count: int) -> None:
-        super().__init__(upstream)
-        self.cardinality = count
-
-    def rows(self) -> Iterator[Any]:
-        rows, seen = self._upstream.rows(), 0
-
-        def counted() -> Iterator[Any]:
-            nonlocal seen
-            for row in rows:
-                seen += 1
-                if seen > self.cardinality >= 0:
-                    raise FailedPreconditionError(
-                        f"Input dataset was expected to contain {self.cardinality} elements but contained at least "
-                        f"{seen} elements."
-                    )
-                yield row
-            if seen != self.cardinality:
-                expected = "an infinite number of" if self.cardinality < 0 else self.cardinality
-                raise FailedPreconditionError(
-                    f"Input dataset was expected to contain {expected} elements but contained only {seen} elements."
-                )
-
-        return resume_after_errors(counted)
-
-    def dependencies(self) -> Dependencies:
-        return Dependencies("assert_cardinality", (self._upstream, self.cardinality))

@@ -20,6 +20,7 @@ from penstock.tf.data.error_recovery import IgnoreErrorsNode
 from penstock.tf.data.map_filter import FilterNode, ScanNode, TakeWhileNode, UniqueNode
 from penstock.tf.data.node import (
     AUTOTUNE,
+    ELEMENTS,
     INFINITE,
     RECORDS,
     UNKNOWN,
@@ -374,28 +375,18 @@ class Dataset:
         cycle = _DEFAULT_CYCLE if cycle == AUTOTUNE else cycle
         if cycle < 1 or block < 1:
             raise InvalidArgumentError(f"`{'cycle_length' if cycle < 1 else 'block_length'}` must be > 0")
-        upstream = self._elements()
-        line = f"interleave({getattr(map_func, '__name__', 'function')})"
-        make = wrap_user_function(map_func)
-        node: Node
-        if _makes_record_datasets(upstream, make):
-            node = InterleaveNode(
-                upstream,
-                lambda element: _call_for_dataset(make, element)._node,
-                cycle,
-                block,
-                depends_on=map_func,
-                row_format=RECORDS,
-            )
-            return self._of_elements(node, f"{line}: moves records, not yet parsed", structure=INPUT)
-        node = InterleaveNode(
-            upstream,
-            lambda element: _call_for_dataset(make, element)._elements(),
-            cycle,
-            block,
-            depends_on=map_func,
-        )
-        return self._of_elements(node, f"{line}: elements", structure=None)
+        upstream, make_dataset = self._elements(), wrap_user_function(map_func)
+        are_records = _makes_record_datasets(upstream, make_dataset)
+
+        def make_node(element: Any) -> Node:
+            dataset = _call_for_dataset(make_dataset, element)
+            return dataset._node if are_records else dataset._elements()
+
+        row_format = RECORDS if are_records else ELEMENTS
+        node = InterleaveNode(upstream, make_node, cycle, block, depends_on=map_func, row_format=row_format)
+        how = "moves records, not yet parsed" if are_records else "elements"
+        line = f"interleave({getattr(map_func, '__name__', 'function')}): {how}"
+        return self._of_elements(node, line, structure=INPUT if are_records else None)
 
     # Order and number of elements.
 

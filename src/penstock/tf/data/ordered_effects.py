@@ -280,8 +280,8 @@ def _symbols_used_in(segment: Segment) -> set[int]:
     """Return the symbols that a segment and all that follow it use, including its own results."""
     used = {number for call in segment.calls for number in symbols_used_by(call)}
     if isinstance(segment.end, Fork):
-        question, yes, no, settled = segment.end
-        return used | {question.symbol.number, *settled.values()} | _symbols_used_in(yes) | _symbols_used_in(no)
+        condition, yes, no, settled = segment.end
+        return used | {condition.symbol.number, *settled.values()} | _symbols_used_in(yes) | _symbols_used_in(no)
     return used | symbols_used_by(segment.end)
 
 

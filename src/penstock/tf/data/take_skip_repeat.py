@@ -1,4 +1,4 @@
-"""``take``, ``skip``, ``shard``, ``repeat`` and ``concatenate``: rows move, and nothing is computed."""
+"""``take``, ``skip``, ``shard``, ``repeat``, ``concatenate`` and ``assert_cardinality``: nothing is computed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.tf.data.error_recovery import resume_after_errors
 from penstock.tf.data.node import INFINITE, UNKNOWN, Dependencies, Node, PassThroughNode
+from penstock.tf.errors import FailedPreconditionError
 from penstock.tf.tensors.specs import common_spec
 from penstock.tf.tensors.structure import filled, leaves
 
@@ -149,3 +150,35 @@ class ConcatenateNode(PassThroughNode):
         if first is None or second is None:
             return None
         return filled(first, map(common_spec, zip(leaves(first), leaves(second), strict=True)))
+
+
+class AssertCardinalityNode(PassThroughNode):
+    """Unchanged rows, of which there have to be ``count``."""
+
+    def __init__(self, upstream: Node, count: int) -> None:
+        super().__init__(upstream)
+        self.cardinality = count
+
+    def rows(self) -> Iterator[Any]:
+        rows, seen = self._upstream.rows(), 0
+
+        def counted() -> Iterator[Any]:
+            nonlocal seen
+            for row in rows:
+                seen += 1
+                if seen > self.cardinality >= 0:
+                    raise FailedPreconditionError(
+                        f"Input dataset was expected to contain {self.cardinality} elements but contained at least "
+                        f"{seen} elements."
+                    )
+                yield row
+            if seen != self.cardinality:
+                expected = "an infinite number of" if self.cardinality < 0 else self.cardinality
+                raise FailedPreconditionError(
+                    f"Input dataset was expected to contain {expected} elements but contained only {seen} elements."
+                )
+
+        return resume_after_errors(counted)
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("assert_cardinality", (self._upstream, self.cardinality))

@@ -1,9 +1,8 @@
-"""The values of many rows, on which a traced function runs."""
+"""The values of many rows, on which a traced function runs. Treat them as immutable."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,11 +16,13 @@ from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Stacked:
     """The values of all rows as one array: row ``i`` is ``array[i]``."""
 
-    array: NDArray[Any]
+    __slots__ = ("array",)
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
 
     def each(self) -> list[Any]:
         """Return the tensor of each row."""
@@ -37,11 +38,13 @@ class Stacked:
         return Stacked(self.array[rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class RowValues:
     """The values of all rows as a list, for rows that cannot be stacked."""
 
-    values: list[Any]
+    __slots__ = ("values",)
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
 
     def each(self) -> list[Any]:
         """Return the value of each row."""
@@ -56,11 +59,13 @@ class RowValues:
         return stack_rows([self.values[row] for row in rows.tolist()])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class RecordRows:
     """Serialized records in the form in which they were read."""
 
-    records: Records
+    __slots__ = ("records",)
+
+    def __init__(self, records: Records) -> None:
+        self.records = records
 
     def strings(self) -> Stacked:
         """Return them as strings."""
@@ -77,11 +82,13 @@ class RecordRows:
         return RecordRows(self.strings().array[rows].tolist())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class EqualStrings:
     """Strings of one length as a matrix of bytes, which ``decode_raw`` reads without a copy."""
 
-    raw: NDArray[np.uint8]
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: NDArray[np.uint8]) -> None:
+        self.raw = raw
 
     def strings(self) -> Stacked:
         """Return them as strings."""

@@ -13,10 +13,10 @@ from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.tensors.convert import as_array, as_tensor, new_shape, object_array
 from penstock.tf.tensors.dtypes import DType, as_dtype, int64, of_numpy
 from penstock.tf.tensors.shape import ShapeLike, TensorShape
-from penstock.tf.tensors.tensor import Tensor, TensorType
+from penstock.tf.tensors.tensor import Tensor, TensorMeta
 
 
-class RaggedTensor(metaclass=TensorType):
+class RaggedTensor(metaclass=TensorMeta):
     """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``; values may be ragged, too. Always validated."""
 
     __slots__ = ("_splits", "_uniform", "_values")

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from penstock.tf.tensors.convert import as_array, as_tensor
 from penstock.tf.tensors.dtypes import DType
 from penstock.tf.tensors.shape import TensorShape
-from penstock.tf.tensors.tensor import Tensor, TensorType
+from penstock.tf.tensors.tensor import Tensor, TensorMeta
 
 
-class SparseTensor(metaclass=TensorType):
+class SparseTensor(metaclass=TensorMeta):
     """A tensor of ``dense_shape`` with ``values[i]`` at ``indices[i]``."""
 
     __slots__ = ("_dense_shape", "_indices", "_values")

@@ -118,7 +118,7 @@ class Operators:
     __hash__ = None  # type: ignore[assignment]
 
 
-class TensorType(type):
+class TensorMeta(type):
     """The metaclass of tensor classes: symbols that stand for a tensor are instances of its class, too."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -128,7 +128,7 @@ class TensorType(type):
         return stands_for is not None and bool(stands_for(instance, cls))
 
 
-class Tensor(Operators, metaclass=TensorType):
+class Tensor(Operators, metaclass=TensorMeta):
     """A value of one dtype and shape; strings are an object array of bytes.
 
     It wraps an array instead of subclassing it: NumPy's functions do not work with a ``dtype`` that is not NumPy's.

@@ -1,0 +1,43 @@
+"""Files that are only counted, and orders walked from their first position to their last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from penstock.dataset.order import AllRows, Epoch, Order
+
+FIRST = Epoch()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Files of which nothing is known but how many rows they have."""
+
+    counts: tuple[int, ...]
+    seekable: bool = True
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts)
+
+    def rows_beyond(self, row: int) -> int:
+        return self.rows
+
+
+def walk(order: Order, which: Epoch = FIRST) -> list[int]:
+    length = order.length(which)
+    assert length is not None
+    return order.at(np.arange(length), which).rows.tolist()
+
+
+def rows(n: int) -> AllRows:
+    return AllRows(Counted((n,)))
+
+
+sizes = st.integers(0, 60)
+
+
+counts = st.lists(st.integers(0, 12), min_size=1, max_size=6).map(tuple)
