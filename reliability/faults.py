@@ -48,6 +48,8 @@ WORKS = {
     "write_dataset": (),
     "write_dataset_gzip": (),
     "write_dataset_synced": (),
+    "write_dataset_stream": (),
+    "write_parts": (),
     "save_schema": (),
     "save_manifest": (),
     "read": ("write",),

@@ -25,6 +25,8 @@ WRITERS = (
     "append_to_dataset",
     "write_dataset",
     "write_dataset_gzip",
+    "write_dataset_stream",
+    "write_parts",
     "save_schema",
     "save_manifest",
 )

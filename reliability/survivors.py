@@ -22,7 +22,9 @@ APPENDING_TO_DATA_SET = frozenset({"append_to_dataset", "append_to_dataset_synce
 IN_PLACE = (
     frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING | APPENDING_TO_DATA_SET
 )
-DATA_SETS = frozenset({"write_dataset", "write_dataset_gzip", "write_dataset_synced"})
+DATA_SETS = frozenset(
+    {"write_dataset", "write_dataset_gzip", "write_dataset_synced", "write_dataset_stream", "write_parts"}
+)
 SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
 
 

@@ -97,6 +97,22 @@ def write_dataset_synced(folder: str, tell: Tell, seed: int) -> None:
     tell(closed=True)
 
 
+def write_dataset_stream(folder: str, tell: Tell, seed: int) -> None:
+    rows = ({"x": seed + i, "name": b"row %d" % i} for i in range(500))
+    ps.write(f"{folder}/data", rows, shards=3, compression="GZIP", replace=True)
+    tell(closed=True)
+
+
+def write_parts(folder: str, tell: Tell, seed: int) -> None:
+    try:
+        parts = [ps.write(f"{folder}/data", columns(seed + part), part=part) for part in range(2)]
+        ps.commit(f"{folder}/data", parts, replace=True)
+    except BaseException:
+        ps.abort(f"{folder}/data")
+        raise
+    tell(closed=True)
+
+
 def save_schema(folder: str, tell: Tell, seed: int) -> None:
     ps.Schema({f"feature {seed}": ps.Feature("int64")}).save(f"{folder}/schema.json")
     tell(closed=True)

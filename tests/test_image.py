@@ -47,7 +47,11 @@ def test_an_empty_batch_stays_empty():
 
 @pytest.mark.parametrize(
     ("shape", "size", "reason"),
-    [((4, 4), (2, 2), "expected"), ((4, 0, 3), (2, 2), "must be at least 1"), ((4, 4, 3), (0, 2), "must be at least 1")],
+    [
+        ((4, 4), (2, 2), "expected"),
+        ((4, 0, 3), (2, 2), "must be at least 1"),
+        ((4, 4, 3), (0, 2), "must be at least 1"),
+    ],
 )
 def test_what_is_no_image_is_refused(shape: tuple[int, ...], size: tuple[int, int], reason: str):
     with pytest.raises(ValueError, match=reason):

@@ -76,7 +76,9 @@ if TYPE_CHECKING:
     from penstock.schema import Feature as Feature
     from penstock.schema import Schema as Schema
     from penstock.schema.inference import Inferred as Inferred
+    from penstock.writing.commit import abort as abort
     from penstock.writing.commit import commit as commit
+    from penstock.writing.write import append as append
     from penstock.writing.write import write as write
     from penstock.writing.writer import Writer as Writer
 
@@ -122,6 +124,8 @@ _HOMES = {
     "VerifyReport": "integrity.verify",
     "WorkerError": "errors",
     "Writer": "writing.writer",
+    "abort": "writing.commit",
+    "append": "writing.write",
     "commit": "writing.commit",
     "convert": "conversion.convert",
     "count": "inspect.count",

@@ -1,4 +1,4 @@
-"""What users give as options, checked at once."""
+"""Checks of arguments that users pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def int_at_least(name: str, value: int, least: int) -> int:
-    """Return an integer, one of Python's own, as JSON has it; refuse what is none, or a smaller one."""
+    """Return a value as a Python int; raise if it is not an integer, or smaller than ``least``."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -24,19 +24,19 @@ def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def names_in(columns: Iterable[str]) -> tuple[str, ...]:
-    """Return names of columns; one that stands alone would be taken for a list of letters."""
+    """Return the names of columns; raise for a single string, which would be a list of letters."""
     if isinstance(columns, str):
         raise TypeError(f"columns are a list of names: [{columns!r}]")
     return tuple(columns)
 
 
 def any_seed(seed: int | None) -> int | None:
-    """Return the seed of a function's random numbers, which may be any integer."""
+    """Return the seed of a function's random numbers: any integer, or None."""
     return None if seed is None else operator.index(seed)
 
 
 def seed_of(seed: int) -> int:
-    """Return the seed of a shuffle; refuse what is none."""
+    """Return the seed of a shuffle; raise unless it is an integer from 0 to 2**64 - 1."""
     number = int_at_least("seed", seed, 0)
     if number >= 1 << 64:
         raise ValueError(f"seed is less than 2**64, not {seed}")

@@ -34,7 +34,7 @@ class PenstockError(Exception):
 
 
 class CorruptDataError(PenstockError):
-    """Data that is not what its format says it must be."""
+    """Data that violates its format."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class CorruptDataError(PenstockError):
         self.offset = offset
         """Byte offset of the damaged record (in the uncompressed stream, where the file is compressed)."""
         self.stop = stop
-        """Byte offset behind the damaged record, where it is known; None: all from ``offset`` on is in doubt."""
+        """Byte offset of the end of the damaged record, if known; None: all from ``offset`` on is in doubt."""
         self.record = record
         """Number of the damaged record, counted from 0."""
         self.kind = kind
@@ -173,7 +173,7 @@ def import_extra(module: str, extra: str, purpose: str) -> ModuleType:
 
 
 Locate: TypeAlias = Callable[[int], tuple[str | None, int]]
-"""Tells the file and the record that a row of a batch comes from."""
+"""Returns the file and the record that a row of a batch comes from."""
 
 
 class RowFault(Exception):

@@ -1,6 +1,6 @@
-"""The manifest of a dataset: the file beside the shards that says what is in them, and that they are whole.
+"""The manifest of a dataset: the file next to the shards that lists them and describes their records.
 
-It is the commit of a dataset: written when all shards are, and removed before one of them changes.
+It commits a dataset: it is written after all shards, and removed before one of them changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.storage.shard_names import ShardName
 HEADER = FormatHeader("manifest", "penstock.manifest", 1)
 SUFFIX = ".penstock.json"
 
-# A million shards need less; a larger file is something else.
+# A million shards need less; a larger file is not a manifest.
 _MAX_BYTES = 256 << 20
 
 _FILE_KEYS = (*HEADER_KEYS, "schema", "shards")
@@ -41,14 +41,14 @@ class Shard:
     crc32c: int
     """The checksum of the whole file."""
     is_appended: bool = False
-    """Whether a writer was about to append to the file: then the numbers are those of before."""
+    """Whether a writer appends to the file, or was killed while it did: the numbers are those from before."""
     unknown: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What a newer Penstock wrote beside these; kept for saving."""
+    """Keys that a newer Penstock wrote; saved again."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about a shard that is not as the manifest says."""
+    """A difference between a shard and its manifest."""
 
     kind: Literal["missing", "appended", "size", "checksum", "extra"]
     shard: str
@@ -70,7 +70,7 @@ class Manifest:
     schema: Schema
     shards: tuple[Shard, ...]
     unknown: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What a newer Penstock wrote beside these; kept for saving."""
+    """Keys that a newer Penstock wrote; saved again."""
 
     @property
     def records(self) -> int:
@@ -97,7 +97,7 @@ class Manifest:
         """Return the manifest that the text of a manifest file describes."""
         try:
             document = json.loads(text)
-        # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+        # The parser raises RecursionError for deep nesting, ValueError for bad UTF-8 and very long integers.
         except (ValueError, RecursionError) as error:
             raise ManifestError(f"not a manifest: it is not JSON ({type(error).__name__})") from None
         found = HEADER.check(document, ManifestError)
@@ -114,7 +114,7 @@ class Manifest:
         return cls(schema, shards, {key: value for key, value in found.items() if key not in _FILE_KEYS})
 
     def save(self, path: StrPath, *, sync: bool = False) -> None:
-        """Write a manifest file: whole, or not at all. With ``sync``, it is on the disk when this returns."""
+        """Write a manifest file atomically. With ``sync``, it is on the disk when this returns."""
         write_whole(path, self.to_json().encode("ascii"), sync=sync)
 
     @classmethod
@@ -146,7 +146,7 @@ class Manifest:
         return findings + list(self._extras(store, path))
 
     def _extras(self, store: FileStore, path: str) -> Iterator[Finding]:
-        """Shards of the same name that do not belong: a reader who takes a pattern would take them, too."""
+        """Yield shards of the same dataset that are not listed: a reader that takes a pattern would read them too."""
         known = {shard.name for shard in self.shards}
         datasets = {found.dataset for shard in self.shards if (found := ShardName.parse(shard.name))}
         for entry in store.list(f"{glob.escape(path)}/*"):
@@ -199,7 +199,7 @@ def _shard_from_json(entry: object) -> Shard:
 
 
 def _check_name(name: object) -> str:
-    """Refuse names that would lead out of the folder, on any system."""
+    """Return the name of a shard; raise if it would lead out of the folder, on any system."""
     bad: Sequence[str] = ("/", "\\", ":", "\0")
     if not isinstance(name, str) or not name or name in (".", "..") or any(part in name for part in bad):
         raise ManifestError(f"the name of a shard is that of a file in the manifest's folder, found {str(name)[:80]!r}")

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, where that is a terminal; nothing elsewhere."""
+"""A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 
 
 class ProgressBar:
-    """Shows how far some work is. Thread-safe.
+    """Shows the progress of some work. Thread-safe.
 
     Args:
-        title: What is done, in printable characters.
-        total: How much there is to do, where that is known.
-        unit: What is counted, such as ``"rows"``; ``"bytes"`` are told as sizes.
+        title: Its title, in printable characters.
+        total: The amount of work, if that is known.
+        unit: What is counted, such as ``"rows"``; ``"bytes"`` are shown as sizes.
         show: Whether to show it at all.
-        after: Seconds before it appears: a bar that is gone at once is a flicker.
-        stays: Whether it is left standing in the end.
+        after: Seconds before it appears: a bar that disappears at once would flicker.
+        stays: Whether it stays on the terminal in the end.
     """
 
     def __init__(
@@ -32,17 +32,17 @@ class ProgressBar:
         self._bar: int | None = None
 
     def advance(self, count: float, note: str = "") -> None:
-        """Say that so much more is done; the note stands behind the figures."""
+        """Add to the work that is done; the note is shown after the figures."""
         with self._lock:
             self._show(self._done + count, note)
 
     def reach(self, done: float, note: str = "") -> None:
-        """Say how much is done in all."""
+        """Set the work that is done."""
         with self._lock:
             self._show(done, note)
 
     def close(self) -> None:
-        """Take the bar away, or leave it as it is."""
+        """Remove the bar, or leave it as it is."""
         with self._lock:
             self._shown_from = float("inf")
             if self._bar is not None:
@@ -68,12 +68,12 @@ class ProgressBar:
 
 
 def on_terminal() -> bool:
-    """Whether there is somebody who sees a bar."""
+    """Return whether standard error is a terminal."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 class _Display:
-    """All bars of this moment: a terminal shows one display at a time."""
+    """All bars that are shown now: a terminal has one display."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -121,7 +121,7 @@ def _open_display() -> Any:
 
 
 def _figures(task: Any) -> str:
-    """Say how much is done, of how much, how long it takes, and the note."""
+    """Return the figures of a bar: done, total, time and note."""
     unit = task.fields["unit"]
     amount = _amount(task.completed, unit)
     if task.total is not None:

@@ -1,7 +1,7 @@
-"""The fields of protobuf messages, read and written without their descriptions.
+"""Fields of protobuf messages, read and written without their definitions.
 
-They are accepted and refused as protobuf does (groups are refused). Every length is compared with the bytes that are
-there before it is used; whatever does not fit is a MalformedExampleError.
+Messages are accepted and rejected as by protobuf, except that groups are rejected. Every length is compared with the
+bytes that are left before it is used; what does not fit raises MalformedExampleError.
 """
 
 from __future__ import annotations

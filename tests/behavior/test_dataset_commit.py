@@ -23,8 +23,9 @@ def failing(rows: int = 1000) -> Iterator[dict[str, Any]]:
 
 
 def test_an_exception_leaves_nothing(tmp_path: Path):
-    with pytest.raises(RuntimeError, match="the source is gone"):
-        ps.write(tmp_path / "data", failing(100_000), shards=3)
+    for options in ({"shards": 3}, {"shards": 3, "shuffle": 1}, {"rows_per_shard": 1000}, {"shard_bytes": "1MB"}):
+        with pytest.raises(RuntimeError, match="the source is gone"):
+            ps.write(tmp_path / "data", failing(100_000), **options)
     with pytest.raises(KeyboardInterrupt), ps.Writer(tmp_path / "data") as writer:
         writer.write({"x": 1})
         raise KeyboardInterrupt
@@ -100,10 +101,50 @@ def test_a_killed_writer_leaves_no_dataset(tmp_path: Path):
     assert process.stdout.readline() == b"on the way\n"
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    visible = [name for name in os.listdir(tmp_path) if not name.startswith(".")]
-    assert visible == []
+    assert all(name.startswith(".") for name in os.listdir(tmp_path))
     manifest = ps.write(tmp_path / "data", {"x": np.arange(3)})  # and the way is free
     assert values(tmp_path, manifest) == [0, 1, 2]
+    assert sorted(os.listdir(tmp_path)) == ["data-00000-of-00001.tfrecord", "data.penstock.json"]
+
+
+@pytest.mark.parametrize("call", ["unlink", "read"])
+def test_a_writer_that_is_killed_while_it_cuts_shards_leaves_no_dataset(tmp_path: Path, call: str):
+    process = start_python(
+        """
+        from penstock.writing import spool
+        spool.RUN_BYTES = 1 << 20
+        call = getattr(os, sys.argv[2])
+        def killed(what, *rest):
+            if sys.argv[2] == "read" or "run-00002" in what:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(what, *rest)
+        def rows():
+            for i in range(100):
+                yield {"x": i, "data": bytes(100_000)}
+            setattr(os, sys.argv[2], killed)
+        ps.write(sys.argv[1], rows(), shards=3)
+        """,
+        tmp_path / "data",
+        call,
+    )
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) != []
+    assert all(name.startswith(".") for name in os.listdir(tmp_path))
+    ps.write(tmp_path / "data", {"x": np.arange(3)})
+    assert sorted(os.listdir(tmp_path)) == ["data-00000-of-00001.tfrecord", "data.penstock.json"]
+
+
+def test_temporary_files_of_a_living_writer_are_left_alone(tmp_path: Path):
+    with ps.Writer(tmp_path / "data", rows_per_shard=10) as slow:
+        slow.write_batch({"x": np.arange(100)})
+        temporary = set(os.listdir(tmp_path))
+        assert len(temporary) == 11  # and a lock
+        ps.write(tmp_path / "data-more", {"x": np.arange(3)})
+        ps.write(tmp_path / "data", {"x": np.arange(3)}, part=1)
+        ps.abort(tmp_path / "data")
+        assert temporary <= set(os.listdir(tmp_path))
+    assert values(tmp_path, slow.manifest) == list(range(100))
 
 
 def test_a_writer_that_is_forgotten_leaves_nothing(tmp_path: Path):

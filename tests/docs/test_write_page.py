@@ -14,7 +14,7 @@ from penstock.manifest import Finding
 PAGE = (Path(__file__).parents[2] / "docs" / "write.md").read_text()
 
 
-@pytest.mark.parametrize("documented", [ps.write, ps.Writer])
+@pytest.mark.parametrize("documented", [ps.write, ps.Writer, ps.append])
 def test_options(documented: Any):
     parameters = list(inspect.signature(documented).parameters)
     assert [name for name in parameters if f"\n| `{name}` |" not in PAGE] == []

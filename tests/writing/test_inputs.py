@@ -9,6 +9,7 @@ import numpy as np
 
 import penstock as ps
 import penstock.tf as tf
+from penstock.writing.inputs import count_rows
 
 
 def test_rows_batches_and_functions(tmp_path: Path):
@@ -21,6 +22,16 @@ def test_rows_batches_and_functions(tmp_path: Path):
     assert [row["x"] for row in ps.Dataset(tmp_path / "rows")] == list(range(0, 3000, 2))
     assert [row["x"] for row in ps.Dataset(tmp_path / "batches")] == list(range(0, -3000, -1))
     assert ps.Dataset(tmp_path / "batches")[5]["tokens"].tolist() == [0, 1]
+
+
+def test_rows_are_counted_where_that_needs_no_reading(tmp_path: Path):
+    ps.write(tmp_path / "all", {"x": np.arange(10)}, shards=3)
+    ds = ps.Dataset(tmp_path / "all")
+    for known in (ds, ds.map(dict), ds.shuffle(seed=1), list(ds)):
+        assert count_rows(known) == 10
+    assert count_rows([ps.Batch({"x": np.arange(4)}), ps.Batch({"x": np.arange(2)})]) == 6
+    for unknown in (ds.filter(bool), ds.repeat(), ds.batch(2), iter(ds), ({"x": 1} for _ in range(3))):
+        assert count_rows(unknown) is None
 
 
 def test_rows_of_a_function_are_written_as_a_list_of_them_is(tmp_path: Path):

@@ -14,7 +14,7 @@ from penstock.cli.options import ReadingArguments, jobs_option, json_option, rea
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
 from penstock.index import ShardIndex, open_index
-from penstock.index.cache import path_beside, path_in_cache
+from penstock.index.cache import path_in_cache, sidecar_path
 from penstock.index.foreign_formats import SUFFIXES, to_text
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import size_text
@@ -151,7 +151,7 @@ def _index(
 
 def _stored(file: str, found: ShardIndex, where: IndexLocation) -> str:
     """Return where the index is; empty if the cache folder cannot be written to."""
-    beside, cached = path_beside(file), path_in_cache(found.identity)
+    beside, cached = sidecar_path(file), path_in_cache(found.identity)
     if where == "sidecar" or os.path.exists(beside):
         return beside
     return cached if os.path.exists(cached) else ""

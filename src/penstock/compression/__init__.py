@@ -1,7 +1,7 @@
 """Compressed streams of records: GZIP, ZLIB and SNAPPY as TensorFlow writes them.
 
-:func:`detect` tells by content, :func:`by_extension` by name; :func:`inflate` turns compressed pieces into plain ones,
-:func:`open_encoder` the reverse. What does the work is imported when it is needed.
+:func:`detect` goes by content, :func:`by_extension` by name; :func:`inflate` turns compressed pieces into plain ones,
+:func:`open_compressor` the reverse. Implementations are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def check(kind: str | None) -> Compression:
-    """Return ``kind`` where it names a compression, "" for None; raise elsewhere: TensorFlow would read it as plain."""
+    """Return ``kind`` if it names a compression, "" for None; raise otherwise: TensorFlow would read it as plain."""
     if kind is None:
         return ""
     for known in KINDS:
@@ -46,7 +46,7 @@ def check_or_auto(kind: str | None) -> Compression | None:
 def inflate(
     kind: Compression, pieces: Iterable[bytes], *, path: str, trailing: Trailing = "error", multistream: bool = False
 ) -> Iterator[Plain]:
-    """Decompress a stream that comes in pieces; the bytes before damage are given out before the error is raised."""
+    """Decompress a stream in pieces; bytes before damage are yielded before the error is raised."""
     if kind == "":
         return iter(pieces)
     if kind == "SNAPPY":
@@ -62,13 +62,13 @@ def inflate(
 
 
 def check_level(level: int) -> None:
-    """Refuse what is no level of compression."""
+    """Raise unless a level of compression is from 0 to 9."""
     if level not in range(10):
         raise ValueError(f"level must be from 0 to 9, not {level!r}")
 
 
 def open_compressor(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Compressor:
-    """Start to compress."""
+    """Return a compressor."""
     if kind == "GZIP":
         from penstock.compression.gzip import GzipCompressor
 

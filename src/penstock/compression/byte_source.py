@@ -15,12 +15,12 @@ class ByteSource:
     def __init__(self, pieces: Iterable[bytes], path: str) -> None:
         self.path = path
         self.inflated = 0
-        """Bytes of the uncompressed stream given out so far: what offsets in errors count."""
+        """Bytes of the uncompressed stream yielded so far: offsets in errors count these."""
         self.checksum = 0
         """Of what the current stream gave out."""
         self._pieces = iter(pieces)
         self._buffer = self._next = memoryview(b"")
-        """What is at hand in one piece, and what came behind it."""
+        """The current piece, and the pieces after it."""
         self._position = 0
 
     @property

@@ -1,4 +1,4 @@
-"""Tells the compression of a file by its first bytes or by its name."""
+"""Detect the compression of a file by its first bytes or by its name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _GZIP = b"\x1f\x8b\x08"
 
 
 def detect(head: bytes) -> Compression:
-    """Tell the compression of a stream that starts with ``head``; plain where nothing else fits."""
-    # Plain first: a header that checks itself is surer than any magic number.
+    """Return the compression of a stream that starts with ``head``; plain if nothing else fits."""
+    # Plain first: a header with a valid checksum is more certain than any magic number.
     if starts_plain(head):
         return ""
     if head.startswith(_GZIP):
@@ -30,17 +30,17 @@ def detect(head: bytes) -> Compression:
 
 
 def is_certain(head: bytes | bytearray) -> bool:
-    """Whether these few bytes tell the kind, so that :func:`detect` needs no more of them."""
+    """Return whether these few bytes show the compression, so that :func:`detect` needs no more."""
     return starts_plain(head) or head.startswith(_GZIP)
 
 
 def starts_plain(head: bytes | bytearray) -> bool:
-    """Whether the first bytes are a frame header that checks itself."""
+    """Return whether the first bytes are a frame header with a valid checksum."""
     return len(head) >= CERTAIN_BYTES and _core.find_header(head[:CERTAIN_BYTES]) == 0
 
 
 def starts_records(head: bytes) -> bool:
-    """Whether the first bytes, some thousands of them, are those of records, plain or in gzip."""
+    """Return whether the first bytes, some thousands of them, are records, plain or in gzip."""
     if head.startswith(_GZIP):
         try:
             head = zlib.decompressobj(wbits=31).decompress(head, CERTAIN_BYTES)
@@ -50,12 +50,12 @@ def starts_records(head: bytes) -> bool:
 
 
 def is_zlib_header(head: bytes) -> bool:
-    """Whether two bytes are what a zlib stream starts with: deflate, a window of at most 32 KiB, a valid check."""
+    """Return whether two bytes are the start of a zlib stream: deflate, a window of at most 32 KiB, a valid check."""
     return len(head) >= 2 and head[0] & 0x0F == 8 and head[0] >> 4 <= 7 and int.from_bytes(head[:2], "big") % 31 == 0
 
 
 def inflates(head: bytes) -> bool:
-    """Whether a zlib stream goes on behind its two bytes as one does."""
+    """Return whether the bytes after a zlib header inflate."""
     try:
         zlib.decompressobj().decompress(head, 1)
     except zlib.error:
@@ -64,7 +64,7 @@ def inflates(head: bytes) -> bool:
 
 
 def _is_snappy(head: bytes) -> bool:
-    """SNAPPY has no magic number, but its first block must inflate to a frame header that checks itself."""
+    """SNAPPY has no magic number, but its first block must inflate to a frame header with a valid checksum."""
     size = int.from_bytes(head[:4], "big")
     if not 0 < size <= len(head) - 4:
         return False
@@ -77,7 +77,7 @@ def _is_snappy(head: bytes) -> bool:
 
 
 def by_extension(path: str) -> Compression:
-    """Tell the compression that a file's name asks for."""
+    """Return the compression that the extension of a file stands for."""
     name = path.lower()
     return next((kind for kind, extensions in EXTENSIONS.items() if name.endswith(extensions)), "")
 
@@ -97,7 +97,7 @@ Plain: TypeAlias = bytes | PlainPiece
 
 
 class Compressor(Protocol):
-    """Compresses framed records; answers the bytes that are ready, in order."""
+    """Compresses framed records; returns the bytes that are ready, in order."""
 
     def encode(self, framed: bytes, records: int) -> list[bytes]:
         """Take whole frames."""

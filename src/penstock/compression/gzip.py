@@ -38,7 +38,7 @@ THREADS = min(4, available_cpus())
 
 
 class SizedMember(NamedTuple):
-    """What the header of a member tells."""
+    """What the header of a member states."""
 
     size: int
     """Bytes of the whole member, compressed."""
@@ -46,7 +46,7 @@ class SizedMember(NamedTuple):
 
 
 def sized_member(head: bytes) -> SizedMember | None:
-    """What the member that starts with ``head`` tells of itself, where it does and is small enough to take whole."""
+    """Return what the header of a member states, if it does and the member is small enough to inflate at once."""
     if len(head) < _HEADER.size:
         return None
     prefix, extra, name, length, size, records = _HEADER.unpack_from(head)
@@ -57,18 +57,18 @@ def sized_member(head: bytes) -> SizedMember | None:
 
 
 def member_size(head: bytes) -> int | None:
-    """Compressed size of the member that starts with ``head``, where it tells and is small enough to take whole."""
+    """Return the compressed size of a member, if its header states it and it is small enough to inflate at once."""
     told = sized_member(head)
     return told and told.size
 
 
 def inflate_member(member: bytes | memoryview) -> _core.PlainPiece | None:
-    """Inflate one whole member, or answer None where it is damaged or too large and wants a closer look."""
+    """Inflate one whole member; return None if it is damaged or too large, and must be inflated in steps."""
     return _core.inflate_member(body_of(member), max_bytes=MOST_AT_ONCE)
 
 
 def body_of(member: bytes | memoryview) -> memoryview:
-    """What follows the header of a member that tells its size."""
+    """Return what follows the header of a member that states its size."""
     return memoryview(member)[_HEADER.size :]
 
 
@@ -171,7 +171,7 @@ def _take_sized_members(source: ByteSource) -> list[memoryview]:
 
 
 def inflate_next_member(source: ByteSource) -> Iterator[Plain]:
-    """Inflate one gzip member, anybody's, step by step; what comes before damage is given out before the error."""
+    """Inflate a gzip member of any writer step by step; bytes before damage are yielded before the error."""
     fixed = source.take(10)
     flags = fixed[3]
     if fixed[:3] != b"\x1f\x8b\x08" or flags & _RESERVED:
@@ -194,7 +194,7 @@ def inflate_next_member(source: ByteSource) -> Iterator[Plain]:
 
 
 def judge_trailing(source: ByteSource, trailing: Trailing, first: bool, kind: str) -> None:
-    """Judge bytes that start no stream: a wrong file, or something behind the last stream."""
+    """Return what to do with bytes that start no stream: a wrong file, or something after the last stream."""
     if first:
         raise source.error(f"this is no {kind} stream")
     if trailing == "ignore":

@@ -1,4 +1,4 @@
-"""Goes on behind damage in a compressed stream, where there is a way: at the next member of a gzip file."""
+"""Continue after damage in a compressed stream, if possible: at the next member of a gzip file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Gap:
 
     error: CorruptDataError
     at_record: bool
-    """Whether a record starts behind it, for certain."""
+    """Whether a record certainly starts after it."""
 
 
 def inflate_parts(
@@ -125,14 +125,14 @@ def _skip_header(head: bytes) -> int | None:
 
 
 class _Tape:
-    """Pieces that can be gone back to, as far as they are kept."""
+    """Pieces that can be read again, as far as they are buffered."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
         self._kept: list[bytes] = []
         self._start = 0
         self.position = 0
-        """Bytes of all pieces that were given out."""
+        """Bytes of all pieces that were yielded."""
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -150,7 +150,7 @@ class _Tape:
             self._start += len(self._kept.pop(0))
 
     def rewind(self, position: int) -> None:
-        """Give out again what follows a position, or the oldest that is kept."""
+        """Yield again what follows a position, or the oldest buffered piece."""
         position = max(position, self._start)
         again = b"".join(self._kept)[position - self._start :]
         self._pieces = itertools.chain([again] if again else [], self._pieces)

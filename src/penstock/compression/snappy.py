@@ -1,4 +1,4 @@
-"""SNAPPY as TensorFlow frames it: blocks of at most 256 KiB, each behind its compressed length, big-endian."""
+"""SNAPPY as TensorFlow frames it: blocks of at most 256 KiB, each after its compressed length, big-endian."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ZlibCompressor:
 
 
 def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multistream: bool) -> Iterator[Plain]:
-    """Inflate a zlib stream, and those behind it where ``multistream`` says so."""
+    """Inflate a zlib stream, and with ``multistream`` those after it."""
     source = ByteSource(pieces, path)
     first = True
     while not source.at_end():

@@ -1,4 +1,4 @@
-"""Infers the schema of files that came without one."""
+"""Infer the schema of files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from penstock.storage import StrPath, find_files
 def infer_schema(
     paths: StrPath | Iterable[StrPath], *, records: int | None = 1000, on_error: Literal["raise", "skip"] = "raise"
 ) -> Inferred:
-    """Draw a schema from the records of files.
+    """Infer a schema from the records of files.
 
     >>> ps.infer_schema("data/train-*.tfrecord").schema
 
-    The answer says what each feature rests on. Files that differ are united: what some records lack is optional.
+    The result shows the evidence for each feature. Files may differ: a feature that some records lack is optional.
 
     Args:
         paths: Files, glob patterns, directories and URLs.
-        records: How many records to look at, spread over the files; None: all of them.
-        on_error: What damage does, or a record that is no Example: ``"raise"``; or ``"skip"``, which passes over it and
-            notes it in the answer. Where no record at all can be read, the first error is raised.
+        records: How many records to look at, spread over the files; None looks at all of them.
+        on_error: What to do about damage, or a record that is not an Example: ``"raise"``; or ``"skip"`` it and report
+            it in the result. If no record at all can be read, the first error is raised.
     """
     found = find_files([paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths)
     readers = [RecordReader(path, threads=1, on_error=on_error) for path in found]
@@ -35,15 +35,15 @@ def infer_schema(
 def infer_from(
     readers: Sequence[RecordReader], *, records: int | None, on_error: Literal["raise", "skip"] = "raise"
 ) -> Inferred:
-    """Draw a schema from files that are opened already, as :func:`infer_schema` does.
+    """Infer a schema from readers, as :func:`infer_schema` does.
 
-    What damage does is also the readers' own policy: one that raises ends its file there.
+    The readers have policies of their own for damage: one that raises ends its file there.
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error is 'raise' or 'skip', not {on_error!r}")
     if records is not None and records < 1:
         raise ValueError(f"records is 1 or more, or None for all; found {records}")
-    # More files than records: those in between are passed over.
+    # More files than records: skip those in between.
     step = 1 if records is None else -(-len(readers) // records)
     chosen = readers[::step]
     inference = Inference()
@@ -68,7 +68,7 @@ def _take(
     share: int | None,
     errors: list[CorruptDataError | MalformedExampleError] | None,
 ) -> tuple[int, bool]:
-    """Take in up to ``share`` records; return how many, and whether the file ended there."""
+    """Add up to ``share`` records; return how many, and whether the file ended there."""
     taken = 0
     payloads = _numbered(reader)
     try:
@@ -92,6 +92,6 @@ def _take(
 
 
 def _numbered(reader: RecordReader) -> Iterator[tuple[int, bytes]]:
-    """The records with their numbers, which count those that were passed over, too."""
+    """Yield the records with their numbers, which count skipped records too."""
     for chunk in reader.chunks():
         yield from enumerate(chunk, chunk.first_record)

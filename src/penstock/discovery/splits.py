@@ -1,8 +1,8 @@
-"""Tells the datasets of a folder apart by the names of their files, and chooses one of them.
+"""Separate the datasets of a folder by the names of their files, and choose one of them.
 
 Shards with a number name their dataset: ``train-00000-of-00008.tfrecord`` belongs to ``train``, and TFDS's
 ``mnist-train.tfrecord-00000-of-00001`` to ``mnist-train``. Other files are one dataset, unless words such as ``train``
-and ``test``, in their names or in those of their folders, tell of several splits.
+and ``test``, in their names or in those of their folders, show several splits.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST_NAMES = 12
 
 
 class _Named(NamedTuple):
-    """What the name of a file tells of its dataset."""
+    """What the name of a file shows about its dataset."""
 
     name: str
     numbered: bool
     words: tuple[str, ...]
-    """Those that name a split."""
+    """The words in it that name a split."""
 
 
 def single_dataset(folder: str, files: list[str]) -> list[str]:
@@ -73,7 +73,7 @@ def match_split(folder: str, names: Iterable[str], split: str) -> str | None:
 
 
 def several_datasets(folder: str, names: Iterable[str], split: str | None = None) -> ManifestError:
-    """Return the error for a folder of which the caller has to choose a part."""
+    """Return the error for a folder with several datasets, of which the caller must choose one."""
     known = set(names)
     which = "" if split is None else f" with {split!r} in their names"
     return ManifestError(

@@ -1,4 +1,4 @@
-"""Where the records of a file are, found once and kept: what random access and a true shuffle need.
+"""Where the records of a file are, found once and stored: what random access and a full shuffle need.
 
 :func:`open_index` answers the :class:`ShardIndex` of a file: the one that is kept, where it still fits the file, or one
 that is built and then kept. ``docs/record-index.md`` describes the format.

@@ -1,4 +1,4 @@
-"""Finds where the records of a file are: by its headers, by its gzip members, or by one pass over all of it."""
+"""Build an index: from the headers of a file, from its gzip members, or by reading all of it."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from penstock.storage import FileInfo, FileStore, Upload
 from penstock.storage.local import naming
 
 ReportProgress: TypeAlias = Callable[[int], None]
-"""Is told now and then how many bytes of the file are done."""
-# Bytes that are walked between two looks at Ctrl-C and the progress.
+"""Called now and then with the bytes of the file that are done."""
+# Bytes between two checks for Ctrl-C and reports of progress.
 _STRIDE = 64 << 20
 
 
 def build_index(
     store: FileStore, path: str, identity: Identity, options: ReadOptions, report: ReportProgress
 ) -> ShardIndex:
-    """Index a file that has this identity; damage to its headers is an error."""
+    """Return the index of a file; raise if its headers are damaged."""
     kind = compression_of(store, path, options)
     lengths: Lengths | None = None
     members: Members | None = None
@@ -45,13 +45,13 @@ def build_index(
 
 
 def check_unchanged(store: FileStore, path: str, identity: Identity) -> None:
-    """Refuse what was found in a file that is not the same any more."""
+    """Raise if a file has changed while it was indexed."""
     if identify(store, path) != identity:
         raise CorruptDataError(f"the file changed while it was indexed: {path}", path=path, kind="changed")
 
 
 def known_identity(store: FileStore, path: str) -> Identity:
-    """Return the identity of a file; a stream has none, and no index."""
+    """Return the identity of a file; raise for a stream, which cannot be indexed."""
     identity = identify(store, path)
     if identity is None:
         raise OSError(errno.ESPIPE, "a stream cannot be indexed, for it is read only once", path)
@@ -84,7 +84,7 @@ def _walk(store: FileStore, path: str, options: ReadOptions, report: ReportProgr
 def _read_through(
     store: FileStore, path: str, size: int, kind: Compression, options: ReadOptions, report: ReportProgress
 ) -> tuple[Lengths, Members | None]:
-    """Read all of a file once, for the lengths of its records and, on the way, the members of a gzip file."""
+    """Read all of a file once, for the lengths of its records and the members of a gzip file."""
     watch = MemberWatch(size)
     position = 0
 
@@ -100,13 +100,13 @@ def _read_through(
 
 
 def measure(store: FileStore, path: str, kind: Compression, options: ReadOptions) -> Lengths:
-    """Read all of a file, and note how long its records are."""
+    """Read all of a file, and return the lengths of its records."""
     options = replace(options, compression=kind, verify=False, on_damage="raise")
     return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in RecordScanner(store, path, options).chunks()])
 
 
 class ProgressStore:
-    """Another store, whose streams are shown to ``watch`` piece by piece."""
+    """A store whose streams are passed to ``watch`` piece by piece."""
 
     def __init__(self, store: FileStore, watch: Callable[[bytes], None]) -> None:
         self._store = store
@@ -131,6 +131,9 @@ class ProgressStore:
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         return self._store.put(path, atomic=atomic)
+
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        self._store.rename(source, target, sync=sync)
 
     def remove(self, path: str) -> None:
         self._store.remove(path)

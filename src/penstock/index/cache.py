@@ -1,4 +1,4 @@
-"""Where index files are kept: in the user's cache folder, under a name that tells the data, or beside the data."""
+"""Stored index files: in the user's cache folder, named after the content, or in sidecar files next to the data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.storage import is_remote, read_whole, split_path, write_whole
 
 
 def cache_folder() -> str:
-    """The folder of this user's indexes: ``PENSTOCK_CACHE``, or where the platform keeps such things."""
+    """Return the cache folder of this user: ``PENSTOCK_CACHE``, or the default of the platform."""
     chosen = os.environ.get("PENSTOCK_CACHE")
     if chosen:
         return chosen
@@ -33,18 +33,18 @@ def cache_folder() -> str:
 
 
 def path_in_cache(identity: Identity) -> str:
-    """Where the index of this data is kept, wherever the data lies."""
+    """Return the path in the cache folder of the index of this data."""
     return os.path.join(cache_folder(), f"{identity.name}.index")
 
 
-def path_beside(path: str) -> str:
-    """Where an index beside the data is: hidden, so that patterns that find the data do not find it."""
+def sidecar_path(path: str) -> str:
+    """Return the path of the sidecar index of a file: hidden, so that patterns for the data do not match it."""
     folder, name = split_path(path)
     return f"{folder}.{name}.index"
 
 
 def read_index(path: str, identity: Identity) -> ShardIndex | None:
-    """Read an index file, or answer None where there is none."""
+    """Read an index file; return None if there is none."""
     # An index that is larger than its data is none.
     most = identity.size + (64 << 10)
     try:

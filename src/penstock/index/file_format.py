@@ -1,4 +1,4 @@
-"""The format of index files: one line of JSON, and the packed numbers that it names, in its order."""
+"""The format of index files: one line of JSON, then the packed numbers that it lists, in order."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _numbers_of(index: ShardIndex) -> Iterator[tuple[str, Uint64s]]:
 
 
 def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
-    """Return the index of the file with this identity; what was written for another is refused."""
+    """Return the index of the file with this identity; raise if it was written for another one."""
     line, _, rest = data.partition(b"\n")
     try:
         document = json.loads(line)
@@ -119,7 +119,7 @@ _LEVEL = 2
 
 
 def pack(values: Uint64s) -> tuple[dict[str, Any], bytes]:
-    """Return what the head of an index file says of these values, and the bytes that hold them."""
+    """Return the entry in the header of an index file for these values, and the bytes that hold them."""
     base = int(values.min()) if len(values) else 0
     rest = (values - np.uint64(base)).astype("<u8")
     width = (int(rest.max()).bit_length() + 7) // 8 if len(values) else 0

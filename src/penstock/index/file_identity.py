@@ -1,4 +1,4 @@
-"""Which data an index belongs to: told by content, so that a copy has the same identity, and never by time."""
+"""Which data an index belongs to: by content, so that a copy has the same identity, and never by time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class Identity:
-    """A file's size, and the checksums of its first and its last 64 KiB, or the tag that a remote store gives it."""
+    """The size of a file, and the checksums of its first and last 64 KiB or the tag of a remote store."""
 
     size: int
     head: int = 0
@@ -28,7 +28,7 @@ class Identity:
         return hashlib.sha256(repr((self.size, self.head, self.tail, self.tag)).encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
-        """Return what an index file says of the data that it belongs to."""
+        """Return the identity as an index file stores it."""
         if self.tag:
             return {"size": self.size, "etag": self.tag}
         return {"size": self.size, "head_crc32c": f"{self.head:08x}", "tail_crc32c": f"{self.tail:08x}"}

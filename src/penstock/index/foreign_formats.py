@@ -28,7 +28,7 @@ _SAMPLES = 16
 
 
 def find_foreign(path: str, identity: Identity) -> ShardIndex | None:
-    """Return the index that another tool put beside a local plain file, where there is one that fits."""
+    """Return the index that another tool wrote next to a local plain file, if there is one that fits."""
     if is_remote(path):
         return None
     stem = os.path.splitext(path)[0]
@@ -43,7 +43,7 @@ def find_foreign(path: str, identity: Identity) -> ShardIndex | None:
 
 
 def read_foreign(index_path: str, path: str, identity: Identity) -> ShardIndex:
-    """Read an index of another tool for a local plain file; one that does not fit is refused."""
+    """Read an index of another tool for a local plain file; raise if it does not fit."""
     most = (identity.size // FRAME_OVERHEAD) * _MOST_BYTES_A_RECORD + 8
     data = read_whole(index_path, most)
     if len(data) > most:

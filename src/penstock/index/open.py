@@ -1,4 +1,4 @@
-"""Opens the index of a file: the one that is kept, where it fits, or a new one."""
+"""Open the index of a file: a stored one that fits, or a new one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ from penstock.arguments import one_of
 from penstock.compression import check_or_auto
 from penstock.errors import CorruptDataError, IndexFileError, PenstockError
 from penstock.index.build import build_index, check_unchanged, known_identity, measure
-from penstock.index.cache import cache_folder, mark_used, path_beside, path_in_cache, read_index, tidy_once, write_index
+from penstock.index.cache import (
+    cache_folder,
+    mark_used,
+    path_in_cache,
+    read_index,
+    sidecar_path,
+    tidy_once,
+    write_index,
+)
 from penstock.index.file_identity import Identity
 from penstock.index.foreign_formats import find_foreign
 from penstock.index.shard_index import Lengths, ShardIndex, Uint64s
@@ -36,20 +44,19 @@ def open_index(
     threads: int | None = None,
     progress: Progress | bool = True,
 ) -> ShardIndex:
-    """Return the index of a file: one that is kept, where it fits the file, or one that is built and then kept.
+    """Return the index of a file: a stored one that fits the file, or one that is built and then stored.
 
     Args:
         path: A local path, or a URL that fsspec knows. A stream has no index.
-        compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
-        where: Keep it in the user's ``"cache"`` folder, hidden ``"sidecar"`` the data, or not at all (``"none"``).
-            An index that lies beside the data is used whatever this says, as is one in the cache unless it is
-            ``"none"``.
-        stale: What an index beside the data that belongs to other data does: a warning and a new index
-            (``"rebuild"``), or a :class:`penstock.StaleIndexError` (``"error"``).
+        compression: ``"auto"`` detects it from the content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        where: Store a new index in the user's ``"cache"`` folder, in a hidden ``"sidecar"`` file next to the data, or
+            not at all (``"none"``). A sidecar index is always used, one in the cache unless this is ``"none"``.
+        stale: What to do about a sidecar index that belongs to other data: warn and ``"rebuild"`` it, or raise
+            :class:`penstock.StaleIndexError` (``"error"``).
         max_record_bytes: A longer record is an error, whatever its header says.
         threads: Native threads that walk a local file; by default up to 4.
-        progress: Show a progress bar where it takes long and standard error is a terminal; or a function, which is
-            called with the bytes that are done and those that there are.
+        progress: Show a progress bar if it takes long and standard error is a terminal; or a function, which is
+            called with the bytes that are done and the size of the file.
     """
     one_of("where", where, get_args(IndexLocation))
     options = ReadOptions(
@@ -81,7 +88,7 @@ def find_or_build(
 
 
 def load_index(path: StrPath, *, compression: str | None = "auto", where: IndexLocation = "cache") -> ShardIndex | None:
-    """Return the index that is kept of a file, or None where there is none that fits; nothing is built."""
+    """Return the stored index of a file, or None if there is none that fits; nothing is built."""
     store, name = locate(path)
     options = ReadOptions(compression=check_or_auto(compression), index=where)
     index = _find(name, known_identity(store, name), options, "rebuild")
@@ -91,7 +98,7 @@ def load_index(path: StrPath, *, compression: str | None = "auto", where: IndexL
 
 
 def renew_index(path: str, options: ReadOptions) -> bool:
-    """Index a local file anew whose records are not where a kept index says; return whether they are elsewhere.
+    """Rebuild the index of a local file whose records are not where the stored one says; return whether that worked.
 
     If the headers of the file are damaged, the file is wrong and the index stays: a repair uses it.
     """
@@ -101,8 +108,8 @@ def renew_index(path: str, options: ReadOptions) -> bool:
     except (OSError, CorruptDataError):
         return False
     _store(name, index, options.index)
-    if options.index != "sidecar" and os.path.exists(path_beside(name)):
-        _store(name, index, "sidecar")  # it would be found before the one in the cache
+    if options.index != "sidecar" and os.path.exists(sidecar_path(name)):
+        _store(name, index, "sidecar")  # it is found before the one in the cache
     return True
 
 
@@ -112,14 +119,14 @@ def known_starts(path: StrPath) -> Uint64s | None:
         index = load_index(path)
         return None if index is None else index.places(np.arange(index.records))[0]
     except (OSError, PenstockError, ValueError):
-        return None  # of a damaged file even an index may be damaged
+        return None  # the index of a damaged file may be damaged as well
 
 
 def _find(path: str, identity: Identity, options: ReadOptions, stale: str) -> ShardIndex | None:
-    beside = path_beside(path)
+    sidecar = sidecar_path(path)
     index = None
     try:
-        index = read_index(beside, identity)
+        index = read_index(sidecar, identity)
     except IndexFileError as error:
         if stale == "error":
             raise
@@ -129,7 +136,7 @@ def _find(path: str, identity: Identity, options: ReadOptions, stale: str) -> Sh
             index = read_index(path_in_cache(identity), identity)
             mark_used(path_in_cache(identity))
         except IndexFileError:
-            pass  # nobody's work: it is built again
+            pass  # it is built again
     if index is None and options.compression in (None, ""):
         index = find_foreign(path, identity)
     return index if index is not None and options.compression in (None, index.compression) else None
@@ -137,17 +144,17 @@ def _find(path: str, identity: Identity, options: ReadOptions, stale: str) -> Sh
 
 def _store(path: str, index: ShardIndex, where: IndexLocation) -> None:
     if where == "sidecar":
-        write_index(path_beside(path), index)
+        write_index(sidecar_path(path), index)
     elif where == "cache":
         try:
             write_index(path_in_cache(index.identity), index)
             tidy_once(cache_folder())
         except OSError:
-            pass  # a folder that cannot be written to, or a full disk: the next one who asks builds it again
+            pass  # read-only folder or full disk: it is built again the next time
 
 
 def _measure_and_store(path: str, options: ReadOptions, index: ShardIndex) -> Lengths:
-    """Inflate a file whose members told how many records they hold, for the lengths of these."""
+    """Inflate a file of which only the gzip members are known, for the lengths of its records."""
     store, _ = locate(path)
     lengths = measure(store, path, index.compression, options)
     check_unchanged(store, path, index.identity)
@@ -158,14 +165,14 @@ def _measure_and_store(path: str, options: ReadOptions, index: ShardIndex) -> Le
 
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with the bytes that are done and those that there are."""
+"""Called now and then with the bytes that are done and the size of the file."""
 _LOG = logging.getLogger("penstock.index")
 _SHOWN_AFTER_SECONDS = 1.0
 
 
 @contextmanager
 def reporting(path: str, size: int, progress: Progress | bool) -> Iterator[Callable[[int], None]]:
-    """Return what is to be called with the bytes that are done; ``progress`` is as :func:`open_index` says."""
+    """Yield a function to call with the bytes that are done; for ``progress`` see :func:`open_index`."""
     _LOG.info("building the index of %s (%.2f GB)", path, size / 1e9)
     if callable(progress):
         tell = progress

@@ -65,7 +65,7 @@ class ShardIndex:
         self.members = members
         """The members of a gzip file, where they start and end with records and tell their size; else None."""
         self.unknown = unknown or {}
-        """What a newer Penstock wrote beside these; kept for saving."""
+        """Keys that a newer Penstock wrote; saved again."""
         self.lengths = lengths
         """The lengths of the records; None where they are not known yet."""
         self.measure = measure

@@ -1,8 +1,8 @@
-"""Makes a file ready for more records: finds where its records end, and cuts off what a crash left behind them.
+"""Prepare a file for appending: find where its records end, and cut off what a crash left after them.
 
-A file is appended to in place. Damage is accepted at its very end alone, where a writer that was killed leaves an
-incomplete record or gzip member; it is cut off, and kept in ``.<name>.torn`` beside the file. Meanwhile the file is
-locked against other writers, and the manifest that names it says so: what a kill leaves is understood.
+A file is appended to in place. Damage is accepted only at its very end, where a killed writer leaves an incomplete
+record or gzip member; it is cut off, and saved in ``.<name>.torn`` in the same folder. While it is appended to, the
+file is locked against other writers, and the manifest that lists it marks it, so that readers know it after a crash.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class End:
 
 
 class Appending:
-    """A file that is made ready for more records, and held until there are no more."""
+    """A local file that is appended to, locked until it is finished."""
 
     def __init__(self, path: str, compression: str | None, *, sync: bool) -> None:
         self._path = path
@@ -54,7 +54,7 @@ class Appending:
         self._lock = _lock(path)
         try:
             self.end = find_end(path, compression)
-            """Where to go on; what follows that place is to be cut off."""
+            """Where to append; what follows is cut off."""
             self._manifests = _manifests_of(path)
             for name, manifest in self._manifests.items():
                 _changed(manifest, path, is_appended=True).save(name, sync=sync)
@@ -69,7 +69,7 @@ class Appending:
         return LocalUpload(self._path, atomic=False, offset=self.end.offset)
 
     def finish(self, records: int) -> None:
-        """Tell the manifest what the file holds now: so many records."""
+        """Update the manifest with the size, the checksum and the number of records."""
         if self._manifests:
             size = crc = 0
             with closing(LocalFiles().stream(self._path)) as pieces:
@@ -82,7 +82,7 @@ class Appending:
         self.release()
 
     def release(self) -> None:
-        """Let other writers append. The system does it when the process ends, however that happens."""
+        """Release the lock, as the system does when the process ends, however that happens."""
         if self._lock is not None:
             _unlock(self._lock)
             self._lock = None
@@ -98,7 +98,7 @@ class Appending:
 
 
 def find_end(path: str, compression: str | None) -> End:
-    """Find where the whole records of a file end; raise where it is damaged before that, or cannot be appended to."""
+    """Find where the whole records of a file end; raise if it is damaged before that, or cannot be appended to."""
     wanted = None if compression == "auto" else check(compression)
     files = LocalFiles()
     try:
@@ -120,7 +120,7 @@ def find_end(path: str, compression: str | None) -> End:
 
 
 def _lock(path: str) -> int | None:
-    """Keep other writers from appending to a file; return the descriptor that holds the lock, where there are locks."""
+    """Lock a file against other writers; return the descriptor that holds the lock, if the system has locks."""
     try:
         import fcntl
     except ImportError:
@@ -193,7 +193,7 @@ def _is_whole(path: str, start: int, stop: int) -> bool:
 
 
 def _end_of_gzip(path: str) -> End:
-    """Hop over members that tell their size and records; go through those of others record by record."""
+    """Skip over members that state their size and records; read those of other writers record by record."""
     from penstock.compression.gzip import EMPTY_FILE, HEADER_BYTES, inflate_member, sized_member
 
     size = os.path.getsize(path)
@@ -235,7 +235,7 @@ def _is_zero(path: str, start: int) -> bool:
 
 
 def _keep(path: str, start: int) -> str:
-    """Copy what follows ``start`` to a file beside, safely on the disk; what is there already is kept as well."""
+    """Copy what follows ``start`` to a file next to it, synced to the disk; earlier copies are not overwritten."""
     folder, name = os.path.split(path)
     torn = os.path.join(folder, f".{name}.torn")
     with open(path, "rb", buffering=0) as file, open(torn, "ab") as kept:

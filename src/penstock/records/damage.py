@@ -64,7 +64,7 @@ def error_of(
 
 
 def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) -> CorruptDataError:
-    """The error that stands for records of which it is not known whether they are the file's own."""
+    """The error for records that may be inside the payload of a damaged record."""
     what = f"{records} records may lie inside the payload of a damaged record"
     where = f"{path}, record {record}, byte {offset}; if no payload holds TFRecords, nested=False reads them"
     place: dict[str, Any] = {"path": path, "offset": offset, "stop": stop, "record": record}

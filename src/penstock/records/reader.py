@@ -1,4 +1,4 @@
-"""Reads the records of one file, as bytes or in coarse chunks, and applies the user's policy to damage."""
+"""Read the records of one file, as bytes or in chunks, with a policy for damage."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What a writer that was killed leaves behind.
+# Damage that a killed writer leaves at the end of a file.
 _TAIL = ("truncated-header", "truncated-record", "truncated-stream")
 
 
@@ -32,26 +32,26 @@ class RecordReader:
     >>> for record in ps.RecordReader("train.tfrecord"):
     ...     print(len(record))
 
-    Each iteration is a new pass over the file. For work without a Python object per record, see :meth:`chunks`.
+    Each iteration reads the file again. To avoid a Python object per record, use :meth:`chunks`.
 
     Args:
         path: A local path, a URL that fsspec knows (``s3://``, ``https://`` ...), or ``-`` for standard input.
-        compression: ``"auto"`` tells by content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
-        verify: Check payload checksums. Headers and lengths are checked always.
-        on_error: What damage does. ``"raise"``: an exception, after the good records before it. ``"tolerate_tail"``:
-            an incomplete last record is passed over, as a writer that was killed leaves it. ``"skip"``: every record
-            outside the damage is read, also behind a header that cannot be. ``"skip_record"``: records with a damaged
-            payload are passed over, all else raises. ``"skip_file"``: the file ends at the first damage. What was
-            passed over is in :attr:`damage`.
-        nested: With ``on_error="skip"``, whether payloads may hold TFRecords, whose records are not to be taken for the
-            file's own. True: records of which that cannot be known are skipped, as damage of the kind ``"doubtful"``,
-            unless there is an index of the file. None judges by the other records: if there are many, none of them
-            holds TFRecords, and one that holds these would be far longer than all, they are the file's own. False
-            leaves nothing in doubt.
-        skip: Records to pass over at the start. They are checked like all others.
+        compression: ``"auto"`` detects it from the content; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        verify: Check payload checksums. Headers and lengths are always checked.
+        on_error: What to do at damage. ``"raise"`` an exception, after the good records before it;
+            ``"tolerate_tail"`` skips an incomplete last record, as a killed writer leaves it; ``"skip"`` reads every
+            record outside the damage, also after a damaged header; ``"skip_record"`` skips records with a damaged
+            payload, and raises at any other damage; ``"skip_file"`` ends at the first damage. What was skipped is in
+            :attr:`damage`.
+        nested: With ``on_error="skip"``, whether payloads may hold TFRecords. After damage, such inner records look
+            like records of the file. True skips all records in doubt, as damage of the kind ``"doubtful"``, unless
+            there is an index of the file. None judges by the other records: if they are many, none of them holds
+            TFRecords, and a record with these in its payload would be far longer than all of them, they are records of
+            the file. False takes all for records of the file.
+        skip: Records to skip at the start. They are checked like all others.
         max_record_bytes: A longer record is an error, whatever its header says.
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
-        multistream: Read on where a second ZLIB stream follows the first, which TensorFlow drops.
+        multistream: Read on if a second ZLIB stream follows the first, which TensorFlow drops.
         require_nonempty: An input without a single byte is an error: an interrupted writer leaves such a file.
         threads: Native threads that read and check a local file; by default up to 4.
     """
@@ -101,22 +101,22 @@ class RecordReader:
 
     @property
     def path(self) -> str:
-        """The file, as it was named."""
+        """The path of the file."""
         return self._path
 
     @property
     def damage(self) -> list[CorruptDataError]:
-        """What the last pass went over instead of raising, in order: errors that were not raised."""
+        """The damage that the last iteration skipped, in order, as errors that were not raised."""
         return list(self._damage)
 
     def __iter__(self) -> Iterator[bytes]:
         return itertools.chain.from_iterable(self.chunks())
 
     def chunks(self) -> Iterator[RecordChunk]:
-        """Iterate the records in chunks of up to about 1 MiB: a buffer and the spans of the payloads in it."""
+        """Iterate chunks of records of up to about 1 MiB: a buffer, and the spans of the payloads in it."""
         chunks = self._undamaged(partial(self._scan, self._options))
-        # A layer less where nothing is skipped: while a chunk is read, the caches lose whatever Python runs through.
-        return _behind(self._skip, chunks) if self._skip else chunks
+        # One generator less if nothing is skipped: reading a chunk evicts the code of the interpreter from the caches.
+        return _after(self._skip, chunks) if self._skip else chunks
 
     def count(self) -> int:
         """Count the records by their headers; payloads are not checked, and not even read where they are large."""
@@ -125,7 +125,7 @@ class RecordReader:
             self._damage = []
             total, error = scanner.count()
             if error:
-                self._pass_over_or_raise(error)
+                self._skip_or_raise(error)
         else:
             total = sum(map(len, self._undamaged(lambda: scanner)))
         return max(0, total - self._skip)
@@ -134,32 +134,32 @@ class RecordReader:
         return RecordScanner(self._store, self._path, options, known_starts=partial(_known_starts, self._path))
 
     def _undamaged(self, open_file: Callable[[], RecordScanner]) -> Generator[RecordChunk, None, None]:
-        """Let chunks pass; raise damage, or note it and go on as far as the policy and the damage allow."""
+        """Yield the chunks; raise damage, or collect it and continue as far as the policy and the damage allow."""
         self._damage = []
-        # Closed here and not by the collector: an error keeps its frames alive, and with them files and threads.
+        # Close it here: an error keeps its frames alive, and with them open files and threads.
         with closing(iter(open_file())) as remaining:
             for event in remaining:
                 if isinstance(event, RecordChunk):
                     yield event
                 elif isinstance(event, CorruptDataError):
-                    self._pass_over_or_raise(event)
+                    self._skip_or_raise(event)
                     if self._options.on_damage not in ("skip", "skip_record"):
                         return
 
-    def _pass_over_or_raise(self, error: CorruptDataError) -> None:
-        forgiven = {
+    def _skip_or_raise(self, error: CorruptDataError) -> None:
+        skipped_by_policy = {
             "raise": False,
             "tolerate_tail": error.kind in _TAIL,
             "skip": True,
             "skip_record": error.kind == "data-crc",
             "skip_file": True,
         }
-        if not forgiven[self._options.on_damage]:
+        if not skipped_by_policy[self._options.on_damage]:
             raise error
         self._damage.append(error)
 
 
-def _behind(skipped: int, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
+def _after(skipped: int, chunks: Iterator[RecordChunk]) -> Iterator[RecordChunk]:
     for chunk in chunks:
         if skipped < len(chunk):
             yield chunk[skipped:]

@@ -1,4 +1,4 @@
-"""Reads on behind damage: every record outside it, and those that are in doubt apart."""
+"""Read on after damage: every record outside it, and separately those in doubt."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Salvage:
     """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
 
     def read(self, part: Part, record: int, instead: Lookalike | None = None) -> Generator[Salvaged, None, int]:
-        """Give out what a part holds, numbered from ``record``; return the number that comes next."""
+        """Yield the records and the damage of a part, numbered from ``record``; return the next number."""
         start, at_record = part.start, part.at_record
         while start < part.stop:
             stretches, at_record = self._survey(part, start, at_record)
@@ -85,7 +85,7 @@ class Salvage:
     def _settled(
         self, part: Part, stretch: Stretch, record: int, known: NDArray[np.uint64]
     ) -> Generator[Salvaged, None, int]:
-        """Give out those records of a stretch that start where one of the file is known to start."""
+        """Yield the records of a stretch that start where a record of the file is known to start."""
         at = stretch.start + part.shift
         for chunk in self._chunks(part, stretch, record):
             if not isinstance(chunk, RecordChunk):

@@ -1,4 +1,4 @@
-"""Opens a file of records and gives out what the scanner finds in it: chunks and faults, in order.
+"""Scan a file of records once: chunks and damage, in order.
 
 Local plain files are read, checked and cut into records by native threads that run ahead; everything else is fetched
 and inflated in Python and pushed into the same native scanner.
@@ -111,7 +111,7 @@ class RecordScanner:
         return walk.records, error
 
     def __iter__(self) -> Generator[Salvaged, None, None]:
-        """Chunks, and the damage between and behind them as errors that are not raised yet."""
+        """Yield chunks, and the damage between and after them as errors that are not raised."""
         if not self.native:
             return self._events(self._from_pieces())
         if self._search_first:
@@ -119,7 +119,7 @@ class RecordScanner:
         return self._from_threads(self._open_records)
 
     def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | ValidRecords, None, None]:
-        """The same, but where native threads read, records that ``decoder`` decodes are only told of, as sound."""
+        """The same, but where native threads read the file, records that ``decoder`` accepts are only counted."""
         if not self.native:
             return iter(self)
         options = self._options
@@ -134,14 +134,14 @@ class RecordScanner:
         )
 
     def _events(self, found: Iterator[Salvaged]) -> Generator[Salvaged, None, None]:
-        """Let pass what is read in Python, and look after what native readers see to themselves."""
+        """Yield what is read in Python, with the checks that native readers make themselves."""
         if self._lacks_content():
             yield self._empty()
         try:
             for event in found:
                 yield event
                 if os.getpid() != self._process:
-                    # The threads that read ahead stayed in the parent: waiting for them would be forever.
+                    # The threads that read ahead exist only in the parent: waiting for them would never end.
                     raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
             if self._checksum:
                 for _ in self._pieces:
@@ -153,7 +153,7 @@ class RecordScanner:
                 self._stream.close()
 
     def chunks(self) -> Generator[RecordChunk, None, None]:
-        """Chunks alone; damage raises."""
+        """Yield the chunks; raise damage."""
         with closing(iter(self)) as events:
             for event in events:
                 if isinstance(event, CorruptDataError):
@@ -232,19 +232,19 @@ class RecordScanner:
                 head = head or bytes(memoryview(piece)[:HEAD_BYTES])
                 for event in records.feed(piece):
                     if can_skip and isinstance(event, Fault):
-                        return (yield from self._behind_damage(event.offset, event.record, head))
+                        return (yield from self._after_damage(event.offset, event.record, head))
                     yield self._judged(event, head)
         except CorruptDataError as error:
             if can_skip:
-                return (yield from self._behind_damage(records.offset, records.record, head))
+                return (yield from self._after_damage(records.offset, records.record, head))
             raise self._completed(error, records.record) from None
         for event in records.finish():
             if can_skip and isinstance(event, Fault):
-                return (yield from self._behind_damage(event.offset, event.record, head))
+                return (yield from self._after_damage(event.offset, event.record, head))
             yield self._judged(event, head)
 
-    def _behind_damage(self, offset: int, record: int, head: bytes) -> Iterator[Salvaged]:
-        """Read the stream again, and give out what can be saved of it from ``offset`` on."""
+    def _after_damage(self, offset: int, record: int, head: bytes) -> Iterator[Salvaged]:
+        """Read the stream again, and yield what can be saved of it from ``offset`` on."""
         # Imported here: most streams are not damaged.
         import tempfile
 
@@ -298,7 +298,7 @@ class RecordScanner:
         return f"the inflated {self._compression()} stream" if self._compression() else THE_FILE
 
     def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
-        """Tell what the layers below could not know: the record, and what the file seems to be instead."""
+        """Add what the layers below do not know: the record, and what the file seems to be instead."""
         wrong_kind = error.offset == 0 and detect(self._head) != self._compression()
         hint, seems = told(lookalike(self._head) if wrong_kind else None)
         place: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
@@ -306,7 +306,7 @@ class RecordScanner:
 
 
 def _gather_head(stream: Iterator[bytes]) -> bytes:
-    """Take pieces until they tell the kind of the stream: a pipe may begin with a small one."""
+    """Read pieces until they show the compression: a pipe may begin with a small one."""
     head = bytearray()
     for piece in stream:
         head += piece

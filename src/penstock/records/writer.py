@@ -1,4 +1,4 @@
-"""Writes records to one file: framed natively, compressed or not, in place or behind a temporary name."""
+"""Write records to one file: framed natively, compressed or not, in place or under a temporary name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.records.append import Appending
 
 BytesLike: TypeAlias = bytes | bytearray | memoryview
-# Frames gather up to this size before they go on: to the disk, or into a gzip member.
+# Frames are collected up to this size before they are written, or become a gzip member.
 _PIECE = 1 << 20
 
 
@@ -29,20 +29,20 @@ class RecordWriter:
 
     Args:
         path: A local path, a URL that fsspec can write, or ``-`` for standard output.
-        compression: ``"auto"`` tells by the extension (``.gz``, ``.zlib``, ``.snappy``), or where it appends by the
-            file; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
-        level: 0 to 9. Up to 3 isal compresses (fast); above, zlib (smaller, about ten times slower).
-        atomic: The file appears under its name when it was closed without an error, and not before. Until then the
-            records are in ``.<name>.<8 hex digits>.partial`` beside it, where those that were flushed are found after a
-            crash. Without, records are written in place, over what was there; so they are to a device or a pipe.
+        compression: ``"auto"`` chooses by the extension (``.gz``, ``.zlib``, ``.snappy``), or when appending by the
+            content of the file; or ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, ``""`` (none).
+        level: 0 to 9. Levels up to 3 use isal (fast); higher ones zlib (smaller, about ten times slower).
+        atomic: The file appears under its name when it is closed without an error. Until then the records are in
+            ``.<name>.<8 hex digits>.partial`` in the same folder, where flushed records are found after a crash. If
+            False, records are written in place and replace the old content. Devices and pipes are always written in
+            place.
         sync: Closing waits until the file is on the disk.
-        append: Go on behind the records of a local file that is plain or GZIP, in place. An incomplete record at its
-            end is cut off, with a warning, and kept in ``.<name>.torn``; any other damage is an error, and so is
-            another writer that appends to it. The manifest of its dataset, beside it, is brought up to date by
-            :meth:`close`.
+        append: Append to a local file, plain or GZIP, in place. An incomplete record at its end is cut off, with a
+            warning, and saved in ``.<name>.torn``; any other damage raises, and so does another writer that appends to
+            the file. :meth:`close` updates the manifest of its dataset, if there is one in the same folder.
 
-    An error is final: after a write has failed, so does every later call, :meth:`close` included. A writer is for one
-    thread at a time, and for the process that made it.
+    An error is final: after a failed write every later call fails, including :meth:`close`. A writer is for one thread
+    at a time, and for the process that made it.
     """
 
     _closed = True  # until there is something to close
@@ -95,12 +95,12 @@ class RecordWriter:
 
     @property
     def path(self) -> str:
-        """The file, as it was named."""
+        """The path of the file."""
         return self._path
 
     @property
     def closed(self) -> bool:
-        """Whether the writer takes no more records, by :meth:`close` or after an error."""
+        """Whether the writer is closed, by :meth:`close` or after an error."""
         return self._closed
 
     @property

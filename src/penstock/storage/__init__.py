@@ -1,7 +1,7 @@
-"""Where files live: local disks, anything that fsspec reaches, standard input and output.
+"""Stores of files: local disks, remote stores through fsspec, standard input and output.
 
-All stores speak one small protocol (:class:`FileStore`: stat, read a range, list, put); :func:`locate` picks the store
-for a path, and :func:`find_files` turns what a user typed (files, globs, directories, URLs) into a list of files.
+All stores implement one small protocol (:class:`FileStore`: stat, read a range, list, put). :func:`locate` chooses the
+store for a path, and :func:`find_files` expands files, globs, directories and URLs to a list of files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Turns what a user typed into a list of files."""
+"""Expand files, patterns, folders and URLs to a list of files."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ _HEAD_BYTES = 4096
 
 
 def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
-    """List the files that ``paths`` name: files, glob patterns, directories and URLs, in the order given.
+    """Return the files that ``paths`` stand for: files, glob patterns, directories and URLs, in order.
 
-    A directory stands for the TFRecords below it, known by name, or by a first header that checks itself, in gzip
-    too; files and folders whose names begin with a dot or an underscore are passed over. A pattern or a directory
-    without any is an error, as is a file that does not exist. So is what cannot be read below a directory, unless
-    ``unreadable`` takes it.
+    A directory stands for the TFRecord files below it, recognized by their extension or by a valid first header, also
+    in gzip. Files and folders whose names begin with a dot or an underscore are skipped.
+
+    Args:
+        paths: What the user named.
+        unreadable: Called with the error for each file or folder below a directory that cannot be read.
+
+    Raises:
+        OSError: A file does not exist, a pattern or directory has no files, or, without ``unreadable``, something
+            below a directory cannot be read.
     """
     files: list[str] = []
     for path in paths:
@@ -44,7 +50,7 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
 
 
 def is_pattern(store: FileStore, name: str) -> bool:
-    """Whether a name stands for the files that match it; one with a bracket may also be that of a file."""
+    """Return whether a name is a glob pattern; a name with a bracket may also be that of a file."""
     return bool(_GLOB.search(name)) and not _exists(store, name)
 
 
@@ -59,7 +65,7 @@ def _exists(store: FileStore, name: str) -> bool:
 
 
 def is_folder(store: FileStore, name: str) -> bool:
-    """Whether a name is that of a directory, or begins those of files in a store that has none."""
+    """Return whether a name is a directory, or in a store without directories a prefix of names."""
     try:
         store.stat(name)
     except IsADirectoryError:
@@ -71,15 +77,12 @@ def is_folder(store: FileStore, name: str) -> bool:
 
 
 def path_parts(path: str) -> list[str]:
-    """Return the names that a path is made of.
-
-    A store may spell the way to a folder in its own manner; the number of its parts is the same.
-    """
+    """Return the parts of a path. A store may spell a folder differently; the number of parts is the same."""
     return [part for part in re.split(r"[/\\]", path) if part]
 
 
 def _is_hidden(parts: list[str]) -> bool:
-    """Whether a file, or a folder on the way to it, is for programs alone: what Spark did not finish, say."""
+    """Return whether a file, or a folder above it, is hidden, such as the temporary files of Spark."""
     return any(part.startswith((".", "_")) for part in parts)
 
 
@@ -87,7 +90,7 @@ def _is_records(store: FileStore, path: str, unreadable: Callable[[OSError], Non
     if has_record_extension(path):
         return True
     try:
-        # A pipe would wait for its writer.
+        # Opening a pipe would wait for its writer.
         return store.stat(path).seekable and starts_records(store.read(path, 0, _HEAD_BYTES))
     except FileNotFoundError:
         return False  # a link to nowhere

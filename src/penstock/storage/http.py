@@ -1,4 +1,4 @@
-"""Files behind HTTP, where a server may know no ranges: asked for a part of a file, it sends all of it."""
+"""Files over HTTP, from servers with ranges and without: those send the whole file for every part."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _warned: set[str] = set()
 
 
 class HttpFiles(RemoteFiles):
-    """``http://`` and ``https://``. A file that comes whole where a part was asked for is kept for the next part."""
+    """``http://`` and ``https://``. A file that comes whole although a part was requested is cached."""
 
     def info(self, path: str) -> dict[str, Any]:
         info = super().info(path)
@@ -58,7 +58,7 @@ class HttpFiles(RemoteFiles):
 
 
 class _Answer:
-    """The answer to a request for the first range, which may be the whole file."""
+    """The response to a request for the first range, which may be the whole file."""
 
     def __init__(self, path: str, size: int) -> None:
         self._path = path
@@ -101,7 +101,7 @@ def _warn(path: str) -> None:
 
 
 class Copies:
-    """Whole files, one behind the other in a temporary file that is gone with the process. Safe to share by threads."""
+    """Whole files, one after another in a temporary file that is deleted with the process. Thread-safe."""
 
     def __init__(self) -> None:
         self._start()
@@ -114,7 +114,7 @@ class Copies:
         """Of each path its version, where it starts and where it ends."""
 
     def keep(self, path: str, version: Any, data: bytes) -> None:
-        """Keep a file as it is in a version of it."""
+        """Store one version of a file."""
         if self._process != os.getpid():
             self._start()  # a forked child shares the place in the file with its parent, and would read elsewhere
         with self._lock:
@@ -128,7 +128,7 @@ class Copies:
             self._kept[path] = version, start, start + len(data)
 
     def forget_other(self, path: str, version: Any) -> None:
-        """Let go of a file that is kept in another version."""
+        """Drop a file that is stored in another version."""
         if self._process != os.getpid():
             return  # nothing is kept here, and the lock may have been held when the process forked
         with self._lock:
@@ -136,7 +136,7 @@ class Copies:
                 del self._kept[path]
 
     def read(self, path: str, start: int, stop: int) -> bytes | None:
-        """Return a part of a file; None where it is not kept."""
+        """Return a part of a file; None if it is not stored."""
         if self._process != os.getpid():
             return None
         with self._lock:

@@ -1,4 +1,4 @@
-"""Local files: read by ranges, written through a native thread, in place or behind a temporary name."""
+"""Local files, written on a native thread, in place or under a temporary name; and standard streams."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from penstock import _core
 from penstock._core import FrameBuffer
 from penstock.storage.store import FileInfo, StoreCapabilities, Upload
 
-# The allocator keeps memory of this size for the next piece. That of much larger ones goes back to the system, and to
-# take it again costs a page fault for every 4 KB.
+# The allocator reuses memory of this size for the next piece. Much larger pieces are returned to the system, and
+# allocating them again costs a page fault for every 4 KB.
 _PIECE = 1 << 20
 _OTHER_FILES = 256  # that a process has open
 # In bytes, on most file systems.
@@ -63,12 +63,17 @@ class LocalFiles:
     def put(self, path: str, *, atomic: bool) -> Upload:
         return LocalUpload(path, atomic=atomic)
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        os.replace(source, target)
+        if sync:
+            _sync_folder(target)
+
     def remove(self, path: str) -> None:
         os.unlink(path)
 
 
 def _refuse(unreadable: Callable[[OSError], None] | None, error: OSError) -> None:
-    """Tell, or raise, where a folder cannot be looked into: what is in it would be missing, and nobody would know."""
+    """Report a folder that cannot be listed, or raise: its files would be missing without notice."""
     # What is hidden holds no data, and lost+found is at the top of every disk.
     if os.path.basename(error.filename or "").startswith((".", "_", "lost+found")):
         return
@@ -78,7 +83,7 @@ def _refuse(unreadable: Callable[[OSError], None] | None, error: OSError) -> Non
 
 
 def allow_open_files(count: int) -> None:
-    """Let the process open so many files more, where the system does: the usual limit is 1,024, or 256 on macOS."""
+    """Raise the limit of open files by ``count`` if the system allows: it is often 1,024, or 256 on macOS."""
     try:
         import resource
     except ImportError:
@@ -91,7 +96,7 @@ def allow_open_files(count: int) -> None:
 
 
 def _is_file(path: str) -> bool:
-    """Whether there is a file, or a link to nowhere, of which a reader tells; a pipe would wait for its writer."""
+    """Return whether there is a file, or a broken link, which reading reports; opening a pipe would wait."""
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
@@ -99,7 +104,7 @@ def _is_file(path: str) -> bool:
 
 
 def unfinished_path(path: str) -> str:
-    """Return where a file is written until it is whole: ``.<name>.<8 hex digits>.partial`` in the same directory."""
+    """Return where a file is written until it is complete: ``.<name>.<8 hex digits>.partial`` in the same folder."""
     folder, name = os.path.split(path)
     ending = f".{os.urandom(4).hex()}.partial"
     while len(os.fsencode(name)) + len(ending) >= _LONGEST_NAME:
@@ -265,6 +270,9 @@ class StandardStreams:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed", path)
         return StandardOutput()
+
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        raise OSError(errno.ESPIPE, "standard output has no name", source)
 
     def remove(self, path: str) -> None:
         raise OSError(errno.ESPIPE, "standard output cannot be taken back", path)

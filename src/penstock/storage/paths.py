@@ -1,4 +1,4 @@
-"""Picks the store for a path."""
+"""Choose the store for a path; split paths; read and write whole files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_remote(path: StrPath) -> bool:
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """Cut a path before the name of its file: the folder with its separator, so that the two joined are the path.
+    """Split a path into its folder, with the separator, and the name of the file.
 
     A URL has slashes on every system, which ``os.path`` does not know.
     """
@@ -64,7 +64,7 @@ def path_text(path: StrPath) -> str:
 
 
 def make_folder_of(path: str) -> None:
-    """Make the folder that a local file is written to."""
+    """Create the folder of a local file."""
     if is_remote(path):
         return
     first = re.split(r"[/\\]", path)[0]
@@ -75,7 +75,7 @@ def make_folder_of(path: str) -> None:
 
 
 def read_whole(path: StrPath, most: int) -> bytes:
-    """Read a file; of one that is longer than ``most`` bytes, just enough to tell that it is."""
+    """Read a file; if it is longer than ``most`` bytes, a little more than those."""
     store, name = locate(path)
     data = bytearray()
     with closing(store.stream(name)) as pieces:
@@ -87,7 +87,7 @@ def read_whole(path: StrPath, most: int) -> bytes:
 
 
 def write_whole(path: StrPath, data: bytes, *, sync: bool = False) -> None:
-    """Write a file: whole, or not at all. With ``sync``, it is on the disk when this returns."""
+    """Write a file atomically. With ``sync``, it is on the disk when this returns."""
     store, name = locate(path)
     upload = store.put(name, atomic=True)
     try:

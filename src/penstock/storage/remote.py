@@ -31,7 +31,7 @@ _DRIVERS = {
     "http": ("aiohttp", "http"),
     "https": ("aiohttp", "http"),
 }
-# Answers that another try will not change.
+# Errors that another try will not change.
 _FINAL = (
     FileNotFoundError,
     PermissionError,
@@ -63,7 +63,7 @@ class RemoteFiles:
         return FileInfo(size=info.get("size"), tag=str(tag).strip('"'))
 
     def info(self, path: str) -> dict[str, Any]:
-        """What the driver tells of a file."""
+        """Return what the driver knows about a file."""
         filesystem, name = open_filesystem(path)
         filesystem.invalidate_cache(name)  # a listing from before may tell an old size
         return with_retries(path, lambda: dict(filesystem.info(name)))
@@ -83,7 +83,7 @@ class RemoteFiles:
                 yield piece
 
     def stream_ranges(self, path: str, start: int, size: int) -> Generator[bytes, None, None]:
-        """Read a file from a place on, in ranges that are fetched ahead on threads."""
+        """Read a file from ``start`` on, in ranges that are prefetched on threads."""
         if start + RANGE_BYTES >= size:
             yield self._range(path, start, size) if size else b""
             return
@@ -126,6 +126,13 @@ class RemoteFiles:
             raise OSError(errno.EROFS, "this kind of store can be read alone", path) from None
         return RemoteUpload(file, path)
 
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        # Object stores copy on the server, and then remove the source.
+        filesystem, name = open_filesystem(source)
+        _, new_name = open_filesystem(target)
+        with_retries(source, lambda: filesystem.copy(name, new_name))
+        self.remove(source)
+
     def remove(self, path: str) -> None:
         filesystem, name = open_filesystem(path)
         with_retries(path, lambda: filesystem.rm_file(name))
@@ -139,21 +146,21 @@ class RemoteUpload:
         self._path = path
 
     def write(self, data: bytes) -> None:
-        with _told_of(self._path):
+        with _naming(self._path):
             self._file.write(data)
 
     def write_frames(self, frames: FrameBuffer) -> None:
         self.write(frames.take())
 
     def flush(self) -> None:
-        with _told_of(self._path):
+        with _naming(self._path):
             self._file.flush()
 
     def sync(self) -> None:
         self.flush()
 
     def commit(self, *, sync: bool) -> None:
-        with _told_of(self._path):
+        with _naming(self._path):
             self._file.close()
             self._file.commit()
 
@@ -168,7 +175,7 @@ class RemoteUpload:
 
 
 class GatheredUpload(RemoteUpload):
-    """A remote file that is kept here until it is whole, and put in one piece."""
+    """A remote file that is collected in memory and written in one piece."""
 
     def __init__(self, filesystem: Any, name: str, path: str) -> None:
         super().__init__(io.BytesIO(), path)
@@ -184,7 +191,7 @@ class GatheredUpload(RemoteUpload):
 
 
 def check_whole(path: str, start: int, stop: int, found: int) -> None:
-    """Refuse less, or more, bytes of a file than were asked for."""
+    """Raise unless as many bytes came as were requested."""
     if found != stop - start:
         raise TruncatedError(
             f"the file changed while it was read: {path}, bytes {start} to {stop}, found {found}",
@@ -195,7 +202,7 @@ def check_whole(path: str, start: int, stop: int, found: int) -> None:
 
 
 def with_retries(path: str, attempt: Callable[[], T]) -> T:
-    """Call ``attempt``, again after a passing fault, with growing pauses."""
+    """Call ``attempt``, and again after transient errors, with growing pauses."""
     for number in range(1, TRIES + 1):
         try:
             return attempt()
@@ -216,8 +223,8 @@ def with_retries(path: str, attempt: Callable[[], T]) -> T:
 
 
 @contextmanager
-def _told_of(path: str) -> Iterator[None]:
-    """Say of which file an error is that its driver raises without a name."""
+def _naming(path: str) -> Iterator[None]:
+    """Add the path to errors that the driver raises without one."""
     try:
         yield
     except Exception as error:
@@ -230,7 +237,7 @@ def _told_of(path: str) -> Iterator[None]:
 
 
 def _final_error(error: Exception, path: str) -> Exception | None:
-    """What to raise where another try would change nothing; None where it might."""
+    """Return the error to raise if another try would change nothing; None if it might."""
     # The HTTP driver calls every failure a missing file, or lets its client's errors through; their status tells.
     cause = error.__cause__
     culprit = cause if type(cause).__module__.startswith("aiohttp") else error

@@ -28,7 +28,7 @@ _SHARD = re.compile(
 
 
 class ShardName(NamedTuple):
-    """The parts of the name of a file that says which shard of how many it is."""
+    """The parts of a file name with the number of a shard and of all shards."""
 
     dataset: str
     """What stands before the number."""

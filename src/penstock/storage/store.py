@@ -1,4 +1,4 @@
-"""The protocol that every store of files speaks."""
+"""The protocol of stores of files, and what a store can do."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Upload(Protocol):
         """Append frames, and leave the buffer empty."""
 
     def flush(self) -> None:
-        """Hand everything to the operating system (or the remote side), so that it survives the end of this process."""
+        """Hand everything to the operating system or the remote store, so that it survives the end of this process."""
 
     def sync(self) -> None:
         """Put everything on the disk, so that it survives a loss of power."""
@@ -62,7 +62,7 @@ class Upload(Protocol):
         """Finish the file under its name. With ``sync``, on the disk before the name appears."""
 
     def abort(self) -> str | None:
-        """Give the file up; return the path of what is left of it, if anything is worth keeping."""
+        """Discard the file; return the path of what is left of it, if it has flushed records."""
 
 
 class FileStore(Protocol):
@@ -89,6 +89,9 @@ class FileStore(Protocol):
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         """Start to write a file."""
+
+    def rename(self, source: str, target: str, *, sync: bool = False) -> None:
+        """Give a file another name; a file of that name is replaced. Stores without a rename copy and remove."""
 
     def remove(self, path: str) -> None:
         """Remove a file; an ``OSError`` where there is none."""

@@ -105,17 +105,9 @@ def operation(
             except MemoryError as error:
                 raise ResourceExhaustedError(f"OOM in tf.{name}: {error}") from error
 
-        OPERATIONS[name] = Operation(
-            name,
-            run,
-            batch,
-            spec,
-            results,
-            effects,
-            takes_stored_strings,
-            composite,
-            name if tensorflow_name is None else tensorflow_name,
-        )
+        in_tensorflow = name if tensorflow_name is None else tensorflow_name
+        facts = (batch, spec, results, effects, takes_stored_strings, composite, in_tensorflow)
+        OPERATIONS[name] = Operation(name, run, *facts)
 
         @functools.wraps(function)
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:

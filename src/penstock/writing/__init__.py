@@ -1,9 +1,9 @@
-"""Writes datasets: shards of even size, and the manifest that says what is in them."""
+"""Writes datasets: shards, and the manifest that describes them."""
 
 from __future__ import annotations
 
-from penstock.writing.commit import commit
-from penstock.writing.write import write
+from penstock.writing.commit import abort, commit
+from penstock.writing.write import append, write
 from penstock.writing.writer import Writer
 
-__all__ = ["Writer", "commit", "write"]
+__all__ = ["Writer", "abort", "append", "commit", "write"]

@@ -1,8 +1,8 @@
-"""Pictures of Hugging Face datasets as the bytes that they hold: decoded, they would be many times as large.
+"""Images of Hugging Face datasets, written as the files that they are: decoded, they would be many times as large.
 
-Such a column is a struct of ``bytes`` and ``path``, of which one is enough. Its feature tells readers what the bytes
-are. To know that of every picture, those of a dataset in files are looked at before they are written; of a stream,
-nobody knows what comes, and ``encoding="image"`` stands for whatever Pillow reads.
+A column of images is a struct of ``bytes`` and ``path``, of which one is set. The feature that is written says how the
+bytes are encoded. Of a dataset in files, the first bytes of all images are looked at before; of a stream that is not
+possible, so its feature has ``encoding="image"``: anything that Pillow reads.
 """
 
 from __future__ import annotations
@@ -17,40 +17,40 @@ from penstock.schema import Feature, Schema
 from penstock.schema.feature import IMAGES
 from penstock.schema.recognize import recognize
 
-# Rows that are converted together; pictures are large.
+# Rows that are converted together; images are large.
 _ROWS = 256
-_HEAD_BYTES = 26  # of a PNG file, up to its colours
+_HEAD_BYTES = 26  # of a PNG file, up to its colors
 _ANY_IMAGE = Feature("uint8", (None, None, None), encoding="image")
 
 
-def encoded_pictures(data: Any, schema: Schema | None) -> tuple[Iterator[Any], dict[str, Feature]] | None:
-    """Return rows or tables of a Hugging Face dataset in which pictures are bytes, and the features of these columns.
+def encoded_images(data: Any, schema: Schema | None) -> tuple[Iterator[Any], dict[str, Feature]] | None:
+    """Return the rows or tables of a Hugging Face dataset with images as bytes, and the features of these columns.
 
-    None where the object is no such dataset, has no pictures, or is to be written as pixels by its ``schema``.
+    None where the object is no such dataset, has no images, or has a ``schema`` that stores pixels.
     """
     names = {(cls.__module__.partition(".")[0], cls.__name__) for cls in type(data).__mro__}
     if not names & {("datasets", "Dataset"), ("datasets", "IterableDataset")}:
         return None
     features: Mapping[str, Any] = data.features or {}
-    single = {name: feature for name, feature in features.items() if _is_picture(feature)}
-    several = {name: feature for name, feature in features.items() if _is_picture(getattr(feature, "feature", None))}
-    pictures = single | several
-    if not pictures or (schema is not None and not all(_is_bytes(schema[name]) for name in pictures if name in schema)):
+    single = {name: feature for name, feature in features.items() if _is_image(feature)}
+    several = {name: feature for name, feature in features.items() if _is_image(getattr(feature, "feature", None))}
+    images = single | several
+    if not images or (schema is not None and not all(_is_bytes(schema[name]) for name in images if name in schema)):
         return None
     if ("datasets", "IterableDataset") in names:
         if getattr(data, "_formatting", None) is not None:
-            return None  # its author asked for arrays
+            return None  # the user asked for arrays
         for name, feature in single.items():
             data = data.cast_column(name, replace(feature, decode=False))
         for name, feature in several.items():
             data = data.cast_column(name, replace(feature, feature=replace(feature.feature, decode=False)))
-        return (_row(row, pictures) for row in data), dict.fromkeys(single, _ANY_IMAGE)
-    if any(_is_decoded(feature) for name, feature in features.items() if name not in pictures):
-        return None  # Arrow has not the values of the others
-    return _tables(data, pictures), {} if schema is not None else _look_at_all(data, list(single))
+        return (_row(row, images) for row in data), dict.fromkeys(single, _ANY_IMAGE)
+    if any(_is_decoded(feature) for name, feature in features.items() if name not in images):
+        return None  # the Arrow table does not have the decoded values of the others
+    return _tables(data, images), {} if schema is not None else _features_of_images(data, list(single))
 
 
-def _is_picture(feature: Any) -> bool:
+def _is_image(feature: Any) -> bool:
     return type(feature).__module__.startswith("datasets.") and type(feature).__name__ == "Image"
 
 
@@ -62,35 +62,35 @@ def _is_bytes(feature: Feature) -> bool:
     return feature.encoding in IMAGES or feature.dtype == "bytes"
 
 
-def _row(row: Mapping[str, Any], pictures: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _value(value) if name in pictures else value for name, value in row.items()}
+def _row(row: Mapping[str, Any], images: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _value(value) if name in images else value for name, value in row.items()}
 
 
-def _value(picture: Any) -> Any:
-    if isinstance(picture, list | tuple):
-        return [_value(one) for one in picture]
-    if picture is None or picture["bytes"] is not None or picture["path"] is None:
-        return picture and picture["bytes"]
-    return _read(picture["path"])
+def _value(image: Any) -> Any:
+    if isinstance(image, list | tuple):
+        return [_value(one) for one in image]
+    if image is None or image["bytes"] is not None or image["path"] is None:
+        return image and image["bytes"]
+    return _read(image["path"])
 
 
 def _read(path: str, size: int = -1) -> bytes:
-    # Theirs opens what they name: files, URLs, and members of archives.
+    # A path may name a file, a URL, or a member of an archive.
     with sys.modules["datasets"].utils.file_utils.xopen(path, "rb") as file:
         data: bytes = file.read(size)
         return data
 
 
-def _tables(data: Any, pictures: Mapping[str, Any]) -> Iterator[Any]:
+def _tables(data: Any, images: Mapping[str, Any]) -> Iterator[Any]:
     for table in data.with_format("arrow").iter(_ROWS):
         for number, name in enumerate(table.column_names):
-            if name in pictures:
+            if name in images:
                 table = table.set_column(number, name, _column(table[name].combine_chunks()))
         yield table
 
 
 def _column(stored: Any, size: int | None = None) -> Any:
-    """Return an Arrow array of pictures, or of lists of them, as one of bytes: of all, or of their first ones."""
+    """Return an Arrow array of images, or of lists of them, as one of bytes; with ``size``, of their first bytes."""
     pa = import_extra("pyarrow", "arrow", "writing Hugging Face datasets")
     pc = import_extra("pyarrow.compute", "arrow", "writing Hugging Face datasets")
     if not pa.types.is_struct(stored.type):
@@ -108,8 +108,8 @@ def _column(stored: Any, size: int | None = None) -> Any:
     return pa.array(values, pa.large_binary())
 
 
-def _look_at_all(data: Any, names: list[str]) -> dict[str, Feature]:
-    """Return what fits every picture of each column, by its first bytes."""
+def _features_of_images(data: Any, names: list[str]) -> dict[str, Feature]:
+    """Return a feature for each column that fits all of its images, by their first bytes."""
     pc = import_extra("pyarrow.compute", "arrow", "writing Hugging Face datasets")
     seen: dict[str, set[Any]] = {name: set() for name in names}
     absent = set()
@@ -127,7 +127,7 @@ def _format(head: bytes) -> Feature:
     known = recognize(head)
     if known.form != "png":
         return _ANY_IMAGE
-    # Of 16 bits in colour only 8 can be decoded.
+    # Color with 16 bits is decoded to 8.
     gray = known.shape[2] == 1
     return Feature(known.dtype if gray else "uint8", known.shape, encoding="png")
 

@@ -1,4 +1,4 @@
-"""What a user hands to be written: tables in memory, of known length, or streams of rows and of tables."""
+"""Data to be written: tables of known length, or streams of rows or of tables."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from penstock.errors import import_extra
 from penstock.schema import Schema
 from penstock.schema.arrow_metadata import attached_schema
 
-RowStream: TypeAlias = slice | NDArray[np.int64]
+RowSelection: TypeAlias = slice | NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, Any] | Batch
 _NAMELESS = 'a column has a name, and this {0} has none: write {{"name": values}}'
 
 
 class Table(Protocol):
-    """Columns in memory, or where memory is mapped."""
+    """Columns in memory, or in a memory map."""
 
     @property
     def num_rows(self) -> int:
         """The length of every column."""
 
-    def take(self, rows: RowStream) -> Columns:
-        """Return some rows; a slice shares memory."""
+    def take(self, rows: RowSelection) -> Columns:
+        """Return some rows; those of a slice share memory."""
 
     def sample(self) -> Columns:
-        """Return columns from which a schema can be drawn."""
+        """Return columns to infer a schema from."""
 
 
 class ColumnTable:
-    """Columns by name: arrays, columns, tensors and lists of rows."""
+    """Columns by name: arrays, columns, tensors and lists."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = {name: as_column(name, column) for name, column in columns.items()}
@@ -51,7 +51,7 @@ class ColumnTable:
     def num_rows(self) -> int:
         return self._num_rows
 
-    def take(self, rows: RowStream) -> Columns:
+    def take(self, rows: RowSelection) -> Columns:
         return {name: _take(column, rows) for name, column in self._columns.items()}
 
     def sample(self) -> Columns:
@@ -59,7 +59,7 @@ class ColumnTable:
 
 
 class ArrowTable:
-    """A table that speaks Arrow; it is converted piece by piece, so that one which is mapped need not fit memory."""
+    """An Arrow table, or something that exports one; converted piece by piece, so that a memory map is not loaded."""
 
     def __init__(self, data: Any) -> None:
         arrow = import_extra("pyarrow", "arrow", "writing Arrow data")
@@ -72,7 +72,7 @@ class ArrowTable:
     def num_rows(self) -> int:
         return int(self._table.num_rows)
 
-    def take(self, rows: RowStream) -> Columns:
+    def take(self, rows: RowSelection) -> Columns:
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(self.num_rows)
             return from_arrow(self._table.slice(start, stop - start))
@@ -80,11 +80,11 @@ class ArrowTable:
 
     @cached_property
     def _whole(self) -> Batch:
-        # pyarrow gathers rows of some types only.
+        # pyarrow can take rows of some types only.
         return from_arrow(self._table)
 
     def sample(self) -> Columns:
-        # Types tell everything but whether values are absent, which the whole column tells.
+        # Types show everything but whether values are absent; the whole column shows that.
         head = from_arrow(self._table.slice(0, 1))
         nullable = {
             name for name, column in zip(head.column_names, self._table.columns, strict=True) if column.null_count
@@ -121,20 +121,20 @@ def open_source(data: Any) -> Table | Iterator[Any]:
 
 
 def schema_of_table(data: Any) -> Schema | None:
-    """Return the schema that an Arrow table or reader brings along from the dataset that it was made of."""
+    """Return the schema in the metadata of an Arrow table or reader that was made from a dataset."""
     columns: Any = getattr(data, "schema", None)
     if not is_arrow(data) or not hasattr(columns, "metadata"):
         return None
     schema = attached_schema(columns)
     if schema is None or not hasattr(data, "columns"):
         return schema
-    # Values that have come to be absent since would not be found there.
-    lacking = [schema[name] for name, column in zip(columns.names, data.columns, strict=True) if column.null_count]
-    return schema if all(feature.optional or feature.has_default for feature in lacking) else None
+    # Values may have become absent since.
+    with_nulls = [schema[name] for name, column in zip(columns.names, data.columns, strict=True) if column.null_count]
+    return schema if all(feature.optional or feature.has_default for feature in with_nulls) else None
 
 
 def as_table(item: Any) -> Table | None:
-    """Return an item of a stream as a table; None where it is a row."""
+    """Return an item of a stream as a table; None if it is a row."""
     if isinstance(item, Batch):
         return ColumnTable(item)
     if is_arrow(item):
@@ -143,7 +143,7 @@ def as_table(item: Any) -> Table | None:
 
 
 def peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    """Return the first item, None where there is none, and all of them."""
+    """Return the first item, or None, and an iterator over all items."""
     for first in items:
         return first, chain([first], items)
     return None, items
@@ -153,7 +153,7 @@ def _as_nullable(column: Any) -> Nullable:
     return column if isinstance(column, Nullable) else Nullable(column, np.ones(len(column), np.bool_))
 
 
-def _take(column: Any, rows: RowStream) -> Any:
+def _take(column: Any, rows: RowSelection) -> Any:
     if isinstance(column, list) and not isinstance(rows, slice):
         return [column[row] for row in rows.tolist()]
     return column[rows]
@@ -164,7 +164,7 @@ def _is_pandas(data: Any) -> bool:
 
 
 def _from_pandas(frame: Any) -> dict[str, Any]:
-    """Return the columns of a data frame; its own Arrow export would make NaN absent, and the index a column."""
+    """Return the columns of a data frame. Its Arrow export would turn NaN into null, and the index into a column."""
     columns: dict[str, Any] = {}
     for position, name in enumerate(frame.columns):
         if str(name) in columns:
@@ -185,7 +185,7 @@ _ROWS = 1024
 
 
 def open_framework_source(data: Any) -> Iterator[Any] | None:
-    """Return rows or batches of a framework's dataset; None where the object is of no framework."""
+    """Return the rows or batches of a framework's dataset; None for other objects."""
     for cls in type(data).__mro__:
         match cls.__module__.partition(".")[0], cls.__name__:
             case "tensorflow", "DatasetV2":
@@ -210,13 +210,40 @@ def is_dataset(data: Any) -> bool:
     return hasattr(data, "_as_stored") and hasattr(data, "_traced")
 
 
+def count_rows(data: Any) -> int | None:
+    """Return the number of rows, where it is known without reading the data; None elsewhere."""
+    if is_dataset(data):
+        return _length_of_dataset(data)
+    if isinstance(data, list | tuple):
+        if not data or as_table(data[0]) is None:
+            return len(data)
+        tables = [as_table(item) for item in data]
+        return None if None in tables else sum(table.num_rows for table in tables if table is not None)
+    names = {(cls.__module__.partition(".")[0], cls.__name__) for cls in type(data).__mro__}
+    is_sized = hasattr(data, "__len__") and ("torch", "IterableDataset") not in names
+    return len(data) if is_sized and names & {("torch", "Dataset"), ("datasets", "Dataset")} else None
+
+
+def _length_of_dataset(data: Any) -> int | None:
+    reads = data._pipeline.reads
+    if reads is None or reads.batches is not None:
+        return None
+    # To count the records of remote files without an index or a manifest, all of them would be read.
+    if reads.source.shards.remote and not reads.source.shards.counted:
+        return None
+    try:
+        return len(data)
+    except TypeError:
+        return None  # it has no end
+
+
 def mapped_rows(data: Any, function: Callable[[dict[str, Any]], Any]) -> Any:
-    """Return a dataset of Penstock with a function called for each row, of batches too."""
+    """Return a dataset of Penstock with a function called for each row, also of batches."""
     return (data.unbatch() if _is_batched(data) else data).map(function)
 
 
 def traced(data: Any) -> tuple[Any, Schema | None]:
-    """Return an iterator over a dataset of Penstock with what is stored of it, and the schema of what it reads."""
+    """Return an iterator over a dataset whose values carry their stored bytes, and the schema of its records."""
     if data._as_stored() is not None and not _is_batched(data):
         data = data.batch(_ROWS)
     elements, schema = data._traced()
@@ -228,12 +255,12 @@ def _is_batched(data: Any) -> bool:
 
 
 def _from_penstock(data: Any) -> Iterator[Any]:
-    # Datasets with functions are traced: Python's values in columns would have types that nobody chose.
+    # Datasets with functions are traced: Python values in columns would have dtypes that nobody chose.
     return iter(data if _is_batched(data) else data.batch(_ROWS))
 
 
 def _from_tensorflow(data: Any, tf: Any) -> Iterator[Any]:
-    """Return batches of a dataset of TensorFlow's, or of ``penstock.tf``; rows where shapes are not known before."""
+    """Return the batches of a dataset of TensorFlow or ``penstock.tf``; rows where shapes are not known in advance."""
 
     def densely(*element: Any) -> dict[str, Any]:
         named = _named(element if len(element) > 1 else element[0], _is_tuple)
@@ -243,7 +270,7 @@ def _from_tensorflow(data: Any, tf: Any) -> Iterator[Any]:
     sparse = {name for name, spec in specs if isinstance(spec, tf.SparseTensorSpec)}
     dense = data.map(densely)
     try:
-        # What varies in shape becomes ragged by its spec, not by what the first rows happen to be.
+        # Values of varying shape become ragged by their spec, not by what the first rows happen to be.
         batches = dense.ragged_batch(_ROWS)
     except tf.errors.UnimplementedError:
         for element in dense:
@@ -270,7 +297,7 @@ def _tensorflow_column(value: Any) -> Any:
 
 
 def _strings(array: Any) -> BytesColumn:
-    """Return an array of bytes as a column; one of rows of several has a shape."""
+    """Return an array of bytes objects as a column; with more dimensions, each row has a shape."""
     flat = array.reshape(-1).tolist()
     column = collate(flat) if flat else BytesColumn(np.zeros((0, 4), np.int32), ())
     assert isinstance(column, BytesColumn)
@@ -278,11 +305,9 @@ def _strings(array: Any) -> BytesColumn:
 
 
 def _from_loader(loader: Any) -> Iterator[Any]:
-    # Without a batch size, a loader hands on what its dataset gives: rows.
+    # Without a batch size, a loader yields the rows of its dataset, and turns tuples into lists.
     if loader.batch_sampler is None:
-        yield from (
-            row_of(tuple(item) if isinstance(item, list) else item) for item in loader
-        )  # it makes lists of tuples
+        yield from (row_of(tuple(item) if isinstance(item, list) else item) for item in loader)
         return
     for batch in loader:
         yield Batch({name: _loaded_column(value) for name, value in _named(batch, _is_list_of_columns)})
@@ -298,19 +323,19 @@ def _loaded_column(value: Any) -> Any:
 
 
 def _from_hugging_face(data: Any) -> Iterator[Any]:
-    # Arrow has the types of all columns but for what is decoded when it is asked for, such as sound.
+    # The Arrow table has the types of all columns, except for values that are decoded on access, such as audio.
     if any(hasattr(feature, "decode_example") for feature in data.features.values()):
         return iter(data.with_format("numpy"))
     return iter(data.with_format("arrow").iter(_ROWS))
 
 
 def row_of(element: Any) -> dict[str, Any]:
-    """Return an element as a row: what lies in one another is joined."""
+    """Return an element as a row: nested names are joined with slashes."""
     return dict(_named(element, _is_tuple))
 
 
 def _named(element: Any, is_structure: Callable[[Any], bool], name: str = "") -> Iterator[tuple[str, Any]]:
-    """Return the leaves of an element, each with its name."""
+    """Yield the leaves of an element, each with its name."""
     if isinstance(element, Mapping):
         items = [(str(key), value) for key, value in element.items()]
     elif is_structure(element):
@@ -327,5 +352,5 @@ def _is_tuple(element: Any) -> bool:
 
 
 def _is_list_of_columns(element: Any) -> bool:
-    # A loader makes lists of tuples, and leaves strings in a list, which is a column.
+    # A loader turns tuples into lists, and leaves strings in a list, which is a column.
     return isinstance(element, list | tuple) and not all(isinstance(value, str | bytes) for value in element)

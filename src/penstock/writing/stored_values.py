@@ -1,4 +1,4 @@
-"""Writes the elements of a dataset with functions: what these left as it was keeps its bytes, the rest its encoding."""
+"""Writes a dataset with functions: unchanged values keep their stored bytes, changed ones their encoding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
 from penstock.schema.feature import fits_shape
 from penstock.writing.inputs import peek
-from penstock.writing.writer import FIRST_BYTES, FIRST_ROWS, Writer, begin, weigh
+from penstock.writing.writer import FIRST_BYTES, FIRST_ROWS, Writer, begin, estimate_bytes
 
 
 def write_traced(
@@ -30,14 +30,22 @@ def write_traced(
     stored: Schema | None,
     float64: Float64 | None,
 ) -> None:
-    """Write elements: batches, or what ``as_row`` makes rows of; ``stored`` is the schema of what they are made of."""
+    """Write batches, or elements that ``as_row`` turns into rows.
+
+    Args:
+        writer: The writer.
+        elements: Values that carry their stored bytes.
+        as_row: Turns an element into a row.
+        stored: The schema of the records that the elements were decoded from.
+        float64: How arrays of float64 are stored.
+    """
     first, elements = peek(elements)
     if isinstance(first, Batch):
         if writer.schema is None:
             begin(writer, _inherit(dict(first), stored or Schema({}), float64, infer_from_columns), "the first batch")
-        schema = _known(writer)
+        schema = _schema_of(writer)
         for batch in elements:
-            writer.write_batch({name: _written(column, schema.get(name)) for name, column in batch.items()})
+            writer.write_batch({name: _to_write(column, schema.get(name)) for name, column in batch.items()})
         return
     rows: Iterator[dict[str, Any]] = map(as_row, elements)
     if first is not None and writer.schema is None:
@@ -48,11 +56,11 @@ def write_traced(
         begin(writer, schema, f"the first {len(seen)} rows" if len(seen) > 1 else "the first row")
         rows = chain(seen, rows)
     for row in rows:
-        schema = _known(writer)
-        writer.write({name: _written(value, schema.get(name)) for name, value in row.items()})
+        schema = _schema_of(writer)
+        writer.write({name: _to_write(value, schema.get(name)) for name, value in row.items()})
 
 
-def _known(writer: Writer) -> Schema:
+def _schema_of(writer: Writer) -> Schema:
     assert writer.schema is not None
     return writer.schema
 
@@ -62,14 +70,14 @@ def _first_rows(rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
     size = 0
     for row in rows:
         seen.append(row)
-        size += weigh(row)
+        size += estimate_bytes(row)
         if len(seen) == FIRST_ROWS or size >= FIRST_BYTES:
             break
     return seen
 
 
-def _written(value: Any, feature: Feature | None) -> Any:
-    """Return what is written in the place of a value, or of a column: the stored bytes where the feature has them."""
+def _to_write(value: Any, feature: Feature | None) -> Any:
+    """Return what is written for a value or a column: its stored bytes where the feature takes them."""
     if isinstance(value, Stored):
         if feature is None or not is_blob(feature):
             return value.array
@@ -79,8 +87,8 @@ def _written(value: Any, feature: Feature | None) -> Any:
         return value.array if data is None else data
     if plain(value) is value:
         return value
-    # A column with stored values; a list is a column of rows, too.
-    return [_written(row, feature) for row in value] if feature is not None and is_blob(feature) else plain(value)
+    # A column with stored values; a list is a column, too.
+    return [_to_write(row, feature) for row in value] if feature is not None and is_blob(feature) else plain(value)
 
 
 def _infer_from_lists(columns: Mapping[str, Any], float64: Float64 | None) -> Schema:
@@ -91,7 +99,7 @@ def _infer_from_lists(columns: Mapping[str, Any], float64: Float64 | None) -> Sc
 def _inherit(
     columns: Mapping[str, Any], stored: Schema, float64: Float64 | None, infer: Callable[..., Schema]
 ) -> Schema:
-    """Return the schema of columns: as features of the same names are stored where the values fit, else inferred."""
+    """Return the schema of columns: stored features of the same names where the values fit, inferred ones elsewhere."""
     context: dict[str, Feature] = {}
     sequence: dict[str, Feature] = {}
     changed: list[str] = []
@@ -103,8 +111,8 @@ def _inherit(
     if changed:
         warnings.warn(
             f"an encoding changes: {'; '.join(changed)}. Pass schema=... to choose the encoding, or return values that "
-            "the stored one takes",
-            stacklevel=4,
+            "fit the stored one",
+            stacklevel=5,
         )
     return Schema(context, sequence=sequence if stored.is_sequence else None)
 
@@ -112,10 +120,10 @@ def _inherit(
 def _feature(
     name: str, column: Any, stored: Schema, float64: Float64 | None, infer: Callable[..., Schema]
 ) -> tuple[Feature | None, Feature]:
-    """Return how a feature was stored, None where it is new, and how it will be."""
+    """Return how a feature was stored, None where it is new, and how it will be stored."""
     own, origin = stored.get(name), _origin(column)
     if origin is not None and origin != own:
-        own = origin.replace(key=None)  # a key is that of the old name
+        own = origin.replace(key=None)  # the key belongs to the old name
     values = plain(column) if not isinstance(column, list) else [_array(value) for value in column]
     if own is None:
         return None, infer({name: values}, float64)[name]
@@ -131,7 +139,7 @@ def _feature(
     try:
         found = infer({name: values}, float64 or "raw")[name]
         optional = own.optional or own.has_default or found.optional
-        # Float64 in a list would be rounded, which is for the user to choose.
+        # Float64 in a list would be rounded: that is the user's choice.
         if found.dtype != "float64" or own.encoding != "list":
             adapted = Feature(found.dtype, found.shape, encoding=own.encoding, optional=optional, key=own.key)
             if fits(adapted):
@@ -142,7 +150,7 @@ def _feature(
 
 
 def _origin(column: Any) -> Feature | None:
-    """Return the feature that the stored values of a column have in common."""
+    """Return the feature that all stored values of a column come from; None where they differ."""
     if isinstance(column, Nullable):
         column = column.values
     rows = column.rows if isinstance(column, StoredColumn) else column if isinstance(column, list) else ()
@@ -155,8 +163,9 @@ def _array(value: Any) -> Any:
 
 
 def _fits(name: str, feature: Feature, column: Any, sequence: bool, float64: Float64 | None) -> bool:
-    """Whether a feature takes the values; of images it is enough to encode one."""
-    values = _written(column, feature) if not isinstance(column, list) else [_written(item, feature) for item in column]
+    """Whether values fit a feature; of images, one is encoded to see."""
+    is_list = isinstance(column, list)
+    values = [_to_write(item, feature) for item in column] if is_list else _to_write(column, feature)
     if is_blob(feature) and not sequence:
         rows = [row for row in values if row is not None and not isinstance(row, bytes)]
         arrays = [row for row in rows if isinstance(row, np.ndarray) and row.dtype != object]

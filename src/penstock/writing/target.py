@@ -1,132 +1,223 @@
-"""Where a dataset goes: the names of its files, what stands there already, and the commit."""
+"""Where a dataset is written: the names of its files, and how they appear all at once."""
 
 from __future__ import annotations
 
 import errno
 import glob
-import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
-from penstock.compression import check, check_level
-from penstock.manifest import SUFFIX, Manifest
+from penstock.compression import Compression, check, check_level
+from penstock.errors import ManifestError
+from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema
-from penstock.storage import FileStore, StrPath, is_remote, locate, make_folder_of
-from penstock.storage.local import allow_open_files
+from penstock.storage import FileStore, StrPath, is_remote, locate, make_folder_of, split_path
 from penstock.storage.shard_names import ShardName, without_extension, written_suffix
-from penstock.writing.shard_writer import ShardWriter
+from penstock.writing.hidden_files import OldFiles, TemporaryFiles, old_files, remove_abandoned
+from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
 
 
 class Target:
     """The files of one dataset that is being written.
 
-    Shards stand under temporary names until :meth:`commit`; so a dataset that is there already, and is to be replaced,
-    stays whole until the new one is. Where a store can rename, it is whole again after a failure of that, too.
+    Shards have temporary names, or are uploads that nobody sees, until :meth:`commit`. A dataset that is to be
+    replaced stays complete until the new one is, and is restored after a failure where the store can rename.
 
-    With ``shard``, one of several processes writes that shard alone, over what an earlier attempt may have left of it;
-    the manifest is left to :func:`penstock.writing.commit.commit`.
+    Args:
+        path: The name of the dataset.
+        compression: Of all shards.
+        level: Of the compression.
+        replace: Whether to replace a dataset of the same name.
+        sync: Whether to wait until files are on the disk.
     """
 
-    def __init__(
-        self,
-        path: StrPath,
-        *,
-        shards: int,
-        shard: int | None = None,
-        compression: str | None,
-        level: int,
-        replace: bool,
-        sync: bool,
-    ) -> None:
-        self._store, self._base = locate(path)
-        kind = check(compression)
-        _check_base(self._base)
-        if not isinstance(shards, int) or shards < 1:
-            raise ValueError(f"a dataset has at least one shard, not {shards!r}")
+    def __init__(self, path: StrPath, *, compression: str | None, level: int, replace: bool, sync: bool) -> None:
+        self.store, self.base = locate(path)
+        self.kind: Compression = check(compression)
+        check_base(self.base)
         check_level(level)
-        self._is_whole = shard is None
+        self.level = level
         self._sync = sync
-        numbers = range(shards) if shard is None else [_check_shard(shard, shards, replace)]
-        self._old = existing(self._store, self._base, shards_too=self._is_whole)
-        if self._old and not replace:
-            way_out = "replace=True replaces it" if self._is_whole else "remove it, or choose another name"
-            raise FileExistsError(17, f"The dataset, or a part of one, exists; {way_out}", self._old[0])
-        make_folder_of(self._base)
-        names = [str(ShardName(self._base, number, shards, written_suffix(kind))) for number in numbers]
-        self.shards: list[ShardWriter] = []
-        if self._store.capabilities.native_paths:
-            allow_open_files(len(names))
-        try:
-            for name in names:
-                self.shards.append(ShardWriter(self._store, name, kind, level, len(names)))
-        except BaseException as error:
-            self.abort()
-            if isinstance(error, OSError) and error.errno == errno.EMFILE:
-                why = f"{shards} shards are open while they are written: write fewer, or raise the limit (ulimit -n)"
-                raise OSError(errno.EMFILE, f"Too many open files; {why}", self._base) from None
-            raise
+        self._opened: list[ShardWriter] = []
+        self._old = self._find_old(replace)
+        make_folder_of(self.base)
+        self.temporary = TemporaryFiles(self.base)
+        if self.is_local:
+            self._clean()
 
-    def commit(self, schema: Schema) -> Manifest:
-        """Give all shards their names, and write the manifest, unless there are shards of others."""
-        shards = tuple(shard.finish(sync=self._sync) for shard in self.shards)
-        manifest = Manifest(schema, shards)
-        old = old_files(self._store, self._old)
+    def _find_old(self, replace: bool) -> list[str]:
+        """Return the files that will be replaced."""
+        old = existing(self.store, self.base)
+        check_replace(old, replace)
+        return old
+
+    def _clean(self) -> None:
+        """Remove what killed processes left."""
+        remove_abandoned(self.base)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the dataset is on a disk of this machine."""
+        return self.store.capabilities.native_paths
+
+    def open(self, number: int, count: int | None, piece: int = PIECE_BYTES) -> ShardWriter:
+        """Start a shard; ``count`` is the number of all, None where it is not known yet."""
+        is_temporary = self.is_local or count is None
+        path = self.temporary.path(f"{number:05d}") if is_temporary else self._shard_path(number, count or 0)
         try:
-            old.step_aside()  # the manifest first: from here on, a reader knows that the dataset is not whole
-            for shard in self.shards:
-                shard.commit(sync=self._sync)
-            if self._is_whole:
-                self._save(manifest)
-        except BaseException as error:
-            self._undo(old, error)
-            raise
-        self.shards = []  # whole: nothing can take them back
-        old.go()
+            shard = ShardWriter(self.store, path, self.kind, self.level, is_temporary=is_temporary, piece=piece)
+        except OSError as error:
+            if self.is_local:
+                with suppress(OSError):
+                    self.store.remove(path)  # created, and then not opened for writing
+            if error.errno != errno.EMFILE:
+                raise
+            advice = f"{count} shards are open while they are written: write fewer, or raise the limit (ulimit -n)"
+            raise OSError(errno.EMFILE, f"Too many open files; {advice}", self.base) from None
+        self._opened.append(shard)
+        return shard
+
+    def finish(self, shard: ShardWriter) -> None:
+        """Complete the file of a shard."""
+        shard.finish(sync=self._sync)
+
+    def commit(self, shards: Sequence[ShardWriter], schema: Schema) -> Manifest:
+        """Give finished shards their names, and write the manifest."""
+        paths = [self._shard_path(number, len(shards)) for number in range(len(shards))]
+        manifest = Manifest(schema, entries_of(shards, paths))
+        self._opened = []  # a failure from here on undoes what was done, or leaves the new dataset complete
+        replace_files(self.store, self.base, self._old, list(zip(shards, paths, strict=True)), manifest, self._sync)
+        self._release()
         return manifest
 
     def abort(self) -> None:
-        """Remove what was begun."""
-        shards, self.shards = self.shards, []
-        for shard in shards:
+        """Remove what was written."""
+        opened, self._opened = self._opened, []
+        for shard in opened:
             shard.abort()
+        with suppress(OSError):  # the error that led here is raised to the user
+            self.temporary.close()
 
-    def _undo(self, old: OldFiles, error: BaseException) -> None:
-        """Let the old dataset stand again, or keep what there is of the new one."""
-        if old.are_gone:
-            kept = [shard.path for shard in self.shards if shard.committed]
-            self.shards = [shard for shard in self.shards if not shard.committed]
-            found = (
-                f"finished shards of the new one: {', '.join(kept)}" if kept else "no shard of the new one is finished"
-            )
-            error.add_note(f"the dataset that was to be replaced is gone; {found}")
-        self.abort()
-        old.come_back(error)
-
-    def _save(self, manifest: Manifest) -> None:
+    def _release(self) -> None:
+        self._opened = []
         try:
-            manifest.save(self._manifest_path, sync=self._sync)
-        except BaseException:
-            # It may stand there, and only its sync have failed; but its shards are about to be removed.
-            with suppress(OSError):
-                self._store.remove(self._manifest_path)
+            self.temporary.close()
+        except OSError as error:
+            error.add_note("the new files are complete; this one is left, and can be removed")
             raise
 
+    def _shard_path(self, number: int, count: int) -> str:
+        return str(ShardName(self.base, number, count, written_suffix(self.kind)))
+
+
+class AppendTarget(Target):
+    """New shards of a dataset that is there: numbers go on, and a new manifest takes the place of the old one."""
+
+    def _find_old(self, replace: bool) -> list[str]:
+        self._before = Manifest.load(self.base + SUFFIX)
+        known = {shard.name for shard in self._before.shards}
+        for path in existing(self.store, self.base)[1:]:
+            if split_path(path)[1] not in known:
+                advice = "It has the name of a shard, but is not in the manifest; remove it, then append"
+                raise FileExistsError(errno.EEXIST, advice, path)
+        return []
+
     @property
-    def _manifest_path(self) -> str:
-        return self._base + SUFFIX
+    def schema(self) -> Schema:
+        """What the records of the dataset hold."""
+        return self._before.schema
+
+    def open(self, number: int, count: int | None, piece: int = PIECE_BYTES) -> ShardWriter:
+        """Start a shard."""
+        have = len(self._before.shards)
+        return super().open(have + number, None if count is None else have + count, piece)
+
+    def commit(self, shards: Sequence[ShardWriter], schema: Schema) -> Manifest:
+        """Give finished shards their names, and replace the manifest."""
+        have = len(self._before.shards)
+        paths = [self._shard_path(have + number, have + len(shards)) for number in range(len(shards))]
+        manifest = replace(self._before, shards=(*self._before.shards, *entries_of(shards, paths)))
+        manifest_path = self.base + SUFFIX
+        for shard, path in zip(shards, paths, strict=True):
+            shard.publish(path, sync=self._sync)
+        if Manifest.load(manifest_path) != self._before:
+            raise ManifestError(f"{manifest_path}: another process changed the dataset meanwhile; append again")
+        try:
+            manifest.save(manifest_path, sync=self._sync)
+        except BaseException:
+            # Where only its sync has failed, it names shards that are about to be removed.
+            with suppress(OSError, ManifestError):
+                if Manifest.load(manifest_path) != self._before:
+                    self._before.save(manifest_path)
+            raise
+        self._release()
+        return manifest
 
 
-def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[str]:
-    """Return the manifest and the shards of a dataset that are there."""
-    # A store may spell the way to a file in its own manner; the name is the same.
-    name = os.path.basename(base)
+class Publishable(Protocol):
+    """A complete file that gets its name when a dataset is committed."""
+
+    published: bool
+    path: str
+
+    def publish(self, path: str, *, sync: bool) -> None:
+        """Give the file its name."""
+
+    def abort(self) -> None:
+        """Undo what was done."""
+
+
+def replace_files(
+    store: FileStore,
+    base: str,
+    old: list[str],
+    new: list[tuple[Publishable, str]],
+    manifest: Manifest,
+    sync: bool,
+) -> None:
+    """Publish files in the place of old ones, and write the manifest; after a failure the old ones are restored."""
+    aside = old_files(store, old)
+    try:
+        aside.step_aside()  # the manifest first: from here on, a reader knows that the dataset is not complete
+        for file, path in new:
+            file.publish(path, sync=sync)
+        _save(store, base + SUFFIX, manifest, sync)
+    except BaseException as error:
+        _undo([file for file, _ in new], aside, error)
+        raise
+    aside.remove()
+
+
+def _undo(files: Sequence[Publishable], old: OldFiles, error: BaseException) -> None:
+    if old.are_gone:
+        done = [file.path for file in files if file.published]
+        files = [file for file in files if not file.published]
+        found = f"finished shards of the new one: {', '.join(done)}" if done else "no shard of the new one is finished"
+        error.add_note(f"the dataset that was to be replaced is gone; {found}")
+    for file in files:
+        file.abort()
+    old.come_back(error)
+
+
+def _save(store: FileStore, path: str, manifest: Manifest, sync: bool) -> None:
+    try:
+        manifest.save(path, sync=sync)
+    except BaseException:
+        # It may be there, where only its sync has failed; but its shards are about to be removed.
+        with suppress(OSError):
+            store.remove(path)
+        raise
+
+
+def existing(store: FileStore, base: str) -> list[str]:
+    """Return the manifest and the shards of a dataset that exist."""
+    # A store may spell the path of a file in its own way; the name is the same.
+    name = split_path(base)[1]
     pattern = f"{base if is_remote(base) else glob.escape(base)}-*"
-    found = [
-        path
-        for path in (store.list(pattern) if shards_too else [])
-        if (shard := ShardName.parse(os.path.basename(path))) and shard.dataset == name and shard.is_written
-    ]
+    found = [path for path in store.list(pattern) if _is_shard(split_path(path)[1], name)]
     try:
         store.stat(base + SUFFIX)
     except FileNotFoundError:
@@ -134,106 +225,29 @@ def existing(store: FileStore, base: str, *, shards_too: bool = True) -> list[st
     return [base + SUFFIX, *found]
 
 
-def _check_shard(shard: int, shards: int, replace: bool) -> int:
-    if not isinstance(shard, int) or not 0 <= shard < shards:
-        raise ValueError(f"a shard is one of 0 ... {shards - 1}, not {shard!r}")
-    if replace:
-        raise ValueError("replace=True is for whole datasets: remove the old one before its first shard is written")
-    return shard
+def check_replace(old: list[str], replace: bool) -> None:
+    """Raise where files would be replaced, and the user did not say so."""
+    if old and not replace:
+        raise FileExistsError(errno.EEXIST, "The dataset, or a part of one, exists; replace=True replaces it", old[0])
 
 
-def _check_base(base: str) -> None:
+def entries_of(shards: Sequence[ShardWriter], paths: Sequence[str]) -> tuple[Shard, ...]:
+    """Return what a manifest records about shards under their names."""
+    return tuple(shard.entry(split_path(path)[1]) for shard, path in zip(shards, paths, strict=True))
+
+
+def _is_shard(name: str, dataset: str) -> bool:
+    shard = ShardName.parse(name)
+    return shard is not None and shard.dataset == dataset and shard.is_written
+
+
+def check_base(base: str) -> None:
+    """Refuse a path that cannot be the name of a dataset."""
     name = re.split(r"[/\\]", base)[-1]
     if not name or base == "-":
         raise ValueError(f"a dataset has a name, such as data/train; found {base!r}")
     if any(mark in (base if is_remote(base) else name) for mark in "*?["):
-        raise ValueError(f"the name of a dataset has no *, ? or [, which stand for many names; found {base!r}")
+        raise ValueError(f"the name of a dataset has no *, ? or [, which match many names; found {base!r}")
     if without_extension(name) != name:
         plain = name.split(".")[0]
         raise ValueError(f"the path names a dataset, not a file: write {plain!r} for {plain}-00000-of-00001.tfrecord")
-
-
-class OldFiles(Protocol):
-    """Files that stand where a new dataset will."""
-
-    @property
-    def are_gone(self) -> bool:
-        """Whether some of them are lost."""
-
-    def step_aside(self) -> None:
-        """Free the names, the first one first."""
-
-    def come_back(self, error: BaseException) -> None:
-        """Stand where they stood, after an error, which is told where that fails."""
-
-    def go(self) -> None:
-        """Leave for good: the new dataset is whole."""
-
-
-def old_files(store: FileStore, paths: list[str]) -> OldFiles:
-    """Return what becomes of the files at some paths."""
-    return _Renamed(paths) if store.capabilities.rename else _Removed(store, paths)
-
-
-class _Renamed:
-    """Local files wait under hidden names, and come back after a failure."""
-
-    def __init__(self, paths: list[str]) -> None:
-        self._paths = paths
-        self._ending = f".{os.urandom(4).hex()}.replaced"
-        self._aside: list[str] = []
-
-    @property
-    def are_gone(self) -> bool:
-        return False
-
-    def step_aside(self) -> None:
-        for path in self._paths:
-            os.rename(path, self._hidden(path))
-            self._aside.append(path)
-
-    def come_back(self, error: BaseException) -> None:
-        for path in reversed(self._aside):
-            try:
-                os.replace(self._hidden(path), path)
-            except OSError as second:
-                error.add_note(f"{path}, which was to be replaced, is now {self._hidden(path)}: {second}")
-
-    def go(self) -> None:
-        failures: list[OSError] = []
-        for path in self._aside:
-            try:
-                os.unlink(self._hidden(path))
-            except OSError as error:
-                failures.append(error)
-        if failures:
-            failures[0].add_note("the new dataset is whole; this file is left of the one that it replaces")
-            raise failures[0]
-
-    def _hidden(self, path: str) -> str:
-        folder, name = os.path.split(path)
-        return os.path.join(folder, f".{name}{self._ending}")
-
-
-class _Removed:
-    """Files of a store that cannot rename are removed, and gone."""
-
-    def __init__(self, store: FileStore, paths: list[str]) -> None:
-        self._store = store
-        self._paths = paths
-        self._removed = 0
-
-    @property
-    def are_gone(self) -> bool:
-        return self._removed > 0
-
-    def step_aside(self) -> None:
-        for path in self._paths:
-            self._store.remove(path)
-            self._removed += 1
-
-    def come_back(self, error: BaseException) -> None:
-        pass
-
-    def go(self) -> None:
-        pass

@@ -1,13 +1,15 @@
-"""Writes a dataset row by row or batch by batch, to all its shards at once."""
+"""Writes a dataset row by row or batch by batch: rows are gathered, encoded in blocks, and sent to shards."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.codec.encode_rows import Gatherer, copy_value
@@ -17,12 +19,13 @@ from penstock.codec.schema_from_data import infer_from_columns, infer_from_rows
 from penstock.columns import Batch
 from penstock.errors import RowFault, SchemaError
 from penstock.manifest import Manifest
-from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
 from penstock.schema import Feature, Schema
 from penstock.storage import StrPath
-from penstock.writing.engine import check_seed, deal, permutation
+from penstock.writing.commit import PartTarget
+from penstock.writing.engine import WriteEngine, check_seed, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
+from penstock.writing.layout import check_shard_sizes, open_layout
 from penstock.writing.target import Target
 
 FIRST_ROWS = 256
@@ -37,26 +40,34 @@ _WINDOW_BYTES, _WINDOW_ROWS = 64 << 20, 65536
 class Writer:
     """Write a dataset from a stream: rows, batches, or both.
 
-    >>> with ps.Writer("data/train", shards=4) as writer:
+    >>> with ps.Writer("numbers", shards=4) as writer:
     ...     for i in range(1000):
     ...         writer.write({"label": i, "text": f"number {i}"})
+    >>> writer.manifest
+    <Manifest of 1,000 records in 4 shards, 58,762 bytes: label, text>
 
-    Shards have even sizes: blocks of rows are dealt to them in turn. Nothing stands under its name until all is
-    written, and the manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of
-    rows, or 64 MB with ``shuffle``, and a few MB for each shard. For one thread at a time.
+    Rows keep their order over the shards. Nothing is visible under its name until everything is written, and the
+    manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of rows, or 64 MB with
+    ``shuffle``, and a few MB for each shard. With ``shards=4`` where each shard ends is only known at the end: until
+    then, rows are in temporary files beside the dataset. For one thread at a time.
 
     Args:
-        path: What the dataset is called: ``data/train`` has the shards ``data/train-00000-of-00004.tfrecord`` ... and
-            the manifest ``data/train.penstock.json``. Also a URL.
+        path: The name of the dataset: ``data/train`` has the shards ``data/train-00000-of-00004.tfrecord`` ... and the
+            manifest ``data/train.penstock.json``. Also a URL.
         schema: What the records hold; None infers it from the first batch, or from up to 256 rows.
-        shards: How many files.
-        shard: Write this one of the shards alone, as one of several processes; :func:`commit` then makes them a dataset
-            .
+        shards: The number of files, 1 by default.
+        rows_per_shard: Rows in each file, instead of ``shards``; the last one has the rest.
+        shard_bytes: Size of each file before compression, instead of ``shards``: bytes, or ``"256MB"``. A file ends
+            with the row that brings it to this size.
+        part: Write a part of the dataset, one of any number, under this name or number; :func:`commit` makes a dataset
+            of the parts.
         compression: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"`` or ``""`` (none).
         level: 0 to 9, for GZIP and ZLIB.
-        shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself.
-        replace: Replace a dataset of the same name; without, one that is there is an error.
-        float64: What becomes of arrays of float64: ``"float32"`` rounds them, ``"raw"`` keeps them. None refuses them.
+        shuffle: A seed. Rows are shuffled in windows of about 64 MB and at most 65,536 rows, each batch in itself, and
+            dealt to all shards.
+        replace: Replace a dataset of the same name; without, it is an error if there is one.
+        float64: How arrays of float64 are stored: ``"float32"`` rounds them, ``"raw"`` keeps them. None raises an
+            error.
         progress: Show a progress bar where standard error is a terminal.
         sync: Closing waits until the shards are on the disk.
     """
@@ -68,8 +79,10 @@ class Writer:
         path: StrPath,
         *,
         schema: Schema | None = None,
-        shards: int = 1,
-        shard: int | None = None,
+        shards: int | None = None,
+        rows_per_shard: int | None = None,
+        shard_bytes: int | str | None = None,
+        part: str | int | None = None,
         compression: str | None = "",
         level: int = 2,
         shuffle: int | None = None,
@@ -80,32 +93,36 @@ class Writer:
     ) -> None:
         self._path = path
         check_seed(shuffle)
+        self._shard_sizes = check_shard_sizes(shards, rows_per_shard, shard_bytes)
         self._encoder: Encoder | None = None
         self._gatherer: Gatherer | None = None
         self._add: Callable[[Any], None] | None = None
         self._inferred_from = ""
-        self._known: Mapping[str, Feature] = {}
+        self._known_features: Mapping[str, Feature] = {}
         self._float64 = float64
         self._shuffle = shuffle
         plain = shuffle is None
         self._block_bytes, self._block_rows = (_BLOCK_BYTES, _BLOCK_ROWS) if plain else (_WINDOW_BYTES, _WINDOW_ROWS)
-        self._first: list[Any] = []  # rows that a schema will be inferred from
+        self._first_rows: list[Any] = []  # rows that a schema will be inferred from
         self._first_bytes = 0
-        self._unweighed = 1  # rows that may come before the size of all is looked at
+        self._rows_until_check = 1  # rows that may come before their size is checked
         self._written = self._blocks = 0
+        self._num_rows: int | None = None
         self._row_numbers: Sequence[int] | None = None
+        self._deals = shuffle is not None
         if schema is not None:
             self._start(schema)
-        self._running: list[Future[None]] = []
-        self._target = Target(
-            path, shards=shards, shard=shard, compression=compression, level=level, replace=replace, sync=sync
-        )
-        threads = min(len(self._target.shards), available_cpus())
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="penstock-write")
-        self._progress = ProgressBar("writing", None, "rows", show=progress)
-        self._progress.__enter__()
+        if part is not None and replace:
+            raise ValueError("parts replace nothing: pass replace=True to commit()")
+        self._target = self._open_target(path, part, compression=compression, level=level, replace=replace, sync=sync)
+        self._engine: WriteEngine | None = None
+        self._shows_progress = progress
+        self._progress: ProgressBar | None = None
         self._closed = False
         self._manifest: Manifest | None = None
+
+    def _open_target(self, path: StrPath, part: str | int | None, *, replace: bool, **options: Any) -> Target:
+        return Target(path, replace=replace, **options) if part is None else PartTarget(path, part, **options)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
@@ -113,56 +130,82 @@ class Writer:
 
     @property
     def manifest(self) -> Manifest:
-        """What was written; known when the writer is closed."""
+        """The manifest of the dataset, or of the part; known when the writer is closed.
+
+        >>> with ps.Writer("three") as writer:
+        ...     writer.write_rows([{"x": 1}, {"x": 2}, {"x": 3}])
+        >>> writer.manifest.records
+        3
+        """
         if self._manifest is None:
             raise ValueError("the manifest is known when the writer is closed")
         return self._manifest
 
     @property
     def schema(self) -> Schema | None:
-        """What the records hold; None before it is known."""
+        """What the records hold; None before it is known.
+
+        >>> with ps.Writer("typed", schema=ps.Schema({"x": int})) as writer:
+        ...     print(list(writer.schema))
+        ['x']
+        """
         return None if self._encoder is None else self._encoder.schema
 
     def write(self, row: Mapping[str, Any]) -> None:
-        """Write one row: a mapping of names to values, which may change afterwards."""
+        """Write one row: a mapping of names to values, which may change afterwards.
+
+        >>> with ps.Writer("rows") as writer:
+        ...     writer.write({"label": 7, "tokens": [1, 2, 3]})
+        """
         if self._add is None:
-            self._look_at([row])
+            self._hold_first_rows([row])
             return
         try:
             self._add(row)
         except BaseException as error:
             raise self._failure(error) from None
-        self._unweighed -= 1
-        if not self._unweighed:
-            self._weigh()
+        self._rows_until_check -= 1
+        if not self._rows_until_check:
+            self._write_if_full()
 
     def write_batch(self, columns: Batch | Mapping[str, Any] | Any) -> None:
         """Write many rows: a mapping of names to columns of equal length, or a table or data frame.
 
         Their memory may change afterwards.
+
+        >>> with ps.Writer("batches") as writer:
+        ...     writer.write_batch({"label": np.arange(100)})
         """
         self._write_table(as_table(columns) or ColumnTable(columns))
 
     def write_rows(self, rows: list[Any]) -> None:
-        """Write many rows, which may change afterwards."""
-        start = self._look_at(rows) if self._gatherer is None else 0
+        """Write many rows, which may change afterwards.
+
+        >>> with ps.Writer("lists") as writer:
+        ...     writer.write_rows([{"label": 7}, {"label": 8}])
+        """
+        start = self._hold_first_rows(rows) if self._gatherer is None else 0
         while self._gatherer is not None and start < len(rows):
             try:
                 start = self._gatherer.extend(rows, start, self._block_bytes, self._block_rows)
             except BaseException as error:
                 raise self._failure(error) from None
-            self._weigh()
+            self._write_if_full()
 
     def close(self) -> None:
-        """Write what is left, give the shards their names, and write the manifest."""
+        """Write what is left, give the shards their names, and write the manifest.
+
+        >>> writer = ps.Writer("closed")
+        >>> writer.write({"label": 7})
+        >>> writer.close()
+        """
         if self._closed:
             return
         try:
             self._write_gathered()
-            self._wait()
             if self._encoder is None:
-                raise SchemaError("there are no rows that tell a schema: pass one")
-            self._manifest = self._target.commit(self._encoder.schema)
+                raise SchemaError("there are no rows to infer a schema from: pass schema=...")
+            self._manifest = self._target.commit(self._open_engine().close(), self._encoder.schema)
         except BaseException as error:
             raise self._failure(error) from None
         self._end()
@@ -176,23 +219,23 @@ class Writer:
         if error is None:
             self.close()
         elif not self._closed:
-            self._give_up()
+            self._abort()
 
     def __del__(self) -> None:
         if not self._closed:
-            self._give_up()
+            self._abort()
             warnings.warn(
                 f"the Writer for {self._path} was not closed; nothing is left", ResourceWarning, 2, source=self
             )
 
-    def _look_at(self, rows: list[Any]) -> int:
-        """Keep rows that a schema will be inferred from; return how many."""
+    def _hold_first_rows(self, rows: list[Any]) -> int:
+        """Hold rows back until there are enough to infer a schema from; return how many were taken."""
         self._check_open()
         try:
             for taken, row in enumerate(rows, 1):
-                self._first.append(_core.hold_row(row, copy_value))
-                self._first_bytes += weigh(row)
-                if len(self._first) == FIRST_ROWS or self._first_bytes >= self._block_bytes:
+                self._first_rows.append(_core.hold_row(row, copy_value))
+                self._first_bytes += estimate_bytes(row)
+                if len(self._first_rows) == FIRST_ROWS or self._first_bytes >= self._block_bytes:
                     self._infer()
                     return taken
         except BaseException as error:
@@ -200,7 +243,7 @@ class Writer:
         return len(rows)
 
     def _infer(self) -> None:
-        rows, self._first = self._first, []
+        rows, self._first_rows = self._first_rows, []
         self._start(
             infer_from_rows(rows, self._float64), f"the first {len(rows)} rows" if len(rows) > 1 else "the first row"
         )
@@ -208,14 +251,10 @@ class Writer:
 
     def _start(self, schema: Schema, inferred_from: str = "") -> None:
         self._inferred_from = inferred_from
-        if inferred_from and self._known:
-            known = {name: self._known.get(name, feature) for name, feature in schema.items()}
-            schema = Schema(
-                {
-                    name: feature.replace(optional=feature.optional or schema[name].optional)
-                    for name, feature in known.items()
-                }
-            )
+        if inferred_from and self._known_features:
+            known = {name: self._known_features.get(name, feature) for name, feature in schema.items()}
+            optional = {name for name, feature in schema.items() if feature.optional}
+            schema = Schema({name: f.replace(optional=f.optional or name in optional) for name, f in known.items()})
         self._encoder = Encoder(schema, float64=self._float64)
         self._gatherer = self._encoder._gatherer()
         self._add = self._gatherer.add
@@ -230,20 +269,19 @@ class Writer:
             rows = table.num_rows
             step = max(1, rows if self._shuffle is not None else self._block_rows)
             for start in range(0, rows, step):
-                part = slice(start, min(rows, start + step))
-                numbers = range(self._written, self._written + part.stop - start)
+                stop = min(rows, start + step)
                 if self._shuffle is None:
-                    block = self._encoder._block(table.take(part), len(numbers), numbers)
+                    block = _block(self._encoder, table, slice(start, stop), self._written - start)
                 else:
-                    order = permutation(self._shuffle, self._blocks, rows)
-                    block = self._encoder._block(table.take(order), rows, (self._written + order).tolist())
-                self._deal(block)
-            self._wait()
+                    block = _block(self._encoder, table, permutation(self._shuffle, self._blocks, rows), self._written)
+                self._send(block)
+            if self._engine is not None:
+                self._engine.wait()  # the memory of the table may change from here on
         except BaseException as error:
             raise self._failure(error) from None
 
-    def _weigh(self) -> None:
-        """Write the rows that have gathered, where they are enough."""
+    def _write_if_full(self) -> None:
+        """Write the gathered rows if they fill a block."""
         assert self._gatherer is not None
         rows, size = len(self._gatherer), self._gatherer.nbytes
         if rows >= self._block_rows or size >= self._block_bytes:
@@ -252,58 +290,54 @@ class Writer:
             except BaseException as error:
                 raise self._failure(error) from None
             rows = size = 0
-        # By what they weigh so far, half of the rows that may still come are let in before the next look.
+        # Check again after half of the rows that would fill the block, judging by the size of those so far.
         left = self._block_rows - rows
         if size:
             left = min(left, (self._block_bytes - size) * rows // size // 2)
-        self._unweighed = max(1, min(left, 256))
+        self._rows_until_check = max(1, min(left, 256))
 
     def _write_gathered(self) -> None:
-        if self._first:
+        if self._first_rows:
             self._infer()
         if not self._gatherer:
             return
         assert self._encoder is not None
         rows = len(self._gatherer)
         columns: Any = self._gatherer.take()
-        numbers = self._numbers(rows)
+        numbers = self._next_row_numbers(rows)
         if self._shuffle is not None:
             order = permutation(self._shuffle, self._blocks, rows)
             columns = ColumnTable(columns).take(order)
             numbers = [numbers[row] for row in order.tolist()]
-        self._deal(self._encoder._block(columns, rows, numbers))
+        self._send(self._encoder._block(columns, rows, numbers))
 
-    def _deal(self, block: EncodedRows) -> None:
-        """Let every shard write its part of a block, while the next one is prepared."""
-        bounds = deal(self._written, block.rows, len(self._target.shards))
-        self._wait()
-        self._running = [
-            self._pool.submit(shard.write, block, first, stop)
-            for shard, first, stop in zip(self._target.shards, bounds, bounds[1:], strict=False)
-            if first < stop
-        ]
+    def _send(self, block: EncodedRows) -> None:
+        """Write a block while the next one is prepared."""
+        self._open_engine().add(block)
         self._written += block.rows
         self._blocks += 1
-        self._progress.advance(block.rows)
 
-    def _wait(self) -> None:
-        running, self._running = self._running, []
-        for future in running:
-            future.result()
+    def _open_engine(self) -> WriteEngine:
+        if self._engine is None:
+            layout = open_layout(self._target, self._shard_sizes, num_rows=self._num_rows, deal=self._deals)
+            self._progress = ProgressBar("writing", self._num_rows, "rows", show=self._shows_progress)
+            self._progress.__enter__()
+            self._engine = WriteEngine(self._target, layout, self._progress)
+        return self._engine
 
     def _failure(self, error: BaseException) -> BaseException:
-        """Give up, and answer what to raise: an error about a value says where the schema comes from."""
+        """Abort, and return the error to raise: one about a value says where the schema comes from."""
         if isinstance(error, RowFault):
-            row = self._numbers(error.row + 1)[error.row]
+            row = self._next_row_numbers(error.row + 1)[error.row]
             error = schema_error(RowFault(row, error.message, error.feature))
         if isinstance(error, SchemaError) and self._inferred_from and not self._closed:
             hint = f"the schema was inferred from {self._inferred_from}; pass schema=... for another"
             error = SchemaError(f"{error} ({hint})")
-        self._give_up()
+        self._abort()
         return error
 
-    def _numbers(self, count: int) -> Sequence[int]:
-        """Return what errors call the next rows."""
+    def _next_row_numbers(self, count: int) -> Sequence[int]:
+        """Return the numbers that errors use for the next rows."""
         rows = range(self._written, self._written + count)
         return rows if self._row_numbers is None else self._row_numbers[rows.start : rows.stop]
 
@@ -311,40 +345,79 @@ class Writer:
         if self._closed:
             raise ValueError("the writer is closed")
 
-    def _give_up(self) -> None:
+    def _abort(self) -> None:
         if self._closed:
             return
+        if self._engine is not None:
+            self._engine.abort()
         self._end()
         self._target.abort()
 
     def _end(self) -> None:
         self._closed = True
-        self._pool.shutdown(cancel_futures=True)
-        self._progress.close()
-        self._first, self._gatherer, self._add = [], None, None
+        if self._progress is not None:
+            self._progress.close()
+        self._engine = None
+        self._first_rows, self._gatherer, self._add = [], None, None
 
 
-def number_rows(writer: Writer, numbers: Sequence[int] | None) -> None:
-    """Say what errors call the rows, where a caller has put them in another order than their own."""
-    writer._row_numbers = numbers
+def expect(
+    writer: Writer,
+    *,
+    num_rows: int | None = None,
+    row_numbers: Sequence[int] | None = None,
+    features: Mapping[str, Feature] | None = None,
+) -> None:
+    """Tell a new writer what is known about the rows that will come.
+
+    Args:
+        writer: The writer.
+        num_rows: How many there are.
+        row_numbers: How errors name the rows, where they come in another order than their own.
+        features: What some columns hold, for a schema that is inferred from values that do not show it.
+    """
+    writer._num_rows, writer._row_numbers, writer._known_features = num_rows, row_numbers, features or {}
+
+
+def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -> None:
+    """Write a table that is the whole dataset, in its order or another one, several shards at once."""
+    expect(writer, num_rows=table.num_rows)
+    writer._deals = False
+    try:
+        if writer._encoder is None:
+            writer._start(infer_from_columns(table.sample(), writer._float64))
+        encoder = writer._encoder
+        assert encoder is not None
+
+        def take(first: int, stop: int) -> EncodedRows:
+            return _block(encoder, table, slice(first, stop) if order is None else order[first:stop], 0)
+
+        writer._open_engine().add_table(table.num_rows, take)
+        writer._written = table.num_rows
+    except BaseException as error:
+        raise writer._failure(error) from None
 
 
 def begin(writer: Writer, schema: Schema, inferred_from: str) -> None:
-    """Give a writer the schema that its first rows or batch were found to have."""
+    """Give a writer the schema that was inferred from its first rows or its first batch."""
     writer._start(schema, inferred_from)
 
 
-def know_features(writer: Writer, features: Mapping[str, Feature]) -> None:
-    """Say what some columns hold, where the schema is inferred and their values do not tell."""
-    writer._known = features
+def _block(encoder: Encoder, table: Table, rows: slice | NDArray[np.int64], first: int) -> EncodedRows:
+    """Make a block of some rows of a table whose row 0 errors call ``first``."""
+    if isinstance(rows, slice):
+        numbers: Sequence[int] = range(first + rows.start, first + rows.stop)
+    else:
+        numbers = (first + rows).tolist()
+    return encoder._block(table.take(rows), len(numbers), numbers)
 
 
-def weigh(value: Any) -> int:
+def estimate_bytes(value: Any) -> int:
     """Estimate the bytes of a row or of a value."""
     if isinstance(value, Mapping):
-        return sum(map(weigh, value.values()))
+        return sum(map(estimate_bytes, value.values()))
     if isinstance(value, list | tuple):
-        return sum(map(weigh, value))
+        return sum(map(estimate_bytes, value))
     if isinstance(value, str | bytes | bytearray):
         return len(value)
     return int(getattr(value, "nbytes", 8))

@@ -19,7 +19,7 @@ from penstock.tf.ops.strings import strings_of
 from penstock.tf.registry import operation
 from penstock.tf.tensors.batch_values import EqualStrings, Stacked
 from penstock.tf.tensors.convert import as_array, as_bytes, object_array
-from penstock.tf.tensors.dtypes import DType, as_dtype, of_numpy, string
+from penstock.tf.tensors.dtypes import ALL, DType, as_dtype, of_numpy, string
 from penstock.tf.tensors.dtypes import bool as tf_bool
 from penstock.tf.tensors.dtypes import uint8 as tf_uint8
 from penstock.tf.tensors.specs import TensorSpec
@@ -28,23 +28,7 @@ from penstock.tf.tensors.tensor import Tensor
 # The limit for one compressed string: a few kilobytes can inflate to gigabytes.
 _MAX_INFLATED_BYTES = 1 << 30
 
-_RAW = frozenset(
-    [
-        "float16",
-        "bfloat16",
-        "float32",
-        "float64",
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "complex64",
-        "complex128",
-        "bool",
-    ]
-)
+_RAW_DTYPES = frozenset(dtype.name for dtype in ALL) - {"string", "uint32", "uint64"}
 
 
 def _spec_of_string(operation: Any, *args: Any, **options: Any) -> Any:
@@ -113,7 +97,7 @@ def decode_raw(
 
 def _raw_dtype(out_type: Any) -> DType:
     dtype = as_dtype(out_type)
-    if dtype.name not in _RAW:
+    if dtype.name not in _RAW_DTYPES:
         raise InvalidArgumentError(f"decode_raw is not defined for {dtype.name}")
     return dtype
 
