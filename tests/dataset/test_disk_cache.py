@@ -1,4 +1,4 @@
-"""Blocks on disk: what is stored comes back, and damage is found."""
+"""Blocks on disk: they are read as they were written, and damage is detected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.errors import ChecksumError, CorruptDataError, TruncatedError
 
 
 def stored(path: Path, elements: Any) -> Any:
-    """Elements as they come back."""
+    """Return elements as they are read from the cache."""
     count = elements.num_rows if isinstance(elements, Batch) else len(elements)
     block = Block(elements, RowKeys(np.arange(count), np.zeros(count, np.int64)), {"epoch": 0}, {"block": 1})
 
@@ -37,7 +37,7 @@ def stored(path: Path, elements: Any) -> Any:
     return again.elements
 
 
-def test_columns_of_all_kinds_come_back(tmp_path: Path):
+def test_columns_of_all_kinds_round_trip(tmp_path: Path):
     batch = Batch(
         {
             "dense": np.arange(12, dtype=np.float16).reshape(3, 2, 2),
@@ -59,17 +59,17 @@ def test_columns_of_all_kinds_come_back(tmp_path: Path):
     assert again["swapped"].dtype == np.int32
 
 
-def test_rows_without_columns_come_back(tmp_path: Path):
+def test_rows_without_columns_round_trip(tmp_path: Path):
     assert stored(tmp_path, Batch({}, num_rows=3)).num_rows == 3
 
 
-def test_what_is_no_batch_is_refused(tmp_path: Path):
+def test_elements_without_columns_raise(tmp_path: Path):
     numbers = MapStage(lambda element: 3)
     with pytest.raises(TypeError, match="not int: use cache\\(\\) without a path"):
         elements_of(DiskCacheStage(str(tmp_path), "name"), lambda cursor: numbers.open(Source([1]), cursor, Meter()))
 
 
-def test_damage_is_an_error(tmp_path: Path):
+def test_damage_raises(tmp_path: Path):
     stage = DiskCacheStage(str(tmp_path), "name")
     source = Source([3, 3])
     elements_of(stage, source)
@@ -86,7 +86,7 @@ def test_damage_is_an_error(tmp_path: Path):
 
 @relaxed
 @given(st.data())
-def test_a_block_with_a_good_checksum_may_be_anything(data: st.DataObject):
+def test_a_malformed_block_with_a_valid_checksum_raises(data: st.DataObject):
     from penstock.dataset.disk_cache import DECODE_ERRORS, decode, encode
 
     (block,) = Source([3])(None)
@@ -102,7 +102,7 @@ def test_a_block_with_a_good_checksum_may_be_anything(data: st.DataObject):
 
 
 @pytest.mark.parametrize("index", [b"", b"[]", b"{}", b'{"format": "penstock.cache", "version": 9, "requires": []}'])
-def test_an_index_that_is_none_is_an_error(tmp_path: Path, index: bytes):
+def test_an_invalid_index_raises(tmp_path: Path, index: bytes):
     stage = DiskCacheStage(str(tmp_path), "name")
     elements_of(stage, Source([3]))
     (tmp_path / "name" / "index.json").write_bytes(index)
@@ -110,7 +110,7 @@ def test_an_index_that_is_none_is_an_error(tmp_path: Path, index: bytes):
         elements_of(stage, Source([3]))
 
 
-def test_two_iterations_at_once_leave_one_cache(tmp_path: Path):
+def test_two_concurrent_iterations_write_one_cache(tmp_path: Path):
     stage = DiskCacheStage(str(tmp_path), "name")
     source = Source([1, 2])
     one, two = blocks_of(stage, source), blocks_of(stage, source)
@@ -119,7 +119,7 @@ def test_two_iterations_at_once_leave_one_cache(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["name"]
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path):
+def test_the_folder_of_a_killed_process_is_removed(tmp_path: Path):
     abandoned = tmp_path / ".name.abcd"
     abandoned.mkdir()
     (abandoned / "blocks").write_bytes(b"half of it")
@@ -128,7 +128,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has no such locks: there nothing is removed")
-def test_a_process_that_begins_beside_another_takes_nothing_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_second_writer_does_not_remove_the_folder_of_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import fcntl
 
     stage, others, lock = DiskCacheStage(str(tmp_path), "name"), iter([Source([1])]), fcntl.flock

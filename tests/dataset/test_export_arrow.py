@@ -1,4 +1,4 @@
-"""Datasets as Arrow data, and copied by ``ps.write``: what is stored stays what it is."""
+"""Exports to Arrow, and copies by ``ps.write``, which do not decode images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = ps.Schema(
 
 @pytest.fixture
 def images(tmp_path: Path) -> ps.Dataset:
-    """Ten rows, with pictures that get wider: row i is i + 1 pixels wide."""
+    """Ten rows; the picture of row i is i + 1 pixels wide."""
     pixels = np.random.default_rng(7).integers(0, 255, (4, 10, 3)).astype(np.uint8)
     rows = [
         {
@@ -43,7 +43,7 @@ def records_of(ds: ps.Dataset) -> list[bytes]:
     return [ds.record(i) for i in range(len(ds))]
 
 
-def test_a_table_has_images_as_they_are_stored(images: ps.Dataset):
+def test_images_in_a_table_stay_encoded(images: ps.Dataset):
     table = images.to_arrow()
     assert table.column_names == list(SCHEMA)
     assert table["label"].to_pylist() == list(range(10))
@@ -52,20 +52,20 @@ def test_a_table_has_images_as_they_are_stored(images: ps.Dataset):
     assert all(image.startswith(b"\xff\xd8\xff") for image in table["image"].to_pylist())
 
 
-def test_a_table_has_text_that_arrow_can_compare(images: ps.Dataset):
+def test_text_in_a_table_can_be_compared(images: ps.Dataset):
     table = images.to_arrow()
     assert table.filter(pc.equal(table["note"], "even"))["label"].to_pylist() == [0, 2, 4, 6, 8]
     assert table.sort_by("note")["label"].to_pylist()[:5] == [0, 2, 4, 6, 8]
     assert images.take(0).to_arrow().schema.names == table.schema.names
 
 
-def test_lists_of_text_have_the_types_that_pandas_takes(tmp_path: Path):
+def test_lists_of_text_have_types_that_pandas_supports(tmp_path: Path):
     ps.write(tmp_path / "tags", {"tags": [["a", "b"], []], "pair": np.array([["x", "y"], ["z", "w"]])})
     schema = ps.Dataset(tmp_path / "tags").to_arrow().schema
     assert schema.types == [pa.large_list(pa.large_string()), pa.list_(pa.large_string(), 2)]
 
 
-def test_whoever_takes_arrow_takes_a_dataset(images: ps.Dataset):
+def test_a_dataset_exports_an_arrow_stream(images: ps.Dataset):
     assert pa.table(images.shuffle(seed=1).take(4))["label"].to_pylist() == [
         row["label"] for row in images.shuffle(seed=1).take(4)
     ]
@@ -74,8 +74,8 @@ def test_whoever_takes_arrow_takes_a_dataset(images: ps.Dataset):
     assert pa.table(images.filter(lambda row: False)).num_rows == 0
 
 
-def test_elements_without_names_are_no_table(images: ps.Dataset):
-    with pytest.raises(TypeError, match="named columns: map.. elements of type tuple to dicts"):
+def test_tuples_cannot_become_a_table(images: ps.Dataset):
+    with pytest.raises(TypeError, match=r"named columns: map\(\) elements of type tuple to dicts"):
         images.map(lambda row: (row["label"], 1)).to_arrow()
 
 
@@ -94,9 +94,7 @@ def test_a_part_has_the_same_records(images: ps.Dataset, tmp_path: Path):
 
 
 @pytest.mark.parametrize("batched", [False, True])
-def test_functions_choose_by_pixels_and_what_they_choose_is_not_packed_anew(
-    images: ps.Dataset, tmp_path: Path, batched: bool
-):
+def test_filters_get_pixels_and_records_are_not_re_encoded(images: ps.Dataset, tmp_path: Path, batched: bool):
     if batched:
         chosen = images.batch(1).filter(lambda batch: batch["image"][0].shape[1] % 2 == 0)
     else:
@@ -105,7 +103,7 @@ def test_functions_choose_by_pixels_and_what_they_choose_is_not_packed_anew(
     assert records_of(ps.Dataset(tmp_path / "chosen")) == images.records([1, 3, 5, 7, 9])
 
 
-def test_some_columns_are_copied(images: ps.Dataset, tmp_path: Path):
+def test_selected_columns_are_copied(images: ps.Dataset, tmp_path: Path):
     ps.write(tmp_path / "some", images.select_columns(["image", "label"]))
     assert ps.Dataset(tmp_path / "some").schema == SCHEMA.select(["image", "label"])
 

@@ -1,4 +1,4 @@
-"""Fingerprints change with what a function does, and with nothing else."""
+"""Fingerprints change with what a function does and with nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.dataset.fingerprint import fingerprint
 
 
 def of(source: str, name: str = "fn") -> str:
-    """The fingerprint of a function in a module of this source."""
+    """Return the fingerprint of a function in a module with this source."""
     module = types.ModuleType("module_of_a_user")
     module.__file__ = "/home/user/module_of_a_user.py"
     sys.modules["module_of_a_user"] = module
@@ -95,16 +95,16 @@ SAME = "def fn(x):\n    return x + 1\n"
         ),
     ],
 )
-def test_it_changes_with_what_the_function_does(one: str, two: str):
+def test_a_changed_function_changes_the_fingerprint(one: str, two: str):
     assert of(one) == of(one)
     assert of(one) != of(two)
 
 
-def test_it_stays_where_only_the_place_changes():
+def test_comments_and_line_numbers_do_not_count():
     assert of(SAME) == of("\n\n# A comment.\n" + SAME)
 
 
-def test_functions_that_call_themselves():
+def test_recursive_functions():
     assert of("def fn(x): return fn(x - 1) if x else 0") != of("def fn(x): return fn(x - 2) if x else 0")
 
 
@@ -118,7 +118,9 @@ def test_functions_that_call_themselves():
         ("helpers.one", "def fn(x):\n from helpers.one import h\n return h(x)"),
     ],
 )
-def test_a_module_beside_the_function_counts(module: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_module_that_is_not_installed_counts_by_its_code(
+    module: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.syspath_prepend(tmp_path)
     path = tmp_path.joinpath(*module.split(".")).with_suffix(".py")
     path.parent.mkdir(exist_ok=True)
@@ -133,7 +135,6 @@ def test_a_module_beside_the_function_counts(module: str, source: str, tmp_path:
 
 @pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
 def test_an_installed_module_counts_by_its_version(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Wherever it is installed: for one user, or by a distribution."""
     (tmp_path / folder).mkdir()
     monkeypatch.syspath_prepend(tmp_path / folder)
     names = []
@@ -156,7 +157,7 @@ class Scale:
         return element * self.by
 
 
-def test_objects_that_are_called():
+def test_callable_objects():
     assert fingerprint([], [Scale(1)], None) != fingerprint([], [Scale(2)], None)
     assert fingerprint([], [Scale(1).method], None) != fingerprint([], [Scale(2).method], None)
     assert fingerprint([], [partial(np.add, 1)], None) != fingerprint([], [partial(np.add, 2)], None)
@@ -168,7 +169,7 @@ def test_the_description_counts():
     assert fingerprint(["a"], [], None) != fingerprint(["b"], [], None)
 
 
-def test_what_nobody_can_know_asks_for_a_key():
+def test_a_value_that_cannot_be_hashed_needs_a_key():
     def fn(element: Any, lock: Any = sys.stdout) -> Any:
         return element
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numbered import KINDS, SCHEMA, TOTAL, ids, row_of
@@ -53,15 +51,3 @@ def test_records_are_there_as_they_are_stored(kind, shards):
     assert ds[::-1].record(0) == stored[-1]
     with pytest.raises(TypeError, match="before batch"):
         ds.batch(2).record(0)
-
-
-def test_rows_of_gzip_members_are_read_together_in_any_order(tmp_path: Path):
-    schema = ps.Schema({"id": ps.Feature("int64"), "data": ps.Feature("bytes")})
-    rows = [{"id": number, "data": bytes([number % 251]) * (number * 37 % 900)} for number in range(3000)]
-    ps.write(tmp_path / "train", rows, schema=schema, shards=3, compression="GZIP")
-    ds = ps.Dataset(tmp_path / "train")
-    chosen = np.random.default_rng(4).integers(0, 3000, 5000).tolist()  # many of them several times
-    found = [row for batch in ds.select(chosen).batch(64) for row in batch.to_list()]
-    assert found == [rows[number] for number in chosen]
-    shuffled = [row for batch in ds.shuffle(seed=2).batch(64) for row in batch.to_list()]
-    assert sorted(shuffled, key=lambda row: row["id"]) == rows

@@ -1,4 +1,4 @@
-"""A feed gives what the dataset gives, made ready ahead, and stands where its consumer stands."""
+"""Feeds: the elements of the dataset, prefetched; the state is that of the consumer."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def numbers(batch: ps.Batch) -> list[int]:
 
 
 @pytest.mark.parametrize("ahead", [0, 1, 20])
-@pytest.mark.parametrize("given", range(BATCHES + 1))
-def test_a_state_is_of_what_was_given_out(dataset: ps.Dataset, ahead: int, given: int):
+@pytest.mark.parametrize("taken", range(BATCHES + 1))
+def test_a_state_counts_yielded_elements(dataset: ps.Dataset, ahead: int, taken: int):
     feed = Feed(dataset, numbers, ahead=ahead)
     batches = iter(feed)
-    seen = [next(batches) for _ in range(given)]
+    seen = [next(batches) for _ in range(taken)]
     state = json.loads(json.dumps(feed.state_dict()))
     rest = list(batches)
     assert seen + rest == list(map(numbers, dataset.epoch(0)))
@@ -43,7 +43,7 @@ def test_a_state_is_of_what_was_given_out(dataset: ps.Dataset, ahead: int, given
     assert list(again) == list(map(numbers, dataset.epoch(1)))
 
 
-def test_a_state_after_fewer_elements_than_were_taken(dataset: ps.Dataset):
+def test_a_state_after_fewer_elements_than_were_yielded(dataset: ps.Dataset):
     feed = Feed(dataset, numbers, ahead=2)
     whole = list(feed)
     for used in range(BATCHES + 1):
@@ -55,13 +55,13 @@ def test_a_state_after_fewer_elements_than_were_taken(dataset: ps.Dataset):
             feed.state_dict(after=never)
 
 
-def test_passes_are_epochs(dataset: ps.Dataset):
+def test_each_iteration_is_an_epoch(dataset: ps.Dataset):
     feed = Feed(dataset, numbers, ahead=2)
     assert [list(feed) for _ in range(3)] == [list(map(numbers, dataset.epoch(n))) for n in range(3)]
     assert len(feed) == BATCHES
 
 
-def test_work_ahead_is_done_on_another_thread_and_arrival_on_the_consumers(dataset: ps.Dataset):
+def test_place_runs_on_another_thread_and_arrive_on_the_consumers(dataset: ps.Dataset):
     threads: list[Any] = []
 
     def note(element: Any) -> Any:
@@ -78,7 +78,7 @@ def test_work_ahead_is_done_on_another_thread_and_arrival_on_the_consumers(datas
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_errors_come_where_they_belong(dataset: ps.Dataset):
+def test_errors_are_raised_at_their_element(dataset: ps.Dataset):
     def fail_at_the_third(batch: ps.Batch) -> int:
         if numbers(batch) == third:
             raise ValueError("the third")
@@ -91,6 +91,6 @@ def test_errors_come_where_they_belong(dataset: ps.Dataset):
         next(batches)
 
 
-def test_a_feed_is_of_a_dataset():
+def test_a_feed_needs_a_dataset():
     with pytest.raises(TypeError, match=r"a feed needs a ps\.Dataset, not str"):
         Feed("data/train", lambda element: element, ahead=1)  # type: ignore[arg-type]

@@ -6,9 +6,8 @@ import pickle
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
-from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
+from flows import Source, blocks_of, elements_of, plain, relaxed, sources
 from hypothesis import given
 from hypothesis import strategies as st
 from numbered import SCHEMA
@@ -22,10 +21,6 @@ from penstock.dataset.transforms.map import MapStage
 
 def number(element: dict[str, Any]) -> int:
     return int(element["n"])
-
-
-def noise(element: dict[str, Any], rng: np.random.Generator) -> tuple[int, float]:
-    return int(element["n"]), rng.random()
 
 
 def fail_at(bad: int, element: dict[str, Any]) -> int:
@@ -49,42 +44,6 @@ def test_map_calls_once_for_each_element_in_order(source: Source, workers: int):
     seen = elements_of(MapStage(lambda element: plain(element), workers=workers), source)
     assert seen == source.rows()
     assert source.all_closed()
-
-
-@relaxed
-@given(sources(), workers)
-def test_random_numbers_depend_on_the_row_and_the_epoch_alone(source: Source, workers: int):
-    stage = MapStage(noise, seed=7, workers=workers)
-    seen = elements_of(stage, source)
-    assert seen == elements_of(MapStage(noise, seed=7), Source([1] * len(source)))
-    assert len({value for _, value in seen}) == len(seen)
-    check_resumes(stage, source)
-    if seen:
-        assert seen != elements_of(stage, source, {"epoch": 1})
-        assert seen != elements_of(MapStage(noise, seed=8), source)
-
-
-def test_numbers_that_were_drawn_before_do_not_count():
-    drawn = MapStage(
-        lambda element, rng: (rng.integers(9, size=int(element["n"]), dtype=np.uint8).size, rng.random()), seed=1
-    )
-    first = [rng for _, rng in elements_of(drawn, Source([8]))]
-    single = [rng for _, rng in elements_of(drawn, Source([1] * 8))]
-    assert first == single
-
-
-def test_numbers_stay_the_same_from_version_to_version():
-    # Runs are resumed after an update: a row's numbers are a place in the stream of Philox.
-    for epoch in (0, 2):
-        key, counter = np.array([7, epoch], np.uint64), np.array([0, 0, 0, 3], np.uint64)
-        expected = np.random.Generator(np.random.Philox(key=key, counter=counter)).random()
-        assert elements_of(MapStage(noise, seed=7), Source([5]), {"epoch": epoch})[3] == (3, expected)
-
-
-def test_any_integer_is_a_seed():
-    seeds = [0, 2**63, 2**63 + 1, 2**64 - 1, -2]
-    seen = {seed: tuple(elements_of(MapStage(noise, seed=seed), Source([3]))) for seed in seeds}
-    assert len(set(seen.values())) == len(seeds)
 
 
 @relaxed

@@ -1,4 +1,4 @@
-"""Rows of many bytes, shuffled: they are decoded in the order of the files, each to its place in its batch."""
+"""Coalesced requests: rows are decoded in file order, each into its position in its batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import penstock as ps
 ROWS = 150
 RNG = np.random.default_rng(0)
 COLUMNS: dict[str, Any] = {
-    "image": RNG.integers(0, 256, (ROWS, 29, 31), np.uint8),  # no row but the first starts with a cache line
+    "image": RNG.integers(0, 256, (ROWS, 29, 31), np.uint8),  # only the first row is aligned to a cache line
     "floats": RNG.normal(size=(ROWS, 300)).astype(np.float32),
     "label": np.arange(ROWS),
 }
@@ -31,7 +31,7 @@ def assert_same(batch: Any, columns: dict[str, Any], rows: Any) -> None:
         np.testing.assert_array_equal(batch[name], column[rows])
 
 
-def test_every_row_comes_once_with_its_own_values(folder: Path):
+def test_a_shuffle_returns_every_row_once(folder: Path):
     ds = ps.Dataset(folder).shuffle(seed=7).batch(16)
     for _ in range(2):
         batches = list(ds)
@@ -40,14 +40,14 @@ def test_every_row_comes_once_with_its_own_values(folder: Path):
             assert_same(batch, COLUMNS, batch["label"])
 
 
-def test_rows_that_are_larger_than_a_read_are_whole(tmp_path: Path):
+def test_rows_larger_than_one_read(tmp_path: Path):
     columns = {"image": RNG.integers(0, 256, (9, 300_007), np.uint8), "label": np.arange(9)}
     ps.write(tmp_path / "data", columns)
     for batch in ps.Dataset(tmp_path).shuffle(seed=1).batch(2):
         assert_same(batch, columns, batch["label"])
 
 
-def test_values_that_are_absent_are_so_in_their_own_rows(tmp_path: Path):
+def test_absent_values_stay_in_their_rows(tmp_path: Path):
     schema = ps.Schema({"image": ps.Feature("uint8", (30, 30), optional=True), "label": ps.Feature("int64")})
     image = COLUMNS["image"][0, :30, :30].copy()
     image.resize(30, 30)
@@ -60,7 +60,7 @@ def test_values_that_are_absent_are_so_in_their_own_rows(tmp_path: Path):
             np.testing.assert_array_equal(row["image"], image)
 
 
-def test_a_pass_goes_on_from_every_step(folder: Path):
+def test_a_shuffle_resumes_at_every_step(folder: Path):
     ds = ps.Dataset(folder).shuffle(seed=7).batch(40)
     whole = [batch["label"].tolist() for batch in ds]
     for step in range(len(whole)):
@@ -72,7 +72,7 @@ def test_a_pass_goes_on_from_every_step(folder: Path):
         assert [batch["label"].tolist() for batch in resumed] == whole[step:]
 
 
-def test_damage_is_named_and_costs_its_own_row_alone(folder: Path):
+def test_damage_is_reported_and_affects_only_its_own_row(folder: Path):
     path = folder / "data-00000-of-00002.tfrecord"
     path.write_bytes(framing.flip(path.read_bytes(), 1000))
     with pytest.raises(ps.CorruptDataError, match="record 0"):
@@ -82,17 +82,29 @@ def test_damage_is_named_and_costs_its_own_row_alone(folder: Path):
     assert sorted(labels) == list(range(1, ROWS))
 
 
-def test_a_row_that_does_not_fit_the_schema_is_named(folder: Path):
+def test_the_error_of_a_malformed_row_names_its_record(folder: Path):
     schema = ps.Schema({"image": ps.Feature("uint8", (29, 30), encoding="raw"), "label": ps.Feature("int64")})
     with pytest.raises(ps.MalformedExampleError, match=r"expected 870 raw bytes, found 899.*record \d+"):
         list(ps.Dataset(folder, schema=schema).shuffle(seed=7).batch(16))
 
 
-def test_a_file_that_is_cut_short_under_way_is_an_error(folder: Path):
+def test_a_file_that_is_truncated_after_indexing_raises(folder: Path):
     ds = ps.Dataset(folder)
     assert len(ds) == ROWS
-    ds[0]  # the index is there
+    ds[0]  # loads the index
     path = folder / "data-00001-of-00002.tfrecord"
     path.write_bytes(path.read_bytes()[:-5000])
     with pytest.raises(ps.CorruptDataError):
         list(ds.shuffle(seed=7).batch(16))
+
+
+def test_requests_for_rows_of_the_same_gzip_members_are_coalesced(tmp_path: Path):
+    schema = ps.Schema({"id": ps.Feature("int64"), "data": ps.Feature("bytes")})
+    rows = [{"id": number, "data": bytes([number % 251]) * (number * 37 % 900)} for number in range(3000)]
+    ps.write(tmp_path / "train", rows, schema=schema, shards=3, compression="GZIP")
+    ds = ps.Dataset(tmp_path / "train")
+    chosen = np.random.default_rng(4).integers(0, 3000, 5000).tolist()  # many of them several times
+    found = [row for batch in ds.select(chosen).batch(64) for row in batch.to_list()]
+    assert found == [rows[number] for number in chosen]
+    shuffled = [row for batch in ds.shuffle(seed=2).batch(64) for row in batch.to_list()]
+    assert sorted(shuffled, key=lambda row: row["id"]) == rows

@@ -1,4 +1,4 @@
-"""A look at the first rows of a remote dataset without a manifest asks for the files that hold them, and no others."""
+"""Remote shards without a manifest: only files that hold requested rows are read, and as few as possible indexed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import penstock as ps
 
 @pytest.fixture(params=["", "GZIP"])
 def urls(request, http, tmp_path, monkeypatch) -> list[str]:
-    """Four files of ten rows behind HTTP."""
+    """Four files of ten rows on an HTTP server."""
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
     written = ps.write(tmp_path / "train", {"x": np.arange(40)}, shards=4, compression=request.param)
     names = [shard.name for shard in written.shards]
@@ -24,7 +24,7 @@ SCHEMA = ps.Schema({"x": ps.Feature("int64")})
 
 
 def files_read(http) -> list[int]:
-    """The numbers of the files that were asked for, each once, since this was last asked."""
+    """Return the numbers of the files that were requested since the last call."""
     asked = {path for command, path, _ in http.seen if command == "GET"}
     http.seen.clear()
     return [number for number, name in enumerate(http.files) if name in asked]
@@ -34,7 +34,7 @@ def numbers(ds) -> list[int]:
     return [int(row["x"]) for row in ds]
 
 
-def test_the_first_rows_are_in_the_first_files(http, urls):
+def test_the_first_rows_are_read_from_the_first_files(http, urls):
     ds = ps.Dataset(urls, schema=SCHEMA)
     assert numbers(ds.take(3)) == numbers(ds[:3]) == [0, 1, 2]
     assert files_read(http) == [0]
@@ -44,7 +44,7 @@ def test_the_first_rows_are_in_the_first_files(http, urls):
     assert files_read(http) == [0, 1]
 
 
-def test_what_takes_some_rows_and_no_more_knows_how_many_by_their_files(http, urls):
+def test_the_length_of_the_first_rows_needs_only_their_files(http, urls):
     ds = ps.Dataset(urls, schema=SCHEMA)
     assert len(ds.take(3)) == len(ds[4:7]) == len(ds.batch(4).take(1)) + 2 == 3
     assert files_read(http) == [0]
@@ -56,7 +56,7 @@ def test_what_takes_some_rows_and_no_more_knows_how_many_by_their_files(http, ur
     assert (len(ds.take(100)), len(ds.take(0)), numbers(ds.take(0).shuffle(seed=1))) == (40, 0, [])
 
 
-def test_epochs_follow_one_another_without_an_index(http, urls, tmp_path):
+def test_repeat_needs_no_index(http, urls, tmp_path):
     ds = ps.Dataset(urls, schema=SCHEMA)
     http.seen.clear()
     assert numbers(ds) == [*range(40)]
@@ -81,8 +81,8 @@ REPEATED = [lambda ds: ds.repeat(3), lambda ds: ds.repeat(3).batch(9), lambda ds
 
 
 @pytest.mark.parametrize("made", REPEATED)
-def test_epochs_that_nobody_counted_go_on_where_they_stood(urls, made):
-    def drawn(ds):  # random numbers tell the row and the epoch of each element
+def test_repeat_resumes_without_counts(urls, made):
+    def drawn(ds):  # random numbers identify the row and the epoch of each element
         return made(ds).map(lambda row, rng: (row["x"] if np.ndim(row["x"]) else int(row["x"]), rng.random()), seed=1)
 
     whole = [repr(element) for element in drawn(ps.Dataset(urls, schema=SCHEMA))]
@@ -100,7 +100,7 @@ def test_epochs_that_nobody_counted_go_on_where_they_stood(urls, made):
 
 
 @pytest.mark.parametrize("made", REPEATED)
-def test_where_a_manifest_counts_epochs_go_on_without_an_index(http, urls, tmp_path, made):
+def test_repeat_resumes_without_an_index_where_a_manifest_has_counts(http, urls, tmp_path, made):
     http.files["/train.penstock.json"] = (tmp_path / "train.penstock.json").read_bytes()
 
     def opened():
@@ -118,7 +118,7 @@ def test_where_a_manifest_counts_epochs_go_on_without_an_index(http, urls, tmp_p
     assert not (tmp_path / "cache").exists()
 
 
-def test_an_element_is_counted_from_the_first_file_to_its_own(http, urls):
+def test_random_access_indexes_only_the_files_up_to_the_row(http, urls):
     ds = ps.Dataset(urls, schema=SCHEMA)
     assert ds[12]["x"] == 12
     assert ds[[3, 17]]["x"].tolist() == [3, 17]
@@ -130,10 +130,10 @@ def test_an_element_is_counted_from_the_first_file_to_its_own(http, urls):
     assert ds[-1]["x"] == 39
     with pytest.raises(IndexError, match="element 40 of a dataset of 40"):
         ds[40]
-    assert files_read(http) == [2, 3]  # the others are known by now
+    assert files_read(http) == [2, 3]  # the others are indexed already
 
 
-def test_a_pass_goes_on_without_an_index(http, urls, tmp_path):
+def test_an_iteration_resumes_without_an_index(http, urls, tmp_path):
     it = iter(ps.Dataset(urls, schema=SCHEMA).batch(4))
     next(it), next(it), next(it)
     state = it.state_dict()
