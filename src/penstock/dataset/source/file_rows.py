@@ -28,7 +28,7 @@ from penstock.storage import locate
 
 # For all files of a dataset.
 _MEMBER_CACHE_BYTES = 64 << 20
-# Rows of a remote file that are at most this far apart share a request: options the gap is faster than another one.
+# Rows of a remote file at most this far apart share a request: reading the gap is faster than another request.
 _MAX_GAP_BYTES = 64 << 10
 PendingRecords: TypeAlias = Callable[[], PickedRecords]
 """Waits for requested rows and returns them."""
@@ -78,13 +78,8 @@ def open_rows(
 ) -> FileRows:
     """Open the rows of a file.
 
-    Args:
-        path: The file.
-        index: Where its records are.
-        options: How to read it.
-        window: How many rows before the latest one may still be requested, in a file that is read front to back.
-        members: The cache of gzip members that all files share.
-        requests: Runs concurrent requests to a remote store.
+    In a file that is read front to back, the ``window`` rows before the latest one can still be requested. All files
+    share ``members``, the cache, and ``requests``, which runs concurrent requests to a remote store.
     """
     if not index.compression:
         return RangeRows(path, index, options, requests)
