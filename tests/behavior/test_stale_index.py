@@ -77,7 +77,7 @@ def test_records_that_moved_behind_the_back_of_the_index_are_told_and_found_by_t
     data, at = file.read_bytes(), (ROWS // 2 - 1) * FRAME
     moved = framing.frames([b"l" * (LENGTH + 1), b"s" * (LENGTH - 1)])
     file.write_bytes(data[:at] + moved + data[at + 2 * FRAME :])  # both ends, and the size, are what they were
-    with pytest.raises(ps.CorruptDataError, match=r"changed since it was indexed.*open it again") as caught:
+    with pytest.raises(ps.CorruptDataError, match=r"changed since it was indexed.*open the dataset again") as caught:
         WAYS[way](ps.Dataset(file, schema=SCHEMA))
     assert caught.value.kind == "changed"
     assert ps.Dataset(file, schema=SCHEMA).record(ROWS // 2) == b"s" * (LENGTH - 1)

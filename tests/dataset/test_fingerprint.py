@@ -172,6 +172,6 @@ def test_what_nobody_can_know_asks_for_a_key():
     def fn(element: Any, lock: Any = sys.stdout) -> Any:
         return element
 
-    with pytest.raises(ValueError, match=r"stays the same: it uses a .*key="):
+    with pytest.raises(ValueError, match=r"cannot be detected, because it uses a .*key="):
         fingerprint([], [fn], None)
     assert fingerprint([], [fn], "1") != fingerprint([], [fn], "2")

@@ -97,7 +97,7 @@ def test_an_empty_dataset_asks_for_its_spec(dataset: ps.Dataset):
 def test_what_makes_no_tensor_is_refused_with_its_name_and_the_way_out(tmp_path: Path):
     pictures = [np.zeros((size, size), np.uint8) for size in (2, 3)]
     ps.write(tmp_path / "pictures", {"picture": pictures, "score": [1.0, None]})
-    for column, way_out in (("picture", "make them one size"), ("score", "fill")):
+    for column, way_out in (("picture", "resize them"), ("score", "fill")):
         chosen = ps.Dataset(tmp_path / "pictures", columns=[column]).batch(2)
         for ask in (lambda feed: next(iter(feed)), lambda feed: feed.as_dataset()):
             with pytest.raises(TypeError, match=way_out) as caught:

@@ -16,7 +16,7 @@ from penstock.codec.decoder import Allocate
 from penstock.columns import Batch
 from penstock.compression import check_or_auto
 from penstock.dataset.display import summary
-from penstock.dataset.export_arrow import as_stored, open_arrow, read_table
+from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_table
 from penstock.dataset.iterator import DatasetIterator, T_co
 from penstock.dataset.order import AllRows, Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
@@ -25,7 +25,7 @@ from penstock.dataset.random_access import Access, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
-from penstock.dataset.stored_values import traced
+from penstock.dataset.stored_values import carry_stored_values
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache
@@ -638,12 +638,12 @@ class Dataset(Generic[T_co]):
 
     def _as_stored(self) -> tuple[Dataset[Any], Schema] | None:
         """Return the dataset with images encoded, and the schema to write it by; None where functions change rows."""
-        stored = as_stored(self._pipeline)
+        stored = keep_encoded(self._pipeline)
         return None if stored is None else (self._with(stored[0]), stored[1])
 
     def _traced(self) -> tuple[Dataset[Any], Schema | None]:
         """Return one epoch of the dataset with stored bytes next to decoded arrays, and the schema that it reads."""
-        pipeline, schema = traced(self._pipeline)
+        pipeline, schema = carry_stored_values(self._pipeline)
         epoch = self._next_epoch
         self._epoch_started(epoch)
         return Dataset._of(pipeline, epoch), schema

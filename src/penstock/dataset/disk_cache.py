@@ -1,4 +1,7 @@
-"""A block as bytes: a description in JSON, then the memory of its columns. No pickle: reading it runs no code."""
+"""Stores blocks in a folder that is complete or absent.
+
+A block is a header in JSON, then the memory of its columns. There is no pickle, so that reading runs no code.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from penstock.schema.dtype import DTYPES, numpy_dtype
 _ALIGNMENT = 64
 _LENGTH = struct.Struct("<Q")
 Bytes: TypeAlias = NDArray[np.uint8]
-UNREADABLE = (
+DECODE_ERRORS = (
     ValueError,
     TypeError,
     KeyError,
@@ -37,11 +40,11 @@ UNREADABLE = (
     RecursionError,
     struct.error,
 )
-"""What reading a description that is none raises."""
+"""What decoding a damaged header may raise."""
 
 
 def storable(elements: Elements) -> Elements:
-    """Return elements in a form that can be stored: rows of columns, or batches; dicts become rows of columns."""
+    """Return elements as columns, or as batches; dicts become columns."""
     if isinstance(elements, Batch) or all(isinstance(element, Batch) for element in elements):
         return elements
     if all(isinstance(element, Mapping) for element in elements):
@@ -50,29 +53,29 @@ def storable(elements: Elements) -> Elements:
         return batch
     kinds = sorted({type(element).__name__ for element in elements})
     raise TypeError(
-        f"a cache on disk keeps dicts and batches, not {', '.join(kinds)}: cache() in memory keeps anything"
+        f"a cache on disk stores dicts and batches, not {', '.join(kinds)}: use cache() without a path, in memory"
     )
 
 
 def encode(block: Block) -> list[Bytes]:
-    """Return the bytes of a block, in pieces; its elements are storable."""
+    """Return the bytes of a block with storable elements, in pieces."""
     rows = isinstance(block.elements, Batch)
     batches = [block.elements] if isinstance(block.elements, Batch) else block.elements
     parts: list[Bytes] = []
     keys = Batch({"rows": block.keys.rows, "epochs": block.keys.epochs})
-    described = [_describe_batch(batch, parts) for batch in (keys, *batches)]
+    headers = [_describe_batch(batch, parts) for batch in (keys, *batches)]
     sizes = [part.nbytes for part in parts]
-    head = json.dumps({"rows": rows, "batches": described, "sizes": sizes}).encode()
+    head = json.dumps({"rows": rows, "batches": headers, "sizes": sizes}).encode()
     pieces = [_bytes_of(np.frombuffer(_LENGTH.pack(len(head)) + head, np.uint8)), *parts]
     return [aligned for piece in pieces for aligned in (piece, np.zeros(-piece.nbytes % _ALIGNMENT, np.uint8))]
 
 
 def decode(memory: Bytes, start: Cursor, stop: Cursor) -> Block:
-    """Return a block of columns that share the memory; raises one of UNREADABLE where it is none."""
+    """Return a block whose columns share the memory; raise one of DECODE_ERRORS if it is no block."""
     (length,) = _LENGTH.unpack_from(memory.data)
     position = _LENGTH.size + length
     if position > memory.nbytes:
-        raise ValueError("the description is longer than the block")
+        raise ValueError("the header is longer than the block")
     head = json.loads(memory[_LENGTH.size : position].tobytes())
     parts = iter(_split(memory, position, head["sizes"]))
     keys, *batches = [_batch(described, parts) for described in head["batches"]]
@@ -84,7 +87,7 @@ def _split(memory: Bytes, position: int, sizes: list[int]) -> Iterator[Bytes]:
     for size in sizes:
         position += -position % _ALIGNMENT
         if size < 0 or position + size > memory.nbytes:
-            raise ValueError("a column reaches beyond the block")
+            raise ValueError("a column extends beyond the block")
         yield memory[position : position + size]
         position += size
 
@@ -99,9 +102,9 @@ def _describe(column: AnyColumn, parts: list[Bytes]) -> dict[str, Any]:
         parts.append(_bytes_of(column.valid))
         return {"kind": "nullable", "values": _describe(column.values, parts)}
     if isinstance(column, Ragged):
-        own = column.copy()
-        parts.append(_bytes_of(own.offsets))
-        return {"kind": "ragged", "values": _describe(own.values, parts)}
+        ragged = column.copy()
+        parts.append(_bytes_of(ragged.offsets))
+        return {"kind": "ragged", "values": _describe(ragged.values, parts)}
     if isinstance(column, BytesColumn):
         compact = column.compact()
         parts += [_bytes_of(compact.views), *compact.buffers]
@@ -109,7 +112,7 @@ def _describe(column: AnyColumn, parts: list[Bytes]) -> dict[str, Any]:
         return {"kind": "bytes", "buffers": len(compact.buffers)} | shape
     assert isinstance(column, np.ndarray)
     if column.dtype.name not in DTYPES:
-        raise TypeError(f"a cache on disk keeps no arrays of {column.dtype}")
+        raise TypeError(f"a cache on disk cannot store arrays of {column.dtype}: use cache() without a path, in memory")
     parts.append(_bytes_of(column.astype(column.dtype.newbyteorder("="), copy=False)))
     return {"kind": "dense", "dtype": column.dtype.name, "shape": list(column.shape)}
 
@@ -131,7 +134,7 @@ def _column(node: dict[str, Any], parts: Iterator[Bytes]) -> AnyColumn:
         return BytesColumn(views, buffers, text=node["text"], shape=node["shape"], rows=node["rows"])
     if kind == "dense":
         return part.view(numpy_dtype(node["dtype"])).reshape(node["shape"])
-    raise ValueError(f"no kind of column: {str(kind)[:40]}")
+    raise ValueError(f"unknown kind of column: {str(kind)[:40]}")
 
 
 def _bytes_of(array: NDArray[Any]) -> Bytes:
@@ -140,15 +143,15 @@ def _bytes_of(array: NDArray[Any]) -> Bytes:
 
 def _int64(column: AnyColumn) -> NDArray[np.int64]:
     if not isinstance(column, np.ndarray) or column.dtype != np.int64:
-        raise TypeError("keys are int64")
+        raise TypeError("keys must be int64")
     return column
 
 
 HEADER = FormatHeader("cache", "penstock.cache", 1)
 
 
-class CacheFolder(NamedTuple):
-    """Where a block is in the file, and where it was in the flow."""
+class BlockEntry(NamedTuple):
+    """Where a block is in the file, and its start and stop in the pipeline."""
 
     offset: int
     length: int
@@ -158,82 +161,88 @@ class CacheFolder(NamedTuple):
 
 
 class CachedBlocks:
-    """The blocks of a folder that is complete."""
+    """The blocks of a complete cache folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "blocks"
         index = folder / "index.json"
         try:
             self.entries = _entries(json.loads(index.read_bytes()))
-        except UNREADABLE as error:
+        except DECODE_ERRORS as error:
             raise CorruptDataError(
-                f"{index} is no index of a cache ({error}): remove {folder}", path=str(index)
+                f"{index} is not the index of a cache ({error}): remove {folder}", path=str(index)
             ) from error
 
     def read(self, number: int) -> Block:
-        """Read a block and check it."""
+        """Read and check a block."""
         offset, length, checksum, start, stop = self.entries[number]
         where = f"{self._path}, byte {offset}"
         details: dict[str, Any] = {"path": str(self._path), "offset": offset, "record": number}
         with open(self._path, "rb") as file:
-            # Before memory is asked for.
+            # Checked before memory is allocated.
             if offset + length > os.fstat(file.fileno()).st_size:
-                raise TruncatedError(f"a block reaches beyond the end of the cache: {where}", **details)
+                raise TruncatedError(
+                    f"a block extends beyond the end of the cache: {where}: remove {self._path.parent}", **details
+                )
             file.seek(offset)
             memory = np.fromfile(file, np.uint8, length)
         if memory.nbytes != length:
-            raise TruncatedError(f"a block reaches beyond the end of the cache: {where}", **details)
+            raise TruncatedError(
+                f"a block extends beyond the end of the cache: {where}: remove {self._path.parent}", **details
+            )
         if _core.crc32c(memory) != checksum:
             raise ChecksumError(f"a block of the cache is damaged: {where}: remove {self._path.parent}", **details)
         try:
             return decode(memory, start, stop)
-        except UNREADABLE as error:
-            raise CorruptDataError(f"a block of the cache cannot be read ({error}): {where}", **details) from error
+        except DECODE_ERRORS as error:
+            raise CorruptDataError(
+                f"a block of the cache cannot be decoded ({error}): {where}: remove {self._path.parent}", **details
+            ) from error
 
 
-def _entries(index: Any) -> list[CacheFolder]:
+def _entries(index: Any) -> list[BlockEntry]:
     HEADER.check(index, ValueError)
-    entries = [CacheFolder(*entry) for entry in index["blocks"]]
+    entries = [BlockEntry(*entry) for entry in index["blocks"]]
     for entry in entries:
         if not all(type(number) is int and number >= 0 for number in entry[:3]):
-            raise ValueError("the places of its blocks are no numbers")
+            raise ValueError("the offsets of its blocks are not numbers")
     return entries
 
 
 class CachedBlocksWriter:
-    """Writes a folder of blocks; unless it is committed, nothing stays of it."""
+    """Writes a cache folder; it is removed unless it is committed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder)
         self._begin()
-        # Before it was held, another process that began may have taken it for abandoned.
+        # Until it was locked, another writer may have removed it as abandoned.
         while not os.path.exists(self._file.name):
             self._file.close()
             self._begin()
-        self._entries: list[CacheFolder] = []
+        self._entries: list[BlockEntry] = []
 
     def _begin(self) -> None:
         self._unfinished = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}.", dir=self._folder.parent))
         self._file: BinaryIO = open(self._unfinished / "blocks", "wb")  # noqa: SIM115
-        # Held as long as this process lives: what nobody holds was abandoned. Windows has no such locks, nor have some
-        # network file systems; there nothing is removed.
+        # Locked as long as this process lives: an unlocked folder is abandoned. Windows and some network file systems
+        # have no such locks; nothing is removed there.
         with suppress(OSError, ImportError):
             import fcntl
 
             fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def add(self, block: Block) -> None:
-        """Write a block; its elements are storable."""
+        """Write a block with storable elements."""
         offset, checksum = self._file.tell(), 0
         for piece in encode(block):
             checksum = _core.crc32c(piece, checksum)
             self._file.write(piece.data)
-        self._entries.append(CacheFolder(offset, self._file.tell() - offset, checksum, block.start, block.stop))
+        self._entries.append(BlockEntry(offset, self._file.tell() - offset, checksum, block.start, block.stop))
 
     def commit(self) -> None:
-        """Make the folder visible, on the disk; where another process was first, its folder stays."""
+        """Make the folder durable and visible, unless another process has committed it first."""
         index = {**HEADER.to_json(), "blocks": self._entries}
         with open(self._unfinished / "index.json", "w") as file:
             json.dump(index, file)
@@ -242,7 +251,7 @@ class CachedBlocksWriter:
         self._file.flush()
         os.fsync(self._file.fileno())
         if os.name == "nt":
-            self._file.close()  # a folder with open files cannot be renamed there; elsewhere its lock is still needed
+            self._file.close()  # Windows renames no folder with open files; elsewhere the lock is still needed
         try:
             self._unfinished.rename(self._folder)
         except OSError:
@@ -267,5 +276,5 @@ def _remove_abandoned(folder: Path) -> None:
             with open(unfinished / "blocks", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(unfinished, ignore_errors=True)
-        except (OSError, ImportError):  # somebody is at work, or has just finished
+        except (OSError, ImportError):  # another process is writing it, or has just finished
             continue

@@ -1,4 +1,4 @@
-"""Datasets on their way out: to Arrow, and to whoever copies what is stored."""
+"""Exports datasets to Arrow, and copies them without decoding images."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
 from penstock.schema.schema import keep_images_encoded
 
-_ROWS = 1024
+_BATCH_ROWS = 1024
 
 
 Iterate: TypeAlias = Callable[[Pipeline], Iterator[Any]]
-"""Iterates the elements of a pipeline, in the epoch that is exported."""
+"""Iterates over the elements of a pipeline, in the epoch that is exported."""
 
 
 def read_table(pipeline: Pipeline, iterate: Iterate) -> Any:
@@ -42,7 +42,7 @@ def read_table(pipeline: Pipeline, iterate: Iterate) -> Any:
 def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     """Return a ``pyarrow.RecordBatchReader`` of one epoch."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")
-    stored = as_stored(pipeline)
+    stored = keep_encoded(pipeline)
     features: Mapping[str, Feature] = {}
     if stored is not None:
         pipeline, schema = stored
@@ -52,14 +52,14 @@ def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     if first is None:
         empty = pa.schema([]) if stored is None else attach_schema(keep_images_encoded(schema).to_arrow(), schema)
         return pa.RecordBatchReader.from_batches(empty, iter(()))
-    # Whether values are absent is known of one batch at a time.
+    # A later batch may have absent values.
     fields = pa.schema([field.with_nullable(True) for field in first.schema])
     fields = fields if stored is None else attach_schema(fields, schema)
     return pa.RecordBatchReader.from_batches(fields, (batch.cast(fields) for batch in chain([first], batches)))
 
 
 def without_views(schema: Any) -> Any:
-    """Return an Arrow schema with plain text and bytes, which much of Arrow's own compute and pandas still ask for."""
+    """Return an Arrow schema without view types, which many of Arrow's compute functions and pandas do not support."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")
 
     def plain(kind: Any) -> Any:
@@ -75,7 +75,7 @@ def without_views(schema: Any) -> Any:
 
 
 def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
-    """Return a batch with tensors of unequal shapes as lists of lists."""
+    """Return a batch with tensors of different shapes as nested lists."""
     return batch | {
         name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
         for name, column in batch.items()
@@ -90,36 +90,38 @@ def _empty_row(feature: Feature) -> NDArray[Any]:
 def _batches(pipeline: Pipeline, iterate: Iterate) -> Iterator[Batch]:
     for first in iterate(take(pipeline, 1)):
         is_batch = isinstance(first, Batch)
-        for element in iterate(pipeline if is_batch else batch(pipeline, _ROWS, drop_last=False, pad=None)):
+        for element in iterate(pipeline if is_batch else batch(pipeline, _BATCH_ROWS, drop_last=False, pad=None)):
             if not isinstance(element, Batch):
-                raise TypeError(f"an Arrow table has columns with names: make dicts of {type(first).__name__}")
+                raise TypeError(
+                    f"an Arrow table needs named columns: map() elements of type {type(first).__name__} to dicts"
+                )
             yield element
 
 
-def as_stored(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
-    """Return a pipeline whose images are bytes, and the schema to write it by; None where rows are made anew.
+def keep_encoded(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
+    """Return a pipeline whose images stay encoded, and the schema to write it with; None if functions change rows.
 
-    Functions that choose elements are given pixels all the same.
+    Functions of ``filter()`` still get pixels.
     """
     start = pipeline.start
     if not isinstance(start, ReadRows) or not pipeline.keeps_rows:
         return None
     schema = start.source.schema
     images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
-    chosen = [stage for stage in pipeline.stages if isinstance(stage, FilterStage)]
-    if chosen and any(name in schema.sequence for name in images):
+    filters = [stage for stage in pipeline.stages if isinstance(stage, FilterStage)]
+    if filters and any(name in schema.sequence for name in images):
         return None
-    seeing = [
-        replace(stage, fn=_WithPixels(stage.fn, images)) if images and stage in chosen else stage
+    stages = [
+        replace(stage, fn=_WithPixels(stage.fn, images)) if images and stage in filters else stage
         for stage in pipeline.stages
     ]
     stored = start.source.with_schema(keep_images_encoded(schema))
-    return Pipeline(replace(start, source=stored), tuple(seeing)), schema
+    return Pipeline(replace(start, source=stored), tuple(stages)), schema
 
 
 @dataclass(frozen=True)
 class _WithPixels:
-    """Calls a function with elements as its author knows them: images decoded."""
+    """Calls a function with decoded images."""
 
     fn: Any
     images: dict[str, Feature]

@@ -1,4 +1,4 @@
-"""A name for what a pipeline gives: another one when the data, the stages or the code of a function changes."""
+"""Fingerprints of pipelines, which change with the data, the stages and the code of functions."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ import numpy as np
 
 from penstock.dataset.workers import name_of
 
-# How the slots of a class and the names of a tuple's items stand in it: they follow from the rest.
-_PLACES = (MemberDescriptorType, type(vars(namedtuple("_", "item"))["item"]))
+# Descriptors of slots and of the items of named tuples: they follow from the rest of the class.
+_DESCRIPTORS = (MemberDescriptorType, type(vars(namedtuple("_", "item"))["item"]))
 
-_PYTHON = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+_PYTHON_FOLDERS = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
 
-# Where packages are installed: for all, for one user, by a distribution.
-_PACKAGES = {"site-packages", "dist-packages"}
+# Where packages are installed, also by Linux distributions.
+_PACKAGE_FOLDERS = {"site-packages", "dist-packages"}
 
 
 def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: str | None) -> str:
-    """Name a description in JSON and the code of functions; where a ``key`` is given, it stands for the code."""
+    """Hash a description in JSON and the code of functions, or a ``key`` that stands for the code."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps(description, sort_keys=True).encode())
     if key is not None:
@@ -44,31 +44,34 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
                 digest.update(f"{len(part)} ".encode() + part)
         except UnknownPartError as unknown:
             raise ValueError(
-                f"nobody can tell whether {name_of(fn)} stays the same: it uses {unknown}. "
-                'Name its version, cache(path, key="1"), and change the name when it changes'
+                f"changes of {name_of(fn)} cannot be detected, because it uses {unknown}. "
+                'Pass a version of the function, cache(path, key="1"), and change it when the function changes'
             ) from None
     return digest.hexdigest()
 
 
 class UnknownPartError(Exception):
-    """A value whose content cannot be named."""
+    """A value whose content cannot be hashed."""
 
 
 class Parts:
-    """What a function does, in parts: its code, its constants, and what it refers to, but for what is installed."""
+    """The bytes that identify a function: its code, its constants, and what it refers to.
+
+    Installed packages count by name and version.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[int, Any] = {}
 
     def of(self, value: Any) -> Iterator[bytes]:
-        """Return the parts of a value."""
+        """Yield the bytes that identify a value."""
         yield type(value).__qualname__.encode()
         if value is None or isinstance(value, bool | int | float | complex | str | bytes | PurePath):
             yield repr(value).encode()
             return
         if id(value) in self._seen:
             return
-        self._seen[id(value)] = value  # kept, so that no other value gets its id
+        self._seen[id(value)] = value  # kept alive, so that no other value gets its id
         yield from self._of_object(value)
 
     def _of_object(self, value: Any) -> Iterator[bytes]:
@@ -130,24 +133,26 @@ class Parts:
 
 
 def _attributes_of(value: type) -> dict[str, Any]:
-    """Return what a class defines: its functions and constants, and not what Python makes of it."""
+    """Return the functions and constants that a class defines, without what Python adds."""
     if issubclass(value, Enum):
-        named: dict[str, Any] = {name: member.value for name, member in value.__members__.items()}
+        attributes: dict[str, Any] = {name: member.value for name, member in value.__members__.items()}
     else:
-        named = {name: item for name, item in vars(value).items() if not name.startswith("__") and name != "_abc_impl"}
+        attributes = {
+            name: item for name, item in vars(value).items() if not name.startswith("__") and name != "_abc_impl"
+        }
     functions = {name: item for name, item in vars(value).items() if isinstance(item, FunctionType)}
-    return {name: item for name, item in named.items() if not isinstance(item, _PLACES)} | functions
+    return {name: item for name, item in attributes.items() if not isinstance(item, _DESCRIPTORS)} | functions
 
 
 def _globals_of(fn: FunctionType) -> list[Any]:
-    """Return what a function refers to in its module, and what it may call in modules of the user's own."""
+    """Return the globals that a function refers to, and what it may use of modules that are not installed."""
     names = sorted({name for code in _codes_in(fn.__code__) for name in code.co_names})
     found: list[Any] = []
     spaces, modules = [fn.__globals__, _imported_by(fn)], set()
-    for space in spaces:  # which grow
-        here = [space[name] for name in names if name in space]
-        found += here
-        for module in here:
+    for space in spaces:  # grows in the loop
+        used = [space[name] for name in names if name in space]
+        found += used
+        for module in used:
             if isinstance(module, ModuleType) and module not in modules and not _is_installed(module.__name__):
                 modules.add(module)
                 spaces.append(vars(module))
@@ -155,13 +160,13 @@ def _globals_of(fn: FunctionType) -> list[Any]:
 
 
 def _imported_by(fn: FunctionType) -> dict[str, Any]:
-    """Return the modules of the user's own that a function imports when it is called."""
+    """Return the modules that a function imports when it is called, except installed ones."""
     imported: dict[str, Any] = {}
     for code in _codes_in(fn.__code__):
         steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
         for level, _, step in zip(steps, steps[1:], steps[2:], strict=False):
             if step.opname == "IMPORT_NAME":
-                with suppress(Exception):  # the function will tell when it is called
+                with suppress(Exception):  # raised when the function is called
                     imported[step.argval] = _imported(step.argval, level.argval, fn.__globals__.get("__package__"))
     return imported
 
@@ -169,8 +174,8 @@ def _imported_by(fn: FunctionType) -> dict[str, Any]:
 def _imported(name: str, level: int, package: str | None) -> ModuleType | None:
     if not level:
         found = importlib.util.find_spec(name.partition(".")[0])
-        if found is None or found.origin in ("built-in", "frozen") or _is_of_package(found.origin or ""):
-            return None  # it has a version, and may take long to import
+        if found is None or found.origin in ("built-in", "frozen") or _is_in_package(found.origin or ""):
+            return None  # it counts by its version, and may take long to import
     return importlib.import_module("." * level + name, package)
 
 
@@ -182,17 +187,17 @@ def _codes_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_installed(module: str) -> bool:
-    """Tell whether a module belongs to a package that has a version, or to Python."""
+    """Return whether a module belongs to an installed package or to Python."""
     if module.partition(".")[0] == "penstock":
         return True
     found = sys.modules.get(module)
-    # A package without a file of its own has a folder.
+    # A namespace package has folders, but no file.
     file = getattr(found, "__file__", None) or next(iter(getattr(found, "__path__", ())), None)
-    return module != "__main__" and (file is None or _is_of_package(file))
+    return module != "__main__" and (file is None or _is_in_package(file))
 
 
-def _is_of_package(file: str) -> bool:
-    return file.startswith(_PYTHON) or not _PACKAGES.isdisjoint(PurePath(file).parts)
+def _is_in_package(file: str) -> bool:
+    return file.startswith(_PYTHON_FOLDERS) or not _PACKAGE_FOLDERS.isdisjoint(PurePath(file).parts)
 
 
 def _name_and_version(module: str) -> bytes:

@@ -18,7 +18,7 @@ from penstock.dataset.progress import Meter
 from penstock.dataset.source.prefetch import start_prefetch
 from penstock.dataset.source.row_source import RowSource
 from penstock.dataset.source.sequential import can_stream, stream_batches
-from penstock.dataset.source.shards import records_in
+from penstock.dataset.source.shards import count_lost_records
 from penstock.dataset.stage import ElementSupply
 from penstock.errors import NotSeekableError
 
@@ -151,7 +151,7 @@ class ReadRows:
     @property
     def _reached(self) -> RowSource:
         """The source, without remote files after the last row of the order."""
-        return self.source if self.rows.end is None else self.source.through(self.rows.end - 1)
+        return self.source if self.rows.end is None else self.source.up_to(self.rows.end - 1)
 
     def _run_from(self, position: int) -> Run | None:
         """Return the rows from a position on, where they are successive rows of the files."""
@@ -191,15 +191,15 @@ class ReadRows:
         source = self._reached
         for index in source.shards.indexes:
             for error in getattr(index, "damage", ()):
-                self._skip(error, meter, records_in(error))
+                self._skip(error, meter, count_lost_records(error))
         planned: deque[tuple[RowKeys, int, int]] = deque()
         waiting: deque[tuple[RowKeys, int, int]] = deque()
         with closing(start_prefetch(source, self.rows, self.size)) as ahead:
             while True:
                 while len(waiting) < ahead.depth:
-                    if 2 * len(planned) < ahead.together:  # early, while the threads have work
-                        more = list(islice(blocks, ahead.together))
-                        ahead.foresee([keys.rows for keys, _, _ in more])
+                    if 2 * len(planned) < ahead.lookahead:  # early, while the threads have work
+                        more = list(islice(blocks, ahead.lookahead))
+                        ahead.announce([keys.rows for keys, _, _ in more])
                         planned.extend(more)
                     if not planned:
                         break
@@ -209,11 +209,11 @@ class ReadRows:
                     return
                 keys, begin, stop = waiting.popleft()
                 with meter.timed("reading"):
-                    batch, kept, errors, failure = ahead.take()
+                    batch, positions, errors, failure = ahead.take()
                 for error in errors:
                     self._skip(error, meter)
-                if kept is not None and len(kept) < len(keys.rows):
-                    keys = RowKeys(keys.rows[kept], keys.epochs[kept])
+                if positions is not None and len(positions) < len(keys.rows):
+                    keys = RowKeys(keys.rows[positions], keys.epochs[positions])
                 block = Block(batch, keys, cursor | {"position": begin}, cursor | {"position": stop})
                 if failure is not None:
                     yield truncated(block)

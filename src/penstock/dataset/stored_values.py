@@ -1,8 +1,8 @@
-"""A dataset that is about to be written, with values that carry their bytes past functions.
+"""Pipelines that carry the stored bytes of values through functions, so that writing re-encodes only new values.
 
-Between stages, images, tensors and raw arrays are :class:`Stored` values. A function is given plain arrays, and what it
-returns is compared by content with what it was given: what is equal keeps its bytes, whether it was renamed, copied or
-moved to another row.
+Between stages, images, tensors and raw arrays are :class:`Stored` values. Functions get plain arrays, and the arrays
+that they return are compared by content with those they got: equal ones keep their stored bytes, even if they were
+renamed, copied or moved to another row.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from penstock.schema import Schema
 from penstock.schema.schema import trace_encoded
 
 _Known: TypeAlias = dict[Content, list[tuple[int | None, Stored]]]
-"""What a function was given, by content, each with its row in a batch."""
+"""The arguments of a function by content, each with its row in a batch."""
 _CACHES = (MemoryCacheStage, DiskCacheStage)
 _FUNCTIONS = (MapStage, FilterStage)
-_UNSEEING = (
+_PASS_THROUGH = (
     TakeStage,
     SkipStage,
     ShardStage,
@@ -55,24 +55,24 @@ _UNSEEING = (
 )
 
 
-def traced(pipeline: Pipeline) -> tuple[Pipeline, Schema | None]:
-    """Return a pipeline with the same elements, traced, and the schema of what it reads where there is one."""
+def carry_stored_values(pipeline: Pipeline) -> tuple[Pipeline, Schema | None]:
+    """Return a pipeline whose elements hold stored values, and the schema of its source, if there is one."""
     start, schema = pipeline.start, None
     if isinstance(start, ReadRows):
         schema = start.source.schema
         start = replace(start, source=start.source.with_schema(trace_encoded(schema)))
     elif isinstance(start, JoinStart):
-        children = list(map(traced, start.children))
-        schemas = [found for _, found in children]
-        if not isinstance(start, ZipStart) and all(found == schemas[0] for found in schemas):
+        children = list(map(carry_stored_values, start.children))
+        schemas = [child_schema for _, child_schema in children]
+        if not isinstance(start, ZipStart) and all(other == schemas[0] for other in schemas):
             schema = schemas[0]
         start = replace(start, children=tuple(child for child, _ in children))
     computed = _calls_functions(replace(pipeline, stages=()))
-    seeing: list[Stage] = []
+    stages: list[Stage] = []
     for stage in pipeline.stages:
-        seeing.append(_traced_stage(stage, computed))
+        stages.append(_stage_of_stored(stage, computed))
         computed = computed or isinstance(stage, _FUNCTIONS)
-    return Pipeline(start, tuple(seeing)), schema
+    return Pipeline(start, tuple(stages)), schema
 
 
 def _calls_functions(pipeline: Pipeline) -> bool:
@@ -80,26 +80,30 @@ def _calls_functions(pipeline: Pipeline) -> bool:
     return any(isinstance(stage, _FUNCTIONS) for stage in pipeline.stages) or any(map(_calls_functions, children))
 
 
-def _traced_stage(stage: Stage, computed: bool) -> Stage:
-    if isinstance(stage, _UNSEEING):
+def _stage_of_stored(stage: Stage, computed: bool) -> Stage:
+    if isinstance(stage, _PASS_THROUGH):
         return stage
     if isinstance(stage, _FUNCTIONS):
-        return replace(stage, fn=_Traced(stage.fn, returns_elements=isinstance(stage, MapStage)))
+        return replace(stage, fn=_StoredFunction(stage.fn, returns_elements=isinstance(stage, MapStage)))
     if isinstance(stage, BucketStage):
-        return stage if isinstance(stage.key, str) else replace(stage, key=_Traced(stage.key, returns_elements=False))
+        return (
+            stage
+            if isinstance(stage.key, str)
+            else replace(stage, key=_StoredFunction(stage.key, returns_elements=False))
+        )
     if isinstance(stage, _CACHES):
         if not computed:
-            return _Uncached()
+            return _CacheBypass()
         warnings.warn(
             "a cache holds no stored bytes: images and tensors from cache() are encoded again. To keep the stored "
             "bytes, write the dataset before cache()",
             stacklevel=6,
         )
-    return _Untraced(stage)
+    return _PlainStage(stage)
 
 
-class _Traced:
-    """Calls a function with plain arrays, and finds those that it returns as they were."""
+class _StoredFunction:
+    """Calls a function with plain arrays, and finds those that it returns unchanged."""
 
     def __init__(self, fn: Any, *, returns_elements: bool) -> None:
         self._fn, self._returns_elements = fn, returns_elements
@@ -107,16 +111,15 @@ class _Traced:
 
     def __call__(self, element: Any, *generator: Any) -> Any:
         known: _Known = {}
-        shown = _show(element, known, frozen=not self._returns_elements)
-        result = self._fn(shown, *generator)
+        result = self._fn(_plain(element, known, frozen=not self._returns_elements), *generator)
         if not known or not self._returns_elements:
             return result
         batched = any(row is not None for found in known.values() for row, _ in found)
         return _Finder(known, batched).mark(result, "")
 
 
-def _show(value: Any, known: _Known, *, frozen: bool) -> Any:
-    """Return an element with plain arrays, and note what they are; frozen ones cannot be changed in place."""
+def _plain(value: Any, known: _Known, *, frozen: bool) -> Any:
+    """Return an element with plain arrays, read-only if ``frozen``, and add its stored values to ``known``."""
     if isinstance(value, Stored):
         known.setdefault(value.content, []).append((None, value))
         return _frozen(value.array) if frozen else value.array
@@ -126,15 +129,15 @@ def _show(value: Any, known: _Known, *, frozen: bool) -> Any:
                 known.setdefault(row.content, []).append((number, row))
         return _frozen(value.values) if frozen else value.values
     if isinstance(value, Nullable) and isinstance(value.values, StoredColumn):
-        return Nullable(_show(value.values, known, frozen=frozen), value.valid)
+        return Nullable(_plain(value.values, known, frozen=frozen), value.valid)
     if isinstance(value, Batch):
-        columns = {name: _show(column, known, frozen=frozen) for name, column in value.items()}
+        columns = {name: _plain(column, known, frozen=frozen) for name, column in value.items()}
         return unchecked_batch(columns, value.num_rows)
-    return _rebuilt(value, lambda name, item: _show(item, known, frozen=frozen))
+    return _rebuilt(value, lambda name, item: _plain(item, known, frozen=frozen))
 
 
 def _frozen(values: Any) -> Any:
-    """Return a view that is read-only: what a filter() changed would be lost, and nobody would know."""
+    """Return a read-only view: changes that a filter() made in place would be lost silently."""
     if not isinstance(values, np.ndarray):
         return values
     view = values.copy() if values.dtype == object else values.view()
@@ -146,7 +149,7 @@ def _frozen(values: Any) -> Any:
 
 
 def _rebuilt(value: Any, change: Any) -> Any:
-    """Change the items of a mapping or a tuple; where all stay as they are, so does it."""
+    """Return a mapping or tuple with changed items, or the same object if none changed."""
     if isinstance(value, Mapping):
         items = {name: change(name, item) for name, item in value.items()}
         return value if all(items[name] is item for name, item in value.items()) else items
@@ -159,14 +162,14 @@ def _rebuilt(value: Any, change: Any) -> Any:
 
 
 class _Finder:
-    """Finds what a function was given in what it returned."""
+    """Finds the arguments of a function in its result, by content."""
 
     def __init__(self, known: _Known, batched: bool) -> None:
         self._known, self._batched = known, batched
         self._kinds = {content[:2] for content in known}
 
     def mark(self, value: Any, name: str) -> Any:
-        """Return an element with what was found as stored values."""
+        """Return an element with the arrays that were found replaced by stored values."""
         if isinstance(value, Batch):
             columns = {key: self._mark_column(column, key) for key, column in value.items()}
             return unchecked_batch(columns, value.num_rows)
@@ -195,14 +198,14 @@ class _Finder:
         candidates = self._known.get(content_of(array))
         if candidates is None:
             return None
-        # Several may be equal, such as black images: the one that stood here is the one that is meant.
+        # Several may be equal, such as black images: prefer the same array, then the same name, then the same row.
         _, found = max(candidates, key=lambda item: (item[1].array is array, item[1].name == name, item[0] == row))
         return found.with_array(array)
 
 
 @dataclass(frozen=True)
-class _Uncached(Stage):
-    """Reads again what a cache would hold, as the epoch that it would hold."""
+class _CacheBypass(Stage):
+    """Replaces a cache: reads its input again, in the epoch that the cache would hold."""
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         place = start_place(cursor)
@@ -219,22 +222,22 @@ class _Uncached(Stage):
 
 
 @dataclass(frozen=True)
-class _Untraced(Stage):
-    """A stage that is given plain arrays, because it keeps what it is given."""
+class _PlainStage(Stage):
+    """Runs a stage on plain arrays, because it stores its input."""
 
     stage: Stage
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        def plainly(cursor: Cursor) -> Flow:
+        def open_plain(cursor: Cursor) -> Flow:
             with closing(upstream(cursor)) as blocks:
                 for block in blocks:
                     elements = block.elements
                     if isinstance(elements, Batch):
-                        yield replace(block, elements=_show(elements, {}, frozen=False))
+                        yield replace(block, elements=_plain(elements, {}, frozen=False))
                     else:
-                        yield replace(block, elements=[_show(element, {}, frozen=False) for element in elements])
+                        yield replace(block, elements=[_plain(element, {}, frozen=False) for element in elements])
 
-        return self.stage.open(plainly, cursor, meter)
+        return self.stage.open(open_plain, cursor, meter)
 
     @property
     def calls(self) -> list[str]:

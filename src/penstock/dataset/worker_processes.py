@@ -1,4 +1,4 @@
-"""Worker processes that call a function for whole blocks."""
+"""Worker processes that call a function for whole blocks, which they exchange through shared memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import cycle
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnProcess
@@ -23,22 +24,22 @@ from penstock.dataset.block import Block
 from penstock.dataset.workers import FunctionCall, Outcome
 from penstock.errors import WorkerError
 
-_SECONDS_TO_END = 5
+_JOIN_TIMEOUT_SECONDS = 5
 
 
 @contextmanager
 def processes(call: FunctionCall, count: int) -> Iterator[Callable[[Block], Callable[[], Outcome]]]:
-    """Run processes that take blocks in turn, so that the results of each come in the order of its blocks."""
+    """Run processes that take blocks in turn; each returns results in the order of its blocks."""
     workers: list[tuple[SpawnProcess, socket.socket]] = []
     owner = os.getpid()
     try:
-        # All of them start before any is waited for. A fork would copy locks that other threads hold: they are spawned.
+        # Start all before waiting for any. They are spawned, because a fork would copy locks that other threads hold.
         workers.extend(_start(pickle.dumps(call)) for _ in range(count))
         turns = cycle(workers)
 
         def submit(block: Block) -> Callable[[], Outcome]:
             process, channel = next(turns)
-            with suppress(BrokenPipeError, ConnectionResetError):  # whoever waits for the outcome will hear of it
+            with suppress(BrokenPipeError, ConnectionResetError):  # raised by the function that waits for the outcome
                 send(channel, (block.elements, block.keys))
             return lambda: _outcome(process, channel)
 
@@ -50,79 +51,76 @@ def processes(call: FunctionCall, count: int) -> Iterator[Callable[[Block], Call
             for process, _ in workers:
                 process.terminate()
             for process, _ in workers:
-                process.join(_SECONDS_TO_END)
-                process.kill()  # where the function catches signals
+                process.join(_JOIN_TIMEOUT_SECONDS)
+                process.kill()  # in case the function ignores SIGTERM
                 process.join()
                 process.close()
 
 
 def _start(call: bytes) -> tuple[SpawnProcess, socket.socket]:
-    ours, theirs = socket.socketpair()
-    with theirs:
+    parent_end, child_end = socket.socketpair()
+    with child_end:
         process = multiprocessing.get_context("spawn").Process(
-            target=_serve, args=(theirs, call), name="penstock-function", daemon=True
+            target=_serve, args=(child_end, call), name="penstock-function", daemon=True
         )
-        # Ctrl-C in a terminal reaches the workers too. It is for the process that iterates; they inherit that it is
-        # blocked, and end with it. The tracker starts with the first worker, and would unblock it again.
+        # Ctrl-C in a terminal reaches the workers too, but only the iterating process should handle it: workers
+        # inherit a blocked SIGINT and end with their parent. Start the resource tracker first, as it unblocks SIGINT.
         resource_tracker.ensure_running()
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
         except BaseException:
-            ours.close()
+            parent_end.close()
             raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    return process, ours
+    return process, parent_end
 
 
 def _outcome(process: SpawnProcess, channel: socket.socket) -> Outcome:
     try:
         outcome: Outcome = receive(channel)
     except EOFError:
-        process.join(_SECONDS_TO_END)
-        raise WorkerError(f"a worker process died: {_cause_of_death(process.exitcode)}") from None
+        process.join(_JOIN_TIMEOUT_SECONDS)
+        raise WorkerError(f"a worker process died: {_exit_reason(process.exitcode)}") from None
     return outcome
 
 
-def _cause_of_death(status: int | None) -> str:
+def _exit_reason(status: int | None) -> str:
     if status is None or status >= 0:
         return (
-            f"exit status {status}; it has said why on standard error (in a script, what starts processes stands below "
-            '`if __name__ == "__main__":`)'
+            f"exit status {status}; see standard error for the reason (in a script, put the code that starts processes "
+            'below `if __name__ == "__main__":`)'
         )
     killed = signal.Signals(-status)
-    return f"{killed.name}{', perhaps for want of memory' if killed == signal.SIGKILL else ''}"
+    return f"{killed.name}{', possibly out of memory' if killed == signal.SIGKILL else ''}"
 
 
 def _serve(channel: socket.socket, pickled: bytes) -> None:
-    """Return blocks until the other side closes."""
+    """Process blocks until the other side closes."""
     call: Callable[..., Outcome]
     try:
         call = pickle.loads(pickled)
     except Exception as unreadable:
-        call = _failing(unreadable)
-    # The other side may go at any time, and takes with it what is still to be sent.
+        call = partial(_fail, unreadable)
+    # The other side may close at any time, even while results are sent.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             results, error = call(*receive(channel))
             try:
-                send(channel, Outcome(results, error and _portable(error)))
+                send(channel, Outcome(results, error and _picklable(error)))
             except (BrokenPipeError, ConnectionResetError):
                 raise
             except Exception as unsendable:
-                send(channel, Outcome([], _portable(unsendable)))
+                send(channel, Outcome([], _picklable(unsendable)))
 
 
-def _failing(error: Exception) -> Callable[..., Outcome]:
-    def fail(*_: Any) -> Outcome:
-        return Outcome([], error)
-
-    return fail
+def _fail(error: Exception, *_: Any) -> Outcome:
+    return Outcome([], error)
 
 
-def _portable(error: Exception) -> Exception:
-    """Return an error that survives the way to another process, with its traceback as a note."""
+def _picklable(error: Exception) -> Exception:
+    """Return an error that can be sent to another process, with its traceback as a note."""
     trace = "".join(traceback.format_exception(error))
     copy: Exception
     try:
@@ -137,18 +135,18 @@ def _portable(error: Exception) -> Exception:
 
 
 _ALIGNMENT = 64
-# Shorter buffers are copied into the pickle: a table with many small entries would cost more.
-_SHORTEST_SHARED = 4096
+# Shorter buffers are copied into the pickle, which costs less than one more entry in the table of buffers.
+_MIN_SHARED_BYTES = 4096
 _COUNT = struct.Struct("<Q")
 
 
 def send(channel: socket.socket, value: Any) -> None:
-    """Send an object; what supports pickle's out-of-band buffers (arrays, columns) is written once and not copied."""
+    """Send an object; out-of-band buffers of pickle (arrays, columns) are written once, without another copy."""
     buffers: list[memoryview] = []
 
     def keep_in_band(buffer: pickle.PickleBuffer) -> bool:
         with memoryview(buffer) as view:
-            if view.nbytes < _SHORTEST_SHARED or not view.contiguous:
+            if view.nbytes < _MIN_SHARED_BYTES or not view.contiguous:
                 return True
         buffers.append(buffer.raw())
         return False
@@ -169,15 +167,15 @@ def send(channel: socket.socket, value: Any) -> None:
 
 
 def receive(channel: socket.socket) -> Any:
-    """Receive an object; EOFError where the other side has gone."""
+    """Receive an object; raise EOFError if the other side has closed."""
     try:
         message, files, _, _ = socket.recv_fds(channel, 1, 1)
     except ConnectionResetError:
         message, files = b"", []
     if not message or not files:
-        raise EOFError("the other process has gone")
+        raise EOFError("the other process closed the connection")
     with os.fdopen(files[0], "rb") as file:
-        file.seek(0)  # both sides share the position
+        file.seek(0)  # the file position is shared with the sender
         memory = np.fromfile(file, np.uint8).data
     (count,) = _COUNT.unpack_from(memory)
     sizes = struct.unpack_from(f"<{count}Q", memory, _COUNT.size)
@@ -191,7 +189,7 @@ def receive(channel: socket.socket) -> Any:
 
 
 def _anonymous_file() -> int:
-    # Memory of its own, not of /dev/shm, which containers keep small.
+    # Not in /dev/shm, which is small in containers.
     if hasattr(os, "memfd_create"):
         return os.memfd_create("penstock", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile() as file:

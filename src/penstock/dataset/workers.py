@@ -1,4 +1,4 @@
-"""Calls of a user's function: once for each element of a block, with random numbers of the element's own."""
+"""Calls user functions for each element of a block, with per-row random numbers, on threads that shut down safely."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UINT64 = 2**64
 
 
 class Outcome(NamedTuple):
-    """What a function made of a block: all results, or those in front of the element that it failed for."""
+    """The results of a function for a block: all of them, or those before the element that raised."""
 
     results: list[Any]
     error: Exception | None
@@ -32,15 +32,15 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """A function, ready to be called for the elements of blocks on any thread or process."""
+    """A function to call for the elements of blocks, on any thread or process."""
 
     fn: Callable[..., Any]
     seed: int | None
     test: bool
-    """Whether the truth of what it returns is all that is wanted."""
+    """Whether to convert results to bool."""
 
     def __call__(self, elements: Elements, keys: RowKeys, stopped: Callable[[], bool] = bool) -> Outcome:
-        """Call the function for each element; ends early once ``stopped``."""
+        """Call the function for each element, until ``stopped`` returns true."""
         results: list[Any] = []
         random = None if self.seed is None else RandomNumbers(self.seed)
         rows = zip(iter_elements(elements), keys.rows.tolist(), keys.epochs.tolist(), strict=True)
@@ -52,8 +52,10 @@ class FunctionCall:
                 results.append(bool(result) if self.test else result)
             except Exception as raised:
                 error = raised
-                if isinstance(raised, StopIteration):  # or generators would turn it into an error that names no row
-                    error = RuntimeError("the function raised StopIteration, which does not end a dataset")
+                if isinstance(raised, StopIteration):  # which a generator would turn into an error without the row
+                    error = RuntimeError(
+                        "the function raised StopIteration, which does not end a dataset: use take() or filter()"
+                    )
                     error.__cause__ = raised
                 error.add_note(f"raised by {name_of(self.fn)} for row {row} in epoch {epoch}")
                 return Outcome(results, error)
@@ -61,49 +63,49 @@ class FunctionCall:
 
 
 class RandomNumbers:
-    """The random numbers of rows, derived from a seed: the same wherever and whenever they are asked for."""
+    """Seeded random numbers per row and epoch, the same on every thread and process."""
 
     def __init__(self, seed: int) -> None:
         self._philox = np.random.Philox(key=seed % _UINT64)
         self._generator = np.random.Generator(self._philox)
-        self._fresh: Any = self._philox.state
+        self._state: Any = self._philox.state
 
     def of(self, epoch: int, row: int) -> np.random.Generator:
-        """Return the generator of a row in an epoch; it is another row's at the next call."""
-        # To make a generator takes ten times as long as to set one, because it asks the system for entropy. This one is
-        # counter-based: rows are places in the stream of a key, 2**192 numbers apart.
-        self._fresh["state"]["key"][1] = epoch % _UINT64
-        self._fresh["state"]["counter"][3] = row % _UINT64
-        self._philox.state = self._fresh
+        """Return the generator of a row in an epoch; the next call reuses it for another row."""
+        # Creating a generator takes ten times as long as setting its state, because it asks the system for entropy.
+        # Philox is counter-based: rows are positions in the stream of a key, 2**192 numbers apart.
+        self._state["state"]["key"][1] = epoch % _UINT64
+        self._state["state"]["counter"][3] = row % _UINT64
+        self._philox.state = self._state
         return self._generator
 
 
 def name_of(fn: Callable[..., Any]) -> str:
-    """Name a function by its module and its name in it."""
+    """Return the module and qualified name of a function."""
     if isinstance(fn, partial):
         return name_of(fn.func)
     named = fn if hasattr(fn, "__qualname__") else type(fn)
-    # A process that multiprocessing started has the script under a name of its own, though it is the same script.
+    # In a process that multiprocessing spawned, the main script is called __mp_main__.
     module = "__main__" if named.__module__ == "__mp_main__" else named.__module__
     return f"{module}.{named.__qualname__}"
 
 
 Submit: TypeAlias = Callable[[Block], Callable[[], Outcome]]
-"""Hands a block to a worker; the answer waits for the outcome."""
+"""Hands a block to a worker; the function that it returns waits for the outcome."""
 
 
-def run_ahead(blocks: Flow, submit: Submit, most: int, meter: Meter) -> Iterator[tuple[Block, Outcome]]:
-    """Return each block with its outcome, while up to ``most`` blocks are with the workers."""
+def run_ahead(blocks: Flow, submit: Submit, max_pending: int, meter: Meter) -> Iterator[tuple[Block, Outcome]]:
+    """Yield each block with its outcome, in order, with at most ``max_pending`` blocks submitted."""
     waiting: deque[tuple[Block, Callable[[], Outcome]]] = deque()
     ended = False
     failure: Exception | None = None
     while waiting or not ended:
-        while not ended and len(waiting) < most:
+        while not ended and len(waiting) < max_pending:
             try:
                 block = next(blocks)
             except StopIteration:
                 ended = True
-            except Exception as error:  # its turn comes behind the blocks before it
+            except Exception as error:  # raised after the blocks before it
                 ended, failure = True, error
             else:
                 waiting.append((block, submit(block)))
@@ -118,7 +120,7 @@ def run_ahead(blocks: Flow, submit: Submit, most: int, meter: Meter) -> Iterator
 
 @contextmanager
 def threads(call: FunctionCall, count: int) -> Iterator[Submit]:
-    """Run threads that take whole blocks; at the end they finish the element that they are at, and no more."""
+    """Run threads that process whole blocks; on exit each finishes only its current element."""
     jobs: SimpleQueue[tuple[Block, Future[Outcome]] | None] = SimpleQueue()
     stopping = threading.Event()
     started: list[threading.Thread] = []
@@ -130,7 +132,7 @@ def threads(call: FunctionCall, count: int) -> Iterator[Submit]:
                 future.set_result(call(block.elements, block.keys, stopping.is_set))
             except BaseException as error:
                 future.set_exception(error)
-            del job, block, future  # or an idle thread would keep a block alive
+            del job, block, future  # so that an idle thread keeps no block alive
 
     def submit(block: Block) -> Callable[[], Outcome]:
         future: Future[Outcome] = Future()
@@ -142,7 +144,7 @@ def threads(call: FunctionCall, count: int) -> Iterator[Submit]:
         for _ in started:
             jobs.put(None)
 
-    with ended(started, stop):
+    with stopped_at_exit(started, stop):
         for number in range(count):
             thread = threading.Thread(target=work, name=f"penstock-function-{number}", daemon=True)
             thread.start()
@@ -150,39 +152,39 @@ def threads(call: FunctionCall, count: int) -> Iterator[Submit]:
         yield submit
 
 
-_PATIENCE = 5.0
-"""Seconds that the end of a program waits for a function of its user; normally it is done within one element."""
-_open: dict[object, Callable[[float | None], None]] = {}
+_EXIT_TIMEOUT_SECONDS = 5.0
+"""How long the end of a program waits for a user's function to finish its current element."""
+_active: dict[object, Callable[[float | None], None]] = {}
 
 
 @contextmanager
-def ended(threads: Sequence[threading.Thread], tell: Callable[[], None]) -> Iterator[None]:
-    """Behind the block, or where the program ends in it, tell threads to end and wait for them.
+def stopped_at_exit(threads: Sequence[threading.Thread], stop: Callable[[], None]) -> Iterator[None]:
+    """Stop and join threads after the ``with`` block, or when the program ends within it.
 
-    They are daemons, so that a program can end while they wait for a consumer that will not come. But a daemon that
-    wakes while the interpreter goes is unwound, and where native code is on its stack the process aborts.
+    The threads are daemons, so that a program can end while they wait for a consumer. But a daemon that wakes during
+    interpreter shutdown is unwound, and the process aborts if native code is on its stack.
     """
     owner, key = os.getpid(), object()
 
-    def end(patience: float | None) -> None:
+    def end(timeout: float | None) -> None:
         if os.getpid() != owner:  # a forked child has no such threads
             return
-        tell()
+        stop()
         for thread in threads:
-            # The current one may be collecting this as garbage; one that could not be started has no number.
+            # The current thread may be collecting this as garbage; a thread that failed to start has no ident.
             if thread is not threading.current_thread() and thread.ident is not None:
-                thread.join(patience)
+                thread.join(timeout)
 
-    _open[key] = end
+    _active[key] = end
     try:
         yield
     finally:
-        del _open[key]
+        del _active[key]
         end(None)
 
 
 @atexit.register
-def _end_all() -> None:
-    # Those that were opened first are the consumers of the others, which they close.
-    for end in list(_open.values()):
-        end(_PATIENCE)
+def _stop_all() -> None:
+    # The first ones consume from the later ones, and close them.
+    for end in list(_active.values()):
+        end(_EXIT_TIMEOUT_SECONDS)

@@ -1,5 +1,5 @@
-"""Batches for torch, JAX, TensorFlow and Keras: one module each, imported by name, with the same two verbs.
+"""Batches for torch, JAX, TensorFlow and Keras: one module each, imported by name, with the same two functions.
 
-``feed(dataset, ...)`` gives out a dataset's elements as the framework has them, placed ahead of the consumer, and
-knows where it stands; ``convert(element, ...)`` does so to one element.
+``feed(dataset, ...)`` iterates over a dataset, converts and prefetches its elements for the framework, and can be
+resumed; ``convert(element, ...)`` converts one element.
 """

@@ -1,4 +1,4 @@
-"""Keras 3, on any backend: a feed that ``fit`` takes, of NumPy arrays, which it places itself."""
+"""Keras 3, on any backend: a feed of NumPy arrays for ``fit``; Keras places them on the device."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ import numpy as np
 from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
-from penstock.frameworks.feed import Feed, PlaceElement, convert_leaves, refuse_absent
+from penstock.frameworks.feed import Feed, PlaceElement, convert_leaves, raise_absent
 
 import_extra("keras", "keras", "feeding Keras")
 
-# What Keras takes data from, whatever its kind; one that is handed to it is taken as it is. Keras has no public name
-# for it (the last that was looked at is 3.15). What is public does not do: a PyDataset is asked for batches by their
-# numbers, shuffled unless fit is told not to, on threads ahead of the loop; a generator has one pass; and datasets of
-# TensorFlow and loaders of torch need their frameworks.
+# The class that Keras wraps all data in; an instance is used unchanged. It has no public name (as of Keras 3.15). The
+# public alternatives do not work here: Keras prefetches a PyDataset by index, shuffled by default; a generator lasts
+# for one epoch; and tf.data datasets and torch loaders need their frameworks.
 if TYPE_CHECKING:
     _DataAdapter = object
 else:
     _DataAdapter = importlib.import_module("keras.src.trainers.data_adapters.data_adapter").DataAdapter
 
-# So many batches Keras takes, at most, to know what they look like: one, and on some devices one ahead of it.
-_LOOKED_AT = 2
+# Keras takes at most this many batches to build a model: one, and on some devices one more as prefetch.
+_MAX_PEEKED = 2
 
 __all__ = ["KerasFeed", "convert", "feed"]
 
 
 def feed(dataset: Dataset, *, ahead: int = 2) -> KerasFeed:
-    """Give out a dataset's elements as ``fit``, ``evaluate`` and ``predict`` take them: tuples or dicts of arrays.
+    """Iterate over a dataset as tuples or dicts of arrays, for ``fit``, ``evaluate`` and ``predict``.
 
     Args:
-        dataset: Of ``(inputs, targets)``, which a ``map()`` behind ``batch()`` makes.
-        ahead: How many elements lie ready.
+        dataset: Its elements are ``(inputs, targets)``: use a ``map()`` after ``batch()``.
+        ahead: How many elements to prefetch.
     """
     return KerasFeed(dataset, convert, ahead=ahead)
 
@@ -46,52 +45,52 @@ def convert(element: Any) -> Any:
 
 
 class KerasFeed(Feed, _DataAdapter):
-    """A feed that ``fit``, ``evaluate`` and ``predict`` take as it is; each epoch is a pass.
+    """A feed for ``fit``, ``evaluate`` and ``predict``; each of their epochs is one epoch of the dataset.
 
-    Keras looks at the first batches to build a model, and then asks for a new pass: that begins where the one began
-    that was looked at. A pass that would go on at the very end of an epoch is the next epoch, for Keras takes none
+    Keras peeks at the first batches to build a model, then starts a new iteration, which must return them again. An
+    iteration that would resume at the very end of an epoch continues with the next one, because Keras accepts no epoch
     without batches.
     """
 
-    _is_open = _is_looked_at = False
+    _is_open = _has_peeked = False
 
-    def passing(self, place: PlaceElement) -> Generator[Any, None, None]:
-        if self._resume is None and self._is_looked_at:
+    def iterate(self, place: PlaceElement) -> Generator[Any, None, None]:
+        if self._resume is None and self._has_peeked:
             self.load_state_dict(self.state_dict(after=0))
         is_resumed = self._resume is not None
-        self._is_open, self._is_looked_at = True, False
-        yield from super().passing(place)
-        if is_resumed and not self._given:
-            yield from super().passing(place)
+        self._is_open, self._has_peeked = True, False
+        yield from super().iterate(place)
+        if is_resumed and not self._yielded:
+            yield from super().iterate(place)
 
     def on_epoch_end(self) -> None:
-        """Hear that Keras wants no more of a pass."""
+        """Note that Keras stopped iterating."""
         self._is_open = False
 
     def get_numpy_iterator(self) -> Iterator[Any]:
-        """Return a pass."""
+        """Return an iterator over one epoch."""
         return iter(self)
 
     get_jax_iterator = get_numpy_iterator
 
     def get_tf_dataset(self) -> Any:
-        """Return a ``tf.data.Dataset``, each iteration of which is a pass."""
+        """Return a ``tf.data.Dataset``; each iteration is one epoch."""
         from penstock.frameworks.tensorflow import dataset_of, element_spec_of, padded
 
         return dataset_of(self, padded(element_spec_of(self._dataset)), convert)
 
     def get_torch_dataloader(self) -> Any:
-        """Return a ``DataLoader`` of torch, each iteration of which is a pass."""
+        """Return a torch ``DataLoader``; each iteration is one epoch."""
         helpers: Any = importlib.import_module("keras.src.trainers.data_adapters.data_adapter_utils")
         return helpers.get_torch_dataloader(self)
 
     @property
     def num_batches(self) -> int | None:
-        """How many elements a pass has, where that is known."""
-        # That this is asked is all that tells a look at batches from an epoch: Keras says on_epoch_begin and _end
-        # around both, and asks for this when it begins and again when it has looked, before it says that it wants no
-        # more of them. How many they were tells a look from an epoch that was broken off.
-        self._is_looked_at = self._is_open and 0 < self._given <= _LOOKED_AT
+        """The number of elements of an epoch, or None if unknown."""
+        # Only this property distinguishes peeking from an epoch: Keras calls on_epoch_begin and on_epoch_end around
+        # both, but reads this one when it starts and again after peeking, before on_epoch_end. The number of batches
+        # distinguishes peeking from an interrupted epoch.
+        self._has_peeked = self._is_open and 0 < self._yielded <= _MAX_PEEKED
         try:
             return len(self)
         except TypeError:
@@ -102,7 +101,7 @@ class KerasFeed(Feed, _DataAdapter):
 
 def _leaf(value: Any) -> Any:
     if isinstance(value, Nullable):
-        refuse_absent()
+        raise_absent()
     if isinstance(value, BytesColumn):
         return value.to_numpy()
     return value.to_padded() if isinstance(value, Ragged) else np.asarray(value)

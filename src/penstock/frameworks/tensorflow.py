@@ -1,4 +1,4 @@
-"""TensorFlow: batches as tensors for a loop, or as a ``tf.data.Dataset`` for ``fit``."""
+"""TensorFlow: prefetch batches as tensors for a loop, or as a ``tf.data.Dataset`` for ``fit``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.dataset.dataset import Dataset
 from penstock.errors import import_extra
-from penstock.frameworks.feed import Feed, PlaceElement, gives_batches, is_numeric, naming, ragged_parts, refuse_absent
+from penstock.frameworks.feed import Feed, PlaceElement, column_note, is_numeric, ragged_parts, raise_absent
 from penstock.schema import Feature, Schema
 
 tf = import_extra("tensorflow", "tensorflow", "feeding TensorFlow")
@@ -19,12 +19,13 @@ __all__ = ["TensorFlowFeed", "convert", "feed"]
 
 
 def feed(dataset: Dataset, *, device: str | None = None, ahead: int = 2) -> TensorFlowFeed:
-    """Give out a dataset's elements as tensors.
+    """Iterate over a dataset as tensors.
 
     Args:
-        dataset: What to give out. The replicas of a distribution strategy share one process, which has all of it.
-        device: Where tensors lie, as ``tf.device`` names it; None: where TensorFlow puts them.
-        ahead: How many elements lie ready while one is worked on.
+        dataset: The dataset to iterate over. The replicas of a distribution strategy share one process, which reads
+            all of it.
+        device: Where to place tensors, as ``tf.device`` names it; None lets TensorFlow choose.
+        ahead: How many elements to prefetch.
     """
     return TensorFlowFeed(dataset, lambda element: convert(element, device=device), ahead=ahead)
 
@@ -37,48 +38,48 @@ def convert(element: Any, *, device: str | None = None) -> Any:
 
 
 class TensorFlowFeed(Feed):
-    """A feed that is a ``tf.data.Dataset`` as well."""
+    """A feed that can also be used as a ``tf.data.Dataset``."""
 
     def as_dataset(self, *, element_spec: Any = None) -> Any:
-        """Return a ``tf.data.Dataset``, each iteration of which is a pass of the feed.
+        """Return a ``tf.data.Dataset``; each iteration is one epoch of the feed.
 
         Args:
-            element_spec: What elements look like; None: what the schema and the first element tell. Where a function
-                makes arrays that differ in more than their first dimension, it has to be said.
+            element_spec: The spec of elements; None derives it from the schema and the first element. Required if a
+                function returns arrays that differ in more than their first dimension.
         """
         return dataset_of(self, element_spec_of(self._dataset) if element_spec is None else element_spec)
 
 
 def dataset_of(feed: Feed, spec: Any, prepare: PlaceElement = lambda element: element) -> Any:
-    """Return a ``tf.data.Dataset``, each iteration of which is a pass of a feed, with something done to elements."""
+    """Return a ``tf.data.Dataset`` of a feed, with a function applied to elements; each iteration is one epoch."""
 
     def parts() -> Iterator[Any]:
-        return feed.passing(lambda element: components(prepare(element), spec))
+        return feed.iterate(lambda element: components(prepare(element), spec))
 
-    # TensorFlow takes plain arrays from a generator at once; ragged tensors would be serialized on their way.
+    # From a generator, TensorFlow takes plain arrays directly, but serializes ragged tensors.
     flat = tf.data.Dataset.from_generator(parts, output_signature=signature(spec))
     return flat.map(lambda *tensors: assemble(spec, iter(tensors)))
 
 
 def element_spec_of(dataset: Dataset) -> Any:
-    """Return what the elements of a dataset look like, by the schema and the first of them."""
-    schema = dataset.schema if dataset.files else {}  # datasets that were joined have one each
+    """Return the spec of the elements of a dataset, from its schema and first element."""
+    schema = dataset.schema if dataset.files else {}  # joined datasets have no common schema
     with closing(iter(dataset.epoch(0))) as elements:
         for element in elements:
-            return spec_of(element, schema, batched=gives_batches(dataset))
-    raise ValueError("an empty dataset does not tell what its elements look like: pass element_spec")
+            return spec_of(element, schema, batched=dataset._pipeline.yields_batches)
+    raise ValueError("the element_spec of an empty dataset is unknown: pass element_spec")
 
 
 def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bool, name: str = "") -> Any:
-    """Describe elements like this one, as ``element_spec`` does.
+    """Return the ``element_spec`` of elements like this one.
 
-    The number of rows of a batch varies, and so do dimensions of padded columns that the schema says are ragged.
+    Open dimensions are the number of rows of a batch, and those of padded columns that are ragged in the schema.
     """
     if isinstance(element, Batch | Mapping):
         batched = batched or isinstance(element, Batch)
         specs = {}
         for name, value in element.items():
-            with naming(name):
+            with column_note(name):
                 specs[name] = spec_of(value, schema, batched=batched, name=name)
         return specs
     if isinstance(element, tuple):
@@ -87,7 +88,7 @@ def spec_of(element: Any, schema: Schema | Mapping[str, Feature], *, batched: bo
 
 
 def padded(spec: Any) -> Any:
-    """Describe the same elements with their ragged columns padded."""
+    """Return the spec of the same elements with ragged columns padded."""
     if isinstance(spec, Mapping):
         return {name: padded(value) for name, value in spec.items()}
     if isinstance(spec, tuple):
@@ -96,7 +97,7 @@ def padded(spec: Any) -> Any:
 
 
 def signature(spec: Any) -> tuple[Any, ...]:
-    """Describe the arrays that :func:`components` answers."""
+    """Return the specs of the arrays that :func:`components` returns."""
     if isinstance(spec, Mapping):
         return tuple(part for value in spec.values() for part in signature(value))
     if isinstance(spec, tuple):
@@ -109,7 +110,7 @@ def signature(spec: Any) -> tuple[Any, ...]:
 
 
 def components(element: Any, spec: Any) -> tuple[Any, ...]:
-    """Take an element apart to plain arrays."""
+    """Flatten an element into plain arrays."""
     if isinstance(spec, Mapping):
         return tuple(part for name, value in spec.items() for part in components(element[name], value))
     if isinstance(spec, tuple):
@@ -121,7 +122,7 @@ def components(element: Any, spec: Any) -> tuple[Any, ...]:
 
 
 def assemble(spec: Any, tensors: Iterator[Any]) -> Any:
-    """Put an element together from the tensors of its components."""
+    """Rebuild an element from the tensors of its components."""
     if isinstance(spec, Mapping):
         return {name: assemble(value, tensors) for name, value in spec.items()}
     if isinstance(spec, tuple):
@@ -135,7 +136,7 @@ def assemble(spec: Any, tensors: Iterator[Any]) -> Any:
 
 def _leaf_spec(value: Any, batched: bool, feature: Feature | None) -> Any:
     if isinstance(value, Nullable):
-        refuse_absent()
+        raise_absent()
     if isinstance(value, Ragged):
         values, offsets = ragged_parts(value)
         shape = [
@@ -149,13 +150,13 @@ def _leaf_spec(value: Any, batched: bool, feature: Feature | None) -> Any:
     array = _array(value)
     if array.dtype == object and array.size and isinstance(array.flat[0], np.ndarray):
         raise TypeError(
-            "arrays of unequal shapes make no tensor: make them one size in a map() before batch(), or pad them"
+            "arrays of different shapes cannot become a tensor: resize them in a map() before batch(), or pad them"
         )
     shape = list(array.shape)
     rows = shape[:1] if batched else []
     inner = shape[len(rows) :]
     if feature is not None and len(feature.shape) == len(inner):
-        inner = [None if wanted is None else size for wanted, size in zip(feature.shape, inner, strict=True)]
+        inner = [None if expected is None else size for expected, size in zip(feature.shape, inner, strict=True)]
     return tf.TensorSpec([*[None] * len(rows), *inner], _dtype(array))
 
 

@@ -1,4 +1,4 @@
-"""torch: batches as tensors on a device, copied there ahead of the training loop; datasets for a ``DataLoader``."""
+"""torch: prefetch batches as tensors to a device; datasets for a ``DataLoader``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.columns import collate as collate_rows
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import DatasetIterator
 from penstock.errors import import_extra
-from penstock.frameworks.feed import Feed, convert_leaves, is_numeric, ragged_parts, refuse_absent, share_of
+from penstock.frameworks.feed import Feed, convert_leaves, is_numeric, ragged_parts, raise_absent, shard_for_process
 
 torch = import_extra("torch", "torch", "feeding torch")
 __all__ = ["IterableDataset", "MapDataset", "collate", "convert", "feed"]
@@ -24,27 +24,27 @@ Move: TypeAlias = Callable[[Any], Any]
 
 
 def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: RaggedAs = "nested") -> Feed:
-    """Give out a dataset's elements as tensors on a device.
+    """Iterate over a dataset as tensors on a device.
 
-    To a CUDA device they go through pinned memory and on a stream of their own, while the loop works on the one before.
-    On the CPU, tensors are the memory that was decoded into, which is theirs alone.
+    To a CUDA device, tensors are copied from pinned memory on a separate stream, while the loop uses the ones before.
+    On the CPU, tensors own the memory that they were decoded into; nothing is copied.
 
     Args:
-        dataset: Whole: of several ranks (``torch.distributed``), each is given its share, unless ``shard()`` dealt it
-            out already.
-        device: Where tensors lie.
-        ahead: How many elements are on their way while one is worked on.
+        dataset: The whole dataset. With several ranks (``torch.distributed``), each reads its shard, unless
+            ``shard()`` was called.
+        device: Where to place tensors.
+        ahead: How many elements to prefetch.
         ragged: What ragged columns become: ``"nested"`` tensors (jagged), or ``"padded"`` with zeros.
     """
-    share, device = share_of(dataset, *_ranks()), torch.device(device)
+    shard, device = shard_for_process(dataset, *_ranks()), torch.device(device)
     if device.type != "cuda":
-        return Feed(share, lambda element: convert(element, device=device, ragged=ragged), ahead=ahead)
+        return Feed(shard, lambda element: convert(element, device=device, ragged=ragged), ahead=ahead)
     stream = torch.cuda.Stream(device)
-    under_way: deque[tuple[Any, list[Any]]] = deque()  # pinned memory that is being copied, until its event has come
+    in_flight: deque[tuple[Any, list[Any]]] = deque()  # pinned memory of copies, until their events have happened
 
     def place(element: Any) -> tuple[Any, list[Any], Any]:
-        while under_way and under_way[0][0].query():
-            under_way.popleft()
+        while in_flight and in_flight[0][0].query():
+            in_flight.popleft()
         pinned: list[Any] = []
         moved: list[Any] = []
 
@@ -56,7 +56,7 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
         with torch.cuda.stream(stream):
             placed = convert_leaves(element, lambda value: _leaf(value, ragged, move))
             event = stream.record_event()
-        under_way.append((event, pinned))
+        in_flight.append((event, pinned))
         return placed, moved, event
 
     def arrive(placed: tuple[Any, list[Any], Any]) -> Any:
@@ -64,14 +64,14 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
         current = torch.cuda.current_stream(device)
         current.wait_event(event)
         for tensor in moved:
-            tensor.record_stream(current)  # or its memory could be used again while a kernel still reads it
+            tensor.record_stream(current)  # so that its memory is not reused while a kernel still reads it
         return element
 
-    return Feed(_into_pinned_memory(share), place, arrive=arrive, ahead=ahead)
+    return Feed(_decode_into_pinned_memory(shard), place, arrive=arrive, ahead=ahead)
 
 
-def _into_pinned_memory(dataset: Dataset) -> Dataset:
-    """Let dense columns be decoded where the device copies them from, where that costs nothing else."""
+def _decode_into_pinned_memory(dataset: Dataset) -> Dataset:
+    """Decode dense columns into pinned memory, if that does not make reading slower."""
     reads = dataset._pipeline.reads
     if reads is None or not reads.source.shards.local_and_plain:
         return dataset
@@ -93,18 +93,18 @@ def convert(element: Any, *, device: Any = "cpu", ragged: RaggedAs = "nested") -
 
 
 def collate(rows: Sequence[Any]) -> Any:
-    """Make a batch of tensors out of rows of NumPy values: a ``collate_fn`` that knows ragged rows and strings."""
+    """Collate rows of NumPy values into a batch of tensors: a ``collate_fn`` that supports ragged rows and strings."""
     return convert(collate_rows(rows))
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, name-defined]
-    """A dataset for a ``DataLoader``: its workers, and the ranks, have each element once.
+    """A dataset for a ``DataLoader``: across workers and ranks, each element is read once.
 
-    Behind ``batch()``, pass ``batch_size=None`` to the loader: batches come in the order of the dataset, whatever the
-    number of workers. Each pass of a loader is the next epoch. ``StatefulDataLoader`` saves and resumes it.
+    After ``batch()``, pass ``batch_size=None`` to the loader. Batches come in the order of the dataset, whatever the
+    number of workers. Each iteration of a loader is the next epoch. ``StatefulDataLoader`` saves and resumes it.
 
     Args:
-        dataset: Whole, as for :func:`feed`.
+        dataset: The whole dataset, as for :func:`feed`.
         ragged: What ragged columns become: ``"nested"`` tensors (jagged), or ``"padded"`` with zeros.
     """
 
@@ -114,17 +114,17 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, n
         self._ranks: tuple[int, int] | None = None
 
     def __len__(self) -> int:
-        return len(self._share())
+        return len(self._shard())
 
     def __iter__(self) -> _Elements:
-        share, worker = self._share(), torch.utils.data.get_worker_info()
+        shard, worker = self._shard(), torch.utils.data.get_worker_info()
         if worker is not None:
-            share = share.shard(worker.id, worker.num_workers)
+            shard = shard.shard(worker.id, worker.num_workers)
         epoch = self._epochs.begin(None if worker is None else worker.seed - worker.id)
-        return _Elements(share.epoch(epoch), self._ragged, self._epochs)
+        return _Elements(shard.epoch(epoch), self._ragged, self._epochs)
 
-    def _share(self) -> Dataset:
-        return share_of(self._dataset, *(self._ranks or _ranks()))
+    def _shard(self) -> Dataset:
+        return shard_for_process(self._dataset, *(self._ranks or _ranks()))
 
     def __getstate__(self) -> dict[str, Any]:
         # A spawned worker does not know the rank of its parent.
@@ -132,7 +132,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc, n
 
 
 class _Elements:
-    """One pass of one worker, with the state that ``StatefulDataLoader`` asks for."""
+    """One epoch of one worker, with state for ``StatefulDataLoader``."""
 
     def __init__(self, dataset: Dataset, ragged: RaggedAs, epochs: Epochs) -> None:
         self._elements: DatasetIterator = iter(dataset)
@@ -153,10 +153,10 @@ class _Elements:
 
 
 class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
-    """A dataset by position, for the samplers of a ``DataLoader``; the rows of a batch are read by one call.
+    """A map-style dataset for the samplers of a ``DataLoader``; one call reads the rows of a batch.
 
-    Rows are dicts of NumPy values, which the loader's own ``default_collate`` takes; :func:`collate` is faster, and
-    knows ragged columns.
+    Rows are dicts of NumPy values for the loader's ``default_collate``; :func:`collate` is faster and supports ragged
+    columns.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -175,12 +175,12 @@ class MapDataset(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
 
 def _leaf(value: Any, ragged: RaggedAs, move: Move) -> Any:
     if isinstance(value, Nullable):
-        refuse_absent()
+        raise_absent()
     if isinstance(value, BytesColumn):
         return value.to_list()
     if isinstance(value, Ragged):
         return _ragged_leaf(value, ragged, move)
-    if isinstance(value, np.ndarray) and value.dtype == object:  # images of unequal sizes
+    if isinstance(value, np.ndarray) and value.dtype == object:  # images of different sizes
         return [_leaf(row, ragged, move) for row in value]
     return move(_tensor(np.asarray(value))) if is_numeric(value) else value
 
@@ -192,15 +192,15 @@ def _ragged_leaf(column: Ragged, ragged: RaggedAs, move: Move) -> Any:
     if ragged == "padded":
         return move(_tensor(column.to_padded()))
     if len(offsets) > 1:
-        raise TypeError(f'a nested tensor has one ragged level, the column has {len(offsets)}: feed it ragged="padded"')
+        raise TypeError(f'a nested tensor has one ragged level, the column has {len(offsets)}: pass ragged="padded"')
     return torch.nested.nested_tensor_from_jagged(move(_tensor(values)), move(_tensor(offsets[0])))
 
 
 def _tensor(array: NDArray[Any]) -> Any:
-    """Return a tensor on the array's own memory, where torch can have it."""
+    """Return a tensor that shares the memory of an array, if torch supports it."""
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
-    if array.dtype.name == "bfloat16":  # which NumPy hands to nobody
+    if array.dtype.name == "bfloat16":  # torch cannot import this NumPy dtype
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
 
@@ -217,32 +217,32 @@ _SEED = (1 << _SEED_BITS) - 1
 
 
 class Epochs:
-    """Counts passes in memory that workers share.
+    """Counts epochs in memory that workers share.
 
-    A loader starts its workers anew for each pass, with a copy of the dataset that has never been iterated, and tells
-    them nothing but a random seed, the same for all of them. So the first worker that begins with a new seed counts on,
-    and the others see that their seed was counted. Number and seed are one word, which is read and written at once:
-    workers that count on at the same time write the same word.
+    For each epoch, a loader starts new workers with a fresh copy of the dataset and a random seed, the same for all of
+    them. So the first worker with a new seed increments the count, and the others see that their seed was counted.
+    Count and seed share one word, which is read and written atomically: workers that increment at the same time write
+    the same word.
     """
 
     def __init__(self) -> None:
         self._word = torch.zeros(1, dtype=torch.int64).share_memory_()
-        self._last: tuple[int, int] | None = None  # of this process alone: workers may live for several passes
+        self._last: tuple[int, int] | None = None  # of this process only: persistent workers last for several epochs
 
     def begin(self, seed: int | None) -> int:
-        """Return the number of a pass that begins; ``seed`` is what the workers of a pass have in common."""
+        """Return the number of the epoch that starts; its workers share ``seed``."""
         word = int(self._word[0])
         count = word >> _SEED_BITS
-        mine = 0 if seed is None else (seed & _SEED) or 1
+        own_seed = 0 if seed is None else (seed & _SEED) or 1
         if self._last is not None and self._last[0] == os.getpid():
             count = self._last[1] + 1
-        elif seed is None or word & _SEED != mine:
+        elif seed is None or word & _SEED != own_seed:
             count += 1
-        self._write(count, mine)
+        self._write(count, own_seed)
         return count - 1
 
     def resume(self, epoch: int) -> None:
-        """Count on from an epoch that was taken up in its middle."""
+        """Continue counting from an epoch that was resumed."""
         self._write(epoch + 1, int(self._word[0]) & _SEED)
 
     def _write(self, count: int, seed: int) -> None:

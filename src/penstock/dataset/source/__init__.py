@@ -1,1 +1,1 @@
-"""Rows of files by number: shards, random access and prefetching."""
+"""Reads rows of files by number: shards, random access and prefetching."""

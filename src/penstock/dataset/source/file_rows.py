@@ -1,4 +1,4 @@
-"""Reads chosen rows of one file, by what the file allows: ranges, gzip members, or a pass from its start."""
+"""Reads chosen rows of one file: by byte range, by gzip member, or front to back, depending on its compression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock._core import RecordChunk
 from penstock.compression.byte_source import ByteSource
 from penstock.compression.gzip import inflate_member, inflate_next_member
 from penstock.dataset.order import Ints
-from penstock.dataset.source.pick_records import PickedRecords, ScannedRecords, changed, cut, scan
+from penstock.dataset.source.pick_records import PickedRecords, ScannedRecords, changed_file, scan, slice_chunks
 from penstock.dataset.source.shards import SalvagedIndex
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.index import Members, ShardIndex, renew_index
@@ -26,243 +26,251 @@ from penstock.records.read_options import OnDamage, ReadOptions
 from penstock.records.reader import RecordReader
 from penstock.storage import locate
 
-# Of all files of a dataset together.
-_KEPT_MEMBER_BYTES = 64 << 20
-# Bytes between two rows of a remote file that are read along: a request of its own takes longer.
-_NEAR = 64 << 10
-FetchedRecords: TypeAlias = Callable[[], PickedRecords]
-"""Waits for rows that were asked for."""
+# For all files of a dataset.
+_MEMBER_CACHE_BYTES = 64 << 20
+# Rows of a remote file that are at most this far apart share a request: options the gap is faster than another one.
+_MAX_GAP_BYTES = 64 << 10
+PendingRecords: TypeAlias = Callable[[], PickedRecords]
+"""Waits for requested rows and returns them."""
 
 
 class FileRows(Protocol):
     """Chosen rows of one file."""
 
-    def ask(self, rows: Ints) -> FetchedRecords:
-        """Ask for rows, named in ascending order, each once; what is remote is on its way when this returns."""
+    def request(self, rows: Ints) -> PendingRecords:
+        """Request rows, in ascending order and without duplicates; requests to remote stores start at once."""
 
 
 class MemberCache:
-    """Inflated gzip members of many files: those that were used last. Thread-safe."""
+    """LRU cache of the inflated gzip members of many files. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], tuple[ScannedRecords, int]] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, int], tuple[ScannedRecords, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
     def get(self, path: str, number: int) -> ScannedRecords | None:
-        """Return a member, where it is kept."""
+        """Return a member, or None if it is not cached."""
         with self._lock:
-            if (path, number) not in self._kept:
+            if (path, number) not in self._cached:
                 return None
-            self._kept.move_to_end((path, number))
-            return self._kept[path, number][0]
+            self._cached.move_to_end((path, number))
+            return self._cached[path, number][0]
 
     def put(self, path: str, number: int, member: ScannedRecords, size: int) -> None:
-        """Keep a member, and let go of others where there are too many."""
+        """Add a member and evict the least recently used ones above the size limit."""
         with self._lock:
-            if (path, number) not in self._kept:  # another thread may have been at the same one
-                self._kept[path, number] = member, size
+            if (path, number) not in self._cached:  # another thread may have added it
+                self._cached[path, number] = member, size
                 self._bytes += size
-            while self._bytes > _KEPT_MEMBER_BYTES and len(self._kept) > 1:
-                _, (_, oldest) = self._kept.popitem(last=False)
-                self._bytes -= oldest
+            while self._bytes > _MEMBER_CACHE_BYTES and len(self._cached) > 1:
+                _, (_, evicted) = self._cached.popitem(last=False)
+                self._bytes -= evicted
 
 
 def open_rows(
     path: str,
     index: ShardIndex | SalvagedIndex,
-    reading: ReadOptions,
+    options: ReadOptions,
     window: int,
     members: MemberCache,
     requests: Executor | None,
 ) -> FileRows:
-    """Open the rows of a file; ``window`` is how far apart those that are read at about the same time may be.
+    """Open the rows of a file.
 
-    ``members`` are kept for all files; ``requests`` runs those to a remote store, side by side.
+    Args:
+        path: The file.
+        index: Where its records are.
+        options: How to read it.
+        window: How many rows before the latest one may still be requested, in a file that is read front to back.
+        members: The cache of gzip members that all files share.
+        requests: Runs concurrent requests to a remote store.
     """
     if not index.compression:
-        return RangeRows(path, index, reading, requests)
+        return RangeRows(path, index, options, requests)
     if index.members is not None:
-        return MemberRows(path, index.members, reading, members)
-    return StreamRows(path, index, reading, window)
+        return MemberRows(path, index.members, options, members)
+    return StreamRows(path, index, options, window)
 
 
-def _numbers_of(index: ShardIndex | SalvagedIndex, rows: Ints) -> Ints:
+def _record_numbers(index: ShardIndex | SalvagedIndex, rows: Ints) -> Ints:
     return index.numbers(rows) if isinstance(index, SalvagedIndex) else rows
 
 
 class RangeRows:
-    """Rows of a plain file: those that follow one another are read as one range, in a remote file those nearby, too."""
+    """Rows of a plain file. Adjacent rows are read as one range; so are nearby rows of a remote file."""
 
     def __init__(
-        self, path: str, index: ShardIndex | SalvagedIndex, reading: ReadOptions, requests: Executor | None
+        self, path: str, index: ShardIndex | SalvagedIndex, options: ReadOptions, requests: Executor | None
     ) -> None:
         self._store, self._path = locate(path)
-        self._index, self._reading = index, reading
+        self._index, self._options = index, options
         remote = requests if self._store.capabilities.latency == "network" else None
         self._map: Callable[..., Iterator[bytes]] = map if remote is None else remote.map
-        # Damage between two rows is no business of theirs, where it is passed over.
-        self._near = 0 if remote is None or reading.skips_damage else _NEAR
+        # Where damage is skipped, damage between two rows must not affect them.
+        self._max_gap = 0 if remote is None or options.skips_damage else _MAX_GAP_BYTES
 
-    def ask(self, rows: Ints) -> FetchedRecords:
+    def request(self, rows: Ints) -> PendingRecords:
         offsets, lengths = self._index.places(rows)
-        numbers = _numbers_of(self._index, rows)
+        numbers = _record_numbers(self._index, rows)
         ends = offsets + lengths + np.uint64(16)
-        breaks = np.flatnonzero(offsets[1:] - ends[:-1] > self._near) + 1
+        breaks = np.flatnonzero(offsets[1:] - ends[:-1] > self._max_gap) + 1
         runs = [(int(run[0]), int(run[-1])) for run in np.split(np.arange(len(rows)), breaks)]
         ranges = [(int(offsets[first]), int(ends[last])) for first, last in runs]
         pieces = self._map(lambda span: self._store.read(self._path, *span), ranges)
 
-        def answer() -> PickedRecords:
+        def result() -> PickedRecords:
             parts = []
             for (first, last), span, data in zip(runs, ranges, pieces, strict=True):
-                mine = slice(first, last + 1)
-                parts.append(self._pick(memoryview(data), span, numbers[mine], offsets[mine], lengths[mine]))
-            return PickedRecords.of_all(parts)
+                part = slice(first, last + 1)
+                parts.append(self._pick(memoryview(data), span, numbers[part], offsets[part], lengths[part]))
+            return PickedRecords.concat(parts)
 
-        return answer
+        return result
 
     def _pick(
         self, data: memoryview, span: tuple[int, int], numbers: Ints, offsets: Uint64s, lengths: Uint64s
     ) -> PickedRecords:
-        """Cut records out of a range; behind one that is not what the index says, the next is read in its own place."""
+        """Cut records out of a range; after one that differs from the index, scan again at the offset of the next."""
         start, stop = span
         parts: list[PickedRecords] = []
         first = 0
         while first < len(numbers):
             rest, offset = numbers[first:], int(offsets[first])
-            found = scan(data[offset - start :], self._path, self._reading, offset, int(rest[0]), stop)
+            found = scan(data[offset - start :], self._path, self._options, offset, int(rest[0]), stop)
             picked = found.pick(rest)
-            lost = [error.record or 0 for error in picked.errors]
-            there = ~np.isin(rest, lost)
+            missing = [error.record or 0 for error in picked.errors]
+            present = ~np.isin(rest, missing)
             sizes = np.concatenate([np.zeros(0, np.uint64), *(chunk.spans[:, 1] for chunk in picked.chunks)])
-            ends = [number for number, error in zip(lost, picked.errors, strict=True) if error.kind != "data-crc"][:1]
-            ends += rest[there][sizes != lengths[first:][there]][:1].tolist()
-            if not ends:
+            bad = [number for number, error in zip(missing, picked.errors, strict=True) if error.kind != "data-crc"][:1]
+            bad += rest[present][sizes != lengths[first:][present]][:1].tolist()
+            if not bad:
                 parts.append(picked)
                 break
-            end, place = min(ends), int(np.searchsorted(rest, min(ends)))
-            before = [error for number, error in zip(lost, picked.errors, strict=True) if number < end]
-            wrong = picked.errors[len(before)] if end in lost else changed(self._path, end)
-            if wrong.kind.startswith("truncated") and len(data) == stop - start:
-                wrong = changed(self._path, end)  # the file goes on behind what the index says
-            if wrong.kind in ("changed", "length-crc") and self._index_was_stale:
-                wrong = changed(self._path, end, "; it has been indexed anew: open it again")
-            parts.append(PickedRecords(cut(picked.chunks, 0, int(there[:place].sum())), [*before, wrong]))
-            if not self._reading.skips_damage:
-                break  # one is enough: it will be raised
+            number, place = min(bad), int(np.searchsorted(rest, min(bad)))
+            before = [error for lost, error in zip(missing, picked.errors, strict=True) if lost < number]
+            error = picked.errors[len(before)] if number in missing else changed_file(self._path, number)
+            if error.kind.startswith("truncated") and len(data) == stop - start:
+                error = changed_file(self._path, number)  # the file does not end where the index says
+            if error.kind in ("changed", "length-crc") and self._index_was_stale:
+                error = changed_file(self._path, number, "; its index was rebuilt: open the dataset again")
+            parts.append(PickedRecords(slice_chunks(picked.chunks, 0, int(present[:place].sum())), [*before, error]))
+            if not self._options.skips_damage:
+                break  # the first error is raised
             first += place + 1
-        return PickedRecords.of_all(parts)
+        return PickedRecords.concat(parts)
 
     @cached_property
     def _index_was_stale(self) -> bool:
-        """Whether the file is sound, but not the one that was indexed: an identity looks at both ends alone."""
-        options = replace(self._reading, threads=min(4, available_cpus()))
+        """Whether the file is intact but changed after it was indexed: its identity covers only both ends."""
+        options = replace(self._options, threads=min(4, available_cpus()))
         return self._store.capabilities.native_paths and renew_index(self._path, options)
 
 
 class MemberRows:
-    """Rows of a gzip file whose members start with a record; inflated members are kept for a while."""
+    """Rows of a gzip file each of whose members starts with a record; inflated members are cached."""
 
-    def __init__(self, path: str, members: Members, reading: ReadOptions, kept: MemberCache) -> None:
+    def __init__(self, path: str, members: Members, options: ReadOptions, cache: MemberCache) -> None:
         self._store, self._path = locate(path)
-        self._members, self._reading, self._kept = members, reading, kept
+        self._members, self._options, self._cache = members, options, cache
 
-    def ask(self, rows: Ints) -> FetchedRecords:
+    def request(self, rows: Ints) -> PendingRecords:
         return lambda: self._read(rows)
 
     def _read(self, rows: Ints) -> PickedRecords:
-        return PickedRecords.of_all(self._member(self._holding(some)).pick(some) for some in self.by_member(rows))
+        return PickedRecords.concat(
+            self._member(self._member_of(part)).pick(part) for part in self.split_by_member(rows)
+        )
 
-    def by_member(self, rows: Ints) -> list[Ints]:
-        """Divide rows, named in ascending order, into those of each member."""
+    def split_by_member(self, rows: Ints) -> list[Ints]:
+        """Split ascending rows into those of each member."""
         return np.split(rows, np.flatnonzero(np.diff(self._members.holding(rows))) + 1)
 
-    def copy_of_member(self, rows: Ints) -> RecordChunk:
-        """Copy rows of one member, which is not kept for later."""
-        return self._inflated(self._holding(rows)).copy(rows)
+    def copy_from_member(self, rows: Ints) -> RecordChunk:
+        """Copy rows of one member without caching it."""
+        return self._inflate(self._member_of(rows)).copy(rows)
 
-    def _holding(self, rows: Ints) -> int:
+    def _member_of(self, rows: Ints) -> int:
         return int(self._members.holding(rows[:1])[0])
 
     def _member(self, number: int) -> ScannedRecords:
-        found = self._kept.get(self._path, number)
+        found = self._cache.get(self._path, number)
         if found is None:
-            found = self._inflated(number)
-            self._kept.put(self._path, number, found, self._size(number))
+            found = self._inflate(number)
+            self._cache.put(self._path, number, found, self._size(number))
         return found
 
     def _size(self, number: int) -> int:
         return int(self._members.stream_offset[number + 1] - self._members.stream_offset[number])
 
-    def _inflated(self, number: int) -> ScannedRecords:
+    def _inflate(self, number: int) -> ScannedRecords:
         begin, end = map(int, self._members.file_offset[number : number + 2])
         offset, record = int(self._members.stream_offset[number]), int(self._members.first_record[number])
         data = self._store.read(self._path, begin, end)
         plain = inflate_member(data)
         if plain is not None:
-            return scan(plain, self._path, self._reading, offset, record)
-        if self._reading.skips_damage:
-            start = _before_damage(data, self._path, self._size(number))
-            path, chunks, damage = scan(start, self._path, self._reading, offset, record)
+            return scan(plain, self._path, self._options, offset, record)
+        if self._options.skips_damage:
+            start = _inflate_until_damage(data, self._path, self._size(number))
+            path, chunks, damage = scan(start, self._path, self._options, offset, record)
             record += sum(map(len, chunks)) + sum(error.kind == "data-crc" for error in damage)
         error = CompressionError(
-            f"a gzip member does not inflate: {self._path}, record {record}, byte {begin} of the file",
+            f"a gzip member cannot be inflated: {self._path}, record {record}, byte {begin} of the file",
             path=self._path,
             offset=offset,
             stop=offset + self._size(number),
             record=record,
             kind="inflate",
         )
-        if not self._reading.skips_damage:
+        if not self._options.skips_damage:
             raise error
         return ScannedRecords(path, chunks, [*(found for found in damage if found.kind == "data-crc"), error])
 
 
-def _before_damage(member: bytes, path: str, most: int) -> bytes:
-    """Inflate a damaged member as far as it goes, and no further than it said."""
+def _inflate_until_damage(member: bytes, path: str, max_bytes: int) -> bytes:
+    """Inflate a damaged member up to the damage, and at most to the size in its index."""
     plain = bytearray()
     try:
         for piece in inflate_next_member(ByteSource([member], path)):
             plain += piece
-            if len(plain) >= most:
+            if len(plain) >= max_bytes:
                 break
     except CorruptDataError:
-        pass  # what is before it is what is wanted
+        pass  # only what comes before the damage is wanted
     return bytes(plain)
 
 
 class StreamRows:
-    """Rows of a file that is read from its start: going back starts again, so rows are asked for as they come."""
+    """Rows of a file that is read front to back: going back means starting again, so request rows in order."""
 
-    def __init__(self, path: str, index: ShardIndex | SalvagedIndex, reading: ReadOptions, window: int) -> None:
+    def __init__(self, path: str, index: ShardIndex | SalvagedIndex, options: ReadOptions, window: int) -> None:
         salvaged = isinstance(index, SalvagedIndex)
-        on_damage: OnDamage = "skip" if salvaged else "skip_record" if reading.skips_damage else "raise"
-        self._reader = RecordReader._with_options(path, replace(reading, on_damage=on_damage))
+        on_damage: OnDamage = "skip" if salvaged else "skip_record" if options.skips_damage else "raise"
+        self._reader = RecordReader._with_options(path, replace(options, on_damage=on_damage))
         self._index, self._window = index, window
         self._stream: Iterator[RecordChunk] | None = None
-        self._kept: deque[RecordChunk] = deque()
+        self._chunks: deque[RecordChunk] = deque()
         self._next = 0
-        """The record behind those that were read."""
+        """The number of the next record to read."""
         self._end: list[CorruptDataError] | None = None
-        """Once there is nothing more to read: the error that ended it, if one did."""
+        """Set at the end of the file: the error that ended it, if any."""
         self._lock = Lock()
 
-    def ask(self, rows: Ints) -> FetchedRecords:
+    def request(self, rows: Ints) -> PendingRecords:
         return lambda: self._read(rows)
 
     def _read(self, rows: Ints) -> PickedRecords:
         with self._lock:
-            numbers = _numbers_of(self._index, rows)
+            numbers = _record_numbers(self._index, rows)
             first, last = int(numbers[0]), int(numbers[-1])
-            is_behind = first < self._next and not (self._kept and self._kept[0].first_record <= first)
-            if self._stream is None or is_behind:
+            goes_back = first < self._next and not (self._chunks and self._chunks[0].first_record <= first)
+            if self._stream is None or goes_back:
                 self._stream, self._next, self._end = self._reader.chunks(), 0, None
-                self._kept.clear()
+                self._chunks.clear()
             while self._next <= last and self._end is None:
                 self._advance(self._stream, first)
             damage = [*self._reader.damage, *(self._end or ())]
-            return ScannedRecords(self._reader.path, self._kept, damage).pick(numbers)
+            return ScannedRecords(self._reader.path, self._chunks, damage).pick(numbers)
 
     def _advance(self, stream: Iterator[RecordChunk], first: int) -> None:
         try:
@@ -272,9 +280,8 @@ class StreamRows:
         except StopIteration:
             self._end = []
         else:
-            self._kept.append(chunk)
+            self._chunks.append(chunk)
             self._next = chunk.first_record + len(chunk)
-            while self._kept and self._kept[0].first_record + len(self._kept[0]) <= min(
-                first, self._next - self._window
-            ):
-                self._kept.popleft()
+            oldest = min(first, self._next - self._window)
+            while self._chunks and self._chunks[0].first_record + len(self._chunks[0]) <= oldest:
+                self._chunks.popleft()

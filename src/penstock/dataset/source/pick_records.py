@@ -1,4 +1,4 @@
-"""Records found in bytes, and the damage among them; chosen rows are cut out, and one that is lost is told by name."""
+"""Finds records and damage in bytes and cuts chosen records out of them, with an error for each that is missing."""
 
 from __future__ import annotations
 
@@ -17,65 +17,65 @@ from penstock.records.read_options import ReadOptions
 
 
 class PickedRecords(NamedTuple):
-    """Chosen records, in order, and an error for each that is not there."""
+    """Chosen records, in order, and an error for each that is missing."""
 
     chunks: list[RecordChunk]
     errors: list[CorruptDataError]
 
     @classmethod
-    def of_all(cls, parts: Iterable[PickedRecords]) -> PickedRecords:
-        """Join parts that follow one another."""
+    def concat(cls, parts: Iterable[PickedRecords]) -> PickedRecords:
+        """Concatenate parts."""
         picked = cls([], [])
         for part in parts:
             picked.chunks.extend(part.chunks)
             picked.errors.extend(part.errors)
         return picked
 
-    def sound(self) -> list[RecordChunk]:
-        """Return the records; raise where one is not there."""
+    def complete(self) -> list[RecordChunk]:
+        """Return the records; raise the first error if one is missing."""
         if self.errors:
             raise self.errors[0]
         return self.chunks
 
 
 class ScannedRecords(NamedTuple):
-    """Records of a file, and what is damaged of it, both in order."""
+    """Records and damage of a file, both in order."""
 
     path: str
     chunks: Iterable[RecordChunk]
     damage: Sequence[CorruptDataError]
 
     def pick(self, numbers: Ints) -> PickedRecords:
-        """Cut out records, named in ascending order."""
+        """Return records by number, in ascending order."""
         pieces: list[RecordChunk] = []
-        lost = np.ones(len(numbers), np.bool_)
+        missing = np.ones(len(numbers), np.bool_)
         for chunk in self.chunks:
             begin, end = np.searchsorted(numbers, [chunk.first_record, chunk.first_record + len(chunk)])
-            mine = numbers[begin:end] - chunk.first_record
-            runs = np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1) if len(mine) else []
+            within = numbers[begin:end] - chunk.first_record
+            runs = np.split(within, np.flatnonzero(np.diff(within) != 1) + 1) if len(within) else []
             pieces += [chunk[int(run[0]) : int(run[-1]) + 1] for run in runs]
-            lost[begin:end] = False
-        own = {error.record: error for error in reversed(self.damage)} if lost.any() else {}
-        return PickedRecords(pieces, [self._error_of(number, own) for number in numbers[lost].tolist()])
+            missing[begin:end] = False
+        errors = {error.record: error for error in reversed(self.damage)} if missing.any() else {}
+        return PickedRecords(pieces, [self._error_of(number, errors) for number in numbers[missing].tolist()])
 
     def copy(self, numbers: Ints) -> RecordChunk:
-        """Copy records, named in ascending order, into a chunk of their own; raise where one is not there."""
+        """Copy records, by ascending number, into a new chunk; raise if one is missing."""
         chunks = list(self.chunks)
         records = _core.RecordPool(chunks)
         first = chunks[0].first_record if chunks else 0
         if self.damage or int(numbers[0]) < first or int(numbers[-1]) >= first + len(records):
-            return _core.RecordPool(self.pick(numbers).sound()).take(np.arange(len(numbers)))
+            return _core.RecordPool(self.pick(numbers).complete()).take(np.arange(len(numbers)))
         return records.take(numbers - first)
 
-    def _error_of(self, number: int, own: dict[int | None, CorruptDataError]) -> CorruptDataError:
-        """The error for a record that was not found: its own, or that of the damage which nothing was read behind."""
-        if number in own:
-            return own[number].with_traceback(None)
+    def _error_of(self, number: int, errors: dict[int | None, CorruptDataError]) -> CorruptDataError:
+        """Return the error of a missing record: its own, or that of the damage after which nothing was read."""
+        if number in errors:
+            return errors[number].with_traceback(None)
         last = self.damage[-1] if self.damage else None
         if last is None or last.record is None or last.record > number:
-            return changed(self.path, number)
+            return changed_file(self.path, number)
         return type(last)(
-            f"record {number} is lost with what is before it: {last}",
+            f"record {number} is lost because of damage before it: {last}",
             path=self.path,
             offset=last.offset,
             record=number,
@@ -84,12 +84,12 @@ class ScannedRecords(NamedTuple):
 
 
 def scan(
-    data: Plain | memoryview, path: str, reading: ReadOptions, offset: int, record: int, end: int | None = None
+    data: Plain | memoryview, path: str, options: ReadOptions, offset: int, record: int, end: int | None = None
 ) -> ScannedRecords:
-    """Find records in bytes that start with one."""
+    """Scan bytes that start with a record."""
     records = _core.StreamRecords(
-        verify=reading.verify,
-        max_record_bytes=reading.max_record_bytes,
+        verify=options.verify,
+        max_record_bytes=options.max_record_bytes,
         input_end=end,
         start_offset=offset,
         start_record=record,
@@ -105,8 +105,8 @@ def scan(
     return ScannedRecords(path, chunks, damage)
 
 
-def cut(chunks: Iterable[RecordChunk], start: int, stop: int) -> list[RecordChunk]:
-    """Cut a range out of the records of chunks."""
+def slice_chunks(chunks: Iterable[RecordChunk], start: int, stop: int) -> list[RecordChunk]:
+    """Return a range of the records of chunks."""
     pieces = []
     for chunk in chunks:
         if start < len(chunk) and stop > 0:
@@ -115,8 +115,8 @@ def cut(chunks: Iterable[RecordChunk], start: int, stop: int) -> list[RecordChun
     return pieces
 
 
-def changed(path: str, record: int, advice: str = "") -> CorruptDataError:
-    """The error for a file that is not the one that was indexed."""
+def changed_file(path: str, record: int, advice: str = "") -> CorruptDataError:
+    """Return the error for a file that changed after it was indexed."""
     return CorruptDataError(
         f"the file changed since it was indexed: {path}, record {record}{advice}",
         path=path,

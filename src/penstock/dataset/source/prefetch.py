@@ -1,4 +1,4 @@
-"""Fetches rows ahead of the consumer, on threads; they come back in the order in which they were asked for."""
+"""Prefetches rows on threads and returns them in the order of the requests; nearby requests are coalesced."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ import numpy as np
 
 from penstock import _core
 from penstock.dataset.order import Ints, Order
-from penstock.dataset.source.row_source import Fetched, RowFetcher, RowSource
+from penstock.dataset.source.row_source import FetchResult, RowFetcher, RowSource
 from penstock.errors import CorruptDataError, MalformedExampleError
 
-# Where requests are read together: what they may take in memory, and how far apart their rows may lie in a file.
-_BYTES_TOGETHER = 64 << 20
+# Limits of coalesced requests: their bytes in memory, and the mean gap between their rows in a file.
+_COALESCED_BYTES = 64 << 20
 _GAP_BYTES = 4 << 10
 
 
 class Prefetch(Protocol):
-    """Rows on their way."""
+    """A queue of requests for rows."""
 
     depth: int
-    """How many requests may be on their way, so that a slow consumer holds memory still."""
+    """How many requests to submit before taking a result; bounds memory where the consumer is slow."""
 
-    together: int
-    """How many requests are read together, where it is worth while to know that many before."""
+    lookahead: int
+    """How many requests to announce at a time, so that they can be coalesced; 1 if there is nothing to gain."""
 
-    def foresee(self, requests: list[Ints]) -> None:
-        """Say which rows will be asked for next, request by request."""
+    def announce(self, requests: list[Ints]) -> None:
+        """Announce requests that will be submitted next, in order."""
 
     def submit(self, rows: Ints) -> None:
-        """Start to fetch rows."""
+        """Start fetching rows."""
 
-    def take(self) -> Fetched:
-        """Wait for the oldest request."""
+    def take(self) -> FetchResult:
+        """Wait for the oldest request and return its result."""
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
 
 
 def start_prefetch(source: RowSource, order: Order, size: int) -> Prefetch:
-    """Open a source for reading requests of ``size`` rows ahead, in an order."""
+    """Open a source for requests of ``size`` rows each, in an order."""
     return NativePrefetch(source, order, size) if source.shards.local_and_plain else PooledPrefetch(source, order, size)
 
 
 class NativePrefetch:
-    """Fetches on native threads: each reads, checks and decodes a request while its bytes are near."""
+    """Prefetches on native threads: each reads, checks and decodes a whole request while its bytes are in cache."""
 
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
         self._source, self._decoder = source, source.decoder
-        self._native = source.shards.open_natively()
-        self.depth = source.shards.reading.threads + 1
-        self.together = _requests_together(source, order, size)
+        self._native = source.shards.open_native_fetcher()
+        self.depth = source.shards.options.threads + 1
+        self.lookahead = _lookahead_in_plain_files(source, order, size)
         self._waiting: deque[Ints] = deque()
 
-    def foresee(self, requests: list[Ints]) -> None:
-        if self.together > 1:
+    def announce(self, requests: list[Ints]) -> None:
+        if self.lookahead > 1:
             self._native.coalesce(requests, self._decoder._native if self._source.allocate is None else None)
 
     def submit(self, rows: Ints) -> None:
@@ -66,106 +66,107 @@ class NativePrefetch:
         self._native.submit(rows, self._decoder._native, outputs)
         self._waiting.append(rows)
 
-    def take(self) -> Fetched:
+    def take(self) -> FetchResult:
         rows = self._waiting.popleft()
         decoded, _ = self._native.next()
         if decoded is not None and decoded[-1] is None:
             try:
-                return Fetched(self._decoder._batch(decoded, lambda row: (None, row)), None)
+                return FetchResult(self._decoder._batch(decoded, lambda row: (None, row)), None)
             except MalformedExampleError:
                 pass
-        # Something is wrong with one of them: the slower way finds what it is, and does what is to be done about it.
+        # A row is damaged or malformed: the slower path finds out which one, and applies the error policy.
         return self._source.open().fetch(rows)
 
     def close(self) -> None:
         self._native.close()
 
 
-def _requests_together(source: RowSource, order: Order, size: int) -> int:
-    """Return how many requests have rows so near to one another that what lies between them is best read along."""
-    shards, near = source.shards, _near(source, order)
-    if not near:
+def _lookahead_in_plain_files(source: RowSource, order: Order, size: int) -> int:
+    """Return how many requests to coalesce: their rows are so dense that reading the gaps costs less than seeking."""
+    shards, window = source.shards, _window_rows(source, order)
+    if not window:
         return 1
-    frame = shards.places.nbytes / shards.rows
-    most = int(_BYTES_TOGETHER / frame)
-    is_dense = near <= most or near * frame <= most * (frame + _GAP_BYTES)
-    return max(1, -(-min(near, most) // size)) if is_dense else 1
+    frame = shards.locations.nbytes / shards.rows
+    limit = int(_COALESCED_BYTES / frame)
+    is_dense = window <= limit or window * frame <= limit * (frame + _GAP_BYTES)
+    return max(1, -(-min(window, limit) // size)) if is_dense else 1
 
 
-def _near(source: RowSource, order: Order) -> int:
-    """Return from how many rows of the files those that are asked for together are drawn; 0: they come in order."""
+def _window_rows(source: RowSource, order: Order) -> int:
+    """Return the size of the row range that nearby requests are drawn from; 0 if rows come in file order."""
     rows = source.shards.rows
     return min(order.reach, rows) if order.reach else rows if order.seeks else 0
 
 
 class PooledPrefetch:
-    """Fetches on threads of Python, which work in native calls for most of the time."""
+    """Prefetches on Python threads, which spend most of their time in native calls."""
 
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
-        # Files that are read from their start are read by one thread, in order.
-        threads = source.shards.reading.threads if source.shards.seekable else 1
+        # One thread reads files without random access, in order.
+        threads = source.shards.options.threads if source.shards.seekable else 1
         self.depth = threads + 1
-        self.together = _members_together(source, order, size)
+        self.lookahead = _lookahead_in_gzip_members(source, order, size)
         self._fetcher = source.open(order.reach)
         self._pool = ThreadPoolExecutor(threads, "penstock-fetch")
-        self._foreseen: deque[list[Ints]] = deque()
-        self._group: Iterator[Callable[[], Fetched]] = iter(())
-        """Those requests that are read together, and were not submitted."""
-        self._waiting: deque[Future[Fetched]] = deque()
+        self._announced: deque[list[Ints]] = deque()
+        self._group: Iterator[Callable[[], FetchResult]] = iter(())
+        """The coalesced requests that are not submitted yet."""
+        self._waiting: deque[Future[FetchResult]] = deque()
 
-    def foresee(self, requests: list[Ints]) -> None:
-        if self.together > 1 and requests:
-            self._foreseen.append(requests)
+    def announce(self, requests: list[Ints]) -> None:
+        if self.lookahead > 1 and requests:
+            self._announced.append(requests)
 
     def submit(self, rows: Ints) -> None:
         fetch = next(self._group, None)
-        if fetch is None and self._foreseen:
-            requests = self._foreseen.popleft()
-            together = Together(self._fetcher, requests, self._pool)
-            self._group = (partial(together.fetch, number) for number in range(len(requests)))
+        if fetch is None and self._announced:
+            requests = self._announced.popleft()
+            coalesced = CoalescedRequests(self._fetcher, requests, self._pool)
+            self._group = (partial(coalesced.fetch, number) for number in range(len(requests)))
             fetch = next(self._group)
         self._waiting.append(self._pool.submit(fetch or partial(self._fetcher.fetch, rows)))
 
-    def take(self) -> Fetched:
+    def take(self) -> FetchResult:
         return self._waiting.popleft().result()
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _members_together(source: RowSource, order: Order, size: int) -> int:
-    """Return how many requests share the members of gzip files, each of which is unpacked whole for a row of it."""
+def _lookahead_in_gzip_members(source: RowSource, order: Order, size: int) -> int:
+    """Return how many requests to coalesce, because a gzip member is inflated whole for any of its rows."""
     members = [index.members for index in source.shards.indexes if index.members is not None]
-    near = _near(source, order)
-    if not near or not members or not source.shards.seekable:
+    window = _window_rows(source, order)
+    if not window or not members or not source.shards.seekable:
         return 1
-    record = sum(int(found.stream_offset[-1]) for found in members) / max(1, source.shards.rows)
-    return max(1, -(-min(near, int(_BYTES_TOGETHER / max(1, record))) // size))
+    record_bytes = sum(int(found.stream_offset[-1]) for found in members) / max(1, source.shards.rows)
+    return max(1, -(-min(window, int(_COALESCED_BYTES / max(1, record_bytes))) // size))
 
 
-class Together:
-    """Reads the records of requests ahead, in the order of the files, on threads. Nothing else is kept of the files.
+class CoalescedRequests:
+    """Reads the records of several requests in file order, on threads, each gzip member once.
 
-    Records are copied natively: out of each member as it is inflated, and out of all of them for each request.
+    Native code copies records twice: out of each member as it is inflated, so that the member can be freed, and then
+    for each request.
     """
 
     def __init__(self, fetcher: RowFetcher, requests: list[Ints], pool: Executor) -> None:
         self._fetcher, self._requests = fetcher, requests
-        rows, places = np.unique(np.concatenate(requests), return_inverse=True)
-        self._places = np.split(places, np.cumsum([len(request) for request in requests[:-1]]))
-        """Of the rows of each request, among those that are read."""
-        # Before what asks for them, so that no thread waits for one that waits for it.
-        self._parts = [pool.submit(fetcher.copy_once, part) for part in fetcher.parts(rows)]
+        rows, positions = np.unique(np.concatenate(requests), return_inverse=True)
+        self._positions = np.split(positions, np.cumsum([len(request) for request in requests[:-1]]))
+        """The positions of each request's rows among all rows."""
+        # Submitted before the requests that wait for them, so that the threads of the pool cannot deadlock.
+        self._parts = [pool.submit(fetcher.copy_part, part) for part in fetcher.split_into_parts(rows)]
 
     @cached_property
     def _records(self) -> _core.RecordPool:
         return _core.RecordPool([part.result() for part in self._parts])
 
-    def fetch(self, request: int) -> Fetched:
-        """Return the rows of a request, by its number, decoded."""
+    def fetch(self, request: int) -> FetchResult:
+        """Return the decoded rows of a request, by its number."""
         try:
-            batch = self._fetcher.decode([self._records.take(self._places[request])])
+            batch = self._fetcher.decode([self._records.take(self._positions[request])])
         except (CorruptDataError, MalformedExampleError, OSError):
-            # Which row it is, and what is to be done about it, is found by reading the rows of this request alone.
+            # Reading this request alone finds the bad row and applies the error policy.
             return self._fetcher.fetch(self._requests[request])
-        return Fetched(batch, None)
+        return FetchResult(batch, None)

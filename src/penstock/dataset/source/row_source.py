@@ -1,4 +1,4 @@
-"""Rows of a dataset as columns: fetched by their numbers, decoded by the schema."""
+"""Reads rows of a dataset by number and decodes them into columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.codec.decoder import Allocate, Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Ints
 from penstock.dataset.source.file_rows import FileRows, MemberCache, MemberRows, open_rows
-from penstock.dataset.source.pick_records import PickedRecords, cut
+from penstock.dataset.source.pick_records import PickedRecords, slice_chunks
 from penstock.dataset.source.shards import SalvagedIndex, Shards
 from penstock.discovery.resolve import resolve
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault
@@ -27,27 +27,24 @@ from penstock.records.read_options import OnBadRecord, ReadOptions, RecordError
 from penstock.schema import Schema, check_schema
 from penstock.storage import StrPath
 
-"""What a damaged record, or one that does not fit the schema, does; a function is called with the error, then skip."""
-# Requests to a remote store that wait side by side.
-_REQUESTS = 16
+_CONCURRENT_REQUESTS = 16
 
 
-class Fetched(NamedTuple):
-    """Rows that were fetched."""
+class FetchResult(NamedTuple):
+    """The result of a request for rows."""
 
     batch: Batch
-    kept: Ints | None
-    """Which of the rows that were asked for are in it, where some were passed over."""
+    positions: Ints | None
+    """The positions of its rows in the request, if some rows were skipped."""
     errors: tuple[RecordError, ...] = ()
     failure: RecordError | None = None
-    """What the row behind these raises, where errors are not passed over."""
+    """The error to raise after these rows."""
 
 
 class RowSource:
-    """The rows of shards, decoded by a schema. Immutable but for what it opens when it is first used; pickles.
+    """The rows of shards, decoded by a schema. Immutable, apart from what it opens on first use; pickles.
 
-    Where ``strict``, a record of another message than an Example is an error: an inferred schema says nothing of it,
-    and its row would be empty.
+    If ``strict``, a record that is no Example raises: an inferred schema does not cover it, and its row would be empty.
     """
 
     def __init__(
@@ -79,34 +76,34 @@ class RowSource:
 
     @cached_property
     def schema(self) -> Schema:
-        """The schema of the columns that are decoded."""
+        """The schema of the decoded columns."""
         return self._whole_schema if self._columns is None else self._whole_schema.select(self._columns)
 
     def with_columns(self, columns: tuple[str, ...]) -> RowSource:
-        """Decode these columns, out of those that are decoded now."""
-        self.schema.select(columns)  # an unknown name is an error here
+        """Return a source that decodes some of the columns."""
+        self.schema.select(columns)  # raises for an unknown name
         return self._with(columns=columns)
 
     def with_schema(self, schema: Schema) -> RowSource:
-        """Decode by another schema."""
+        """Return a source with another schema."""
         return self._with(schema=schema, columns=None)
 
     def with_allocator(self, allocate: Allocate) -> RowSource:
-        """Decode dense columns into memory that a function makes."""
+        """Return a source that decodes dense columns into memory from a function."""
         return self._with(allocate=allocate)
 
-    def through(self, row: int) -> RowSource:
-        """Leave out remote files behind the one that holds this row: what is not there needs no index."""
-        return self._with(shards=self.shards.through(row))
+    def up_to(self, row: int) -> RowSource:
+        """Drop remote files after the one that holds this row, so that they need no index."""
+        return self._with(shards=self.shards.up_to(row))
 
-    def joins(self, other: RowSource) -> bool:
-        """Whether the rows of another source can stand behind these as if they were of one."""
+    def can_concat(self, other: RowSource) -> bool:
+        """Return whether ``self + other`` is possible: both read and decode in the same way."""
         return (
             self.schema == other.schema
             and self._whole_schema == other._whole_schema
             and self.on_error == other.on_error
             and self.allocate == other.allocate
-            and self.shards.reading == other.shards.reading
+            and self.shards.options == other.shards.options
         )
 
     def __add__(self, other: RowSource) -> RowSource:
@@ -114,46 +111,45 @@ class RowSource:
 
     @cached_property
     def decoder(self) -> Decoder:
-        """Decodes on the thread that asks: threads run ahead side by side."""
+        """Decodes on the calling thread; prefetching already runs several in parallel."""
         return self.new_decoder(threads=1)
 
     def new_decoder(self, threads: int) -> Decoder:
-        """Compile the schema."""
+        """Return a decoder of the columns."""
         return Decoder(self._whole_schema, columns=self._columns, strict=self.strict, threads=threads)
 
     @cached_property
     def random_access(self) -> RowFetcher:
-        """Reads a few rows at a time, whenever somebody asks."""
+        """A fetcher for random access."""
         return self.open()
 
     @cached_property
     def _row_decoder(self) -> RowDecoder:
         return self.decoder._row_decoder()
 
-    def _native(self) -> _core.RecordFetcher:
-        """Return what reads local plain files; a forked child opens its own."""
+    def _native_fetcher(self) -> _core.RecordFetcher:
+        """Return the fetcher for local plain files; a forked child opens its own."""
         process, fetcher = self._fetcher
         if process != os.getpid() or fetcher is None:
-            fetcher = self.shards.open_natively()
+            fetcher = self.shards.open_native_fetcher()
             self._fetcher = (os.getpid(), fetcher)
         return fetcher
 
-    # What is natively found to be wrong with a row, or to be another kind of file, is read again the slower way, which
-    # says what it is.
+    # Rows that the native fetcher cannot read are read again on the slower path, which raises the error.
 
     def record(self, row: int) -> bytes:
-        """Read one record as it is stored."""
+        """Read the bytes of one record."""
         if self.shards.local_and_plain:
-            found = self._native().record(row)
+            found = self._native_fetcher().record(row)
             if isinstance(found, bytes):
                 return found
         chunks, _ = self.random_access.read(np.array([row]))
         return chunks[0][0]
 
     def records(self, rows: Ints) -> list[bytes]:
-        """Read records as they are stored, in the order in which they are named."""
+        """Read the bytes of records, in the given order."""
         if self.shards.local_and_plain:
-            found, faults = self._native().records(rows)
+            found, faults = self._native_fetcher().records(rows)
             if not faults:
                 return found
         chunks, inverse = self.random_access.read(rows)
@@ -161,18 +157,18 @@ class RowSource:
         return [found[number] for number in inverse]
 
     def row(self, row: int) -> dict[str, Any]:
-        """Read and decode one row; damage raises, whatever the policy of a pass."""
+        """Read and decode one row; damage raises, whatever ``on_error`` is."""
         if self.shards.local_and_plain:
-            decoded = self._native().row(row, self._row_decoder.native)
+            decoded = self._native_fetcher().row(row, self._row_decoder.native)
             if decoded is not None:
                 with suppress(RowFault):
                     return self._row_decoder.build_row(decoded)
         return self.random_access.fetch_all(np.array([row])).row(0)
 
     def fetch(self, rows: Ints) -> Batch:
-        """Read and decode rows, in the order in which they are named; damage raises, whatever the policy of a pass."""
+        """Read and decode rows, in the given order; damage raises, whatever ``on_error`` is."""
         if self.shards.local_and_plain:
-            decoded, _ = self._native().fetch(rows, self.decoder._native)
+            decoded, _ = self._native_fetcher().fetch(rows, self.decoder._native)
             if decoded is not None:
                 with suppress(MalformedExampleError):
                     return self.decoder._batch(decoded, lambda row: (None, row))
@@ -184,94 +180,94 @@ class RowSource:
 
 
 class RowFetcher:
-    """Reads and decodes rows, on the calling thread. Safe to share between threads."""
+    """Reads and decodes rows on the calling thread. Thread-safe."""
 
     def __init__(self, source: RowSource, window: int) -> None:
         self._source = source
         self._shards = source.shards
         self._window = window
         self._open: dict[int, FileRows] = {}
-        # One for all files, of which there may be thousands; threads start when there is something to ask for.
-        self._requests = ThreadPoolExecutor(_REQUESTS, "penstock-ranges") if source.shards.remote else None
+        # Shared by all files, of which there may be thousands; threads start with the first requests.
+        self._requests = ThreadPoolExecutor(_CONCURRENT_REQUESTS, "penstock-ranges") if source.shards.remote else None
         self._members = MemberCache()
 
-    def fetch(self, rows: Ints) -> Fetched:
-        """Return rows in the order in which they are named."""
+    def fetch(self, rows: Ints) -> FetchResult:
+        """Return rows in the given order, subject to ``on_error``."""
         try:
-            return Fetched(self.fetch_all(rows), None)
+            return FetchResult(self.fetch_all(rows), None)
         except (CorruptDataError, MalformedExampleError) as error:
             if self._source.on_error == "raise":
-                return self._in_front_of(error, rows)
-        found = self._errors_of(np.unique(rows))
-        kept = np.flatnonzero(~np.isin(rows, [row for _, row in found]))
-        return Fetched(self.fetch_all(rows[kept]), kept, tuple(error for error, _ in found))
+                return self._rows_before(error, rows)
+        found = self._find_errors(np.unique(rows))
+        good = np.flatnonzero(~np.isin(rows, [row for _, row in found]))
+        return FetchResult(self.fetch_all(rows[good]), good, tuple(error for error, _ in found))
 
-    def _in_front_of(self, error: RecordError, rows: Ints) -> Fetched:
-        """Return those rows that come before the one which an error is about; raise it where there are none."""
+    def _rows_before(self, error: RecordError, rows: Ints) -> FetchResult:
+        """Return the rows before the one that failed; raise the error if there are none."""
         count = int(np.argmax(rows == self._row_of(error, rows)))
         if not count:
             raise error
-        front = self.fetch(rows[:count])
-        return front if front.failure is not None else front._replace(kept=np.arange(count), failure=error)
+        result = self.fetch(rows[:count])
+        return result if result.failure is not None else result._replace(positions=np.arange(count), failure=error)
 
-    def _errors_of(self, rows: Ints) -> list[tuple[RecordError, int]]:
-        """Find all that is wrong with rows, named in ascending order, and which of them it is."""
-        picked, _ = self._ask(rows)
+    def _find_errors(self, rows: Ints) -> list[tuple[RecordError, int]]:
+        """Return all errors of ascending rows, each with its row."""
+        picked, _ = self._request(rows)
         found: list[tuple[RecordError, int]] = []
         for lost in picked.errors:
             found.append((lost, self._row_of(lost, rows)))
             rows = rows[rows != found[-1][1]]
-        # A call tells of one record that does not decode: what is before it and behind it is looked at apart.
+        # Decoding reports one bad record at a time: decode what is before and after it separately.
         todo = [(0, len(rows))]
         while todo:
             start, stop = todo.pop()
             try:
-                self.decode(cut(picked.chunks, start, stop))
+                self.decode(slice_chunks(picked.chunks, start, stop))
             except MalformedExampleError as error:
                 row = self._row_of(error, rows[start:stop])
                 place = int(np.searchsorted(rows, row))
-                # Who keeps it would keep, by the frames that it came through, the records.
+                # Drop the traceback: its frames reference the record buffers and would keep them alive.
                 error.__context__ = None
                 found.append((error.with_traceback(None), row))
                 todo += [part for part in ((place + 1, stop), (start, place)) if part[0] < part[1]]
         return found
 
     def read(self, rows: Ints) -> tuple[list[RecordChunk], Ints]:
-        """Read each row once, in the order of the files; return where each that was asked for is. Damage raises."""
-        picked, inverse = self._ask(rows)
-        return picked.sound(), inverse
+        """Read each distinct row once, in file order; also return the position of each requested row. Damage raises."""
+        picked, inverse = self._request(rows)
+        return picked.complete(), inverse
 
-    def _ask(self, rows: Ints) -> tuple[PickedRecords, Ints]:
+    def _request(self, rows: Ints) -> tuple[PickedRecords, Ints]:
         unique, inverse = np.unique(rows, return_inverse=True)
         shards, numbers = self._shards.split(unique)
-        # All are asked before the first is waited for: a store far away answers many at once.
-        answers = [self._rows(shard).ask(numbers[shards == shard]) for shard in np.unique(shards).tolist()]
-        return PickedRecords.of_all(answer() for answer in answers), inverse
+        # Start all requests before waiting for the first: a remote store serves many at once.
+        pending = [self._rows(shard).request(numbers[shards == shard]) for shard in np.unique(shards).tolist()]
+        return PickedRecords.concat(result() for result in pending), inverse
 
-    def parts(self, rows: Ints) -> list[Ints]:
-        """Divide rows, named in ascending order, into those that are read at one go."""
+    def split_into_parts(self, rows: Ints) -> list[Ints]:
+        """Split ascending rows into parts that are read at once: those of one file or gzip member."""
         shards, numbers = self._shards.split(rows)
         parts: list[Ints] = []
         for shard in np.unique(shards).tolist():
-            mine, opened = shards == shard, self._rows(shard)
-            of_file = opened.by_member(numbers[mine]) if isinstance(opened, MemberRows) else [numbers[mine]]
+            opened, selected = self._rows(shard), numbers[shards == shard]
+            of_file = opened.split_by_member(selected) if isinstance(opened, MemberRows) else [selected]
             parts += [part + self._shards.starts[shard] for part in of_file]
         return parts
 
-    def copy_once(self, part: Ints) -> RecordChunk:
-        """Copy the records of a part into a chunk of their own, and keep nothing of the file for later."""
+    def copy_part(self, part: Ints) -> RecordChunk:
+        """Copy the records of a part into a new chunk, without caching."""
         shards, numbers = self._shards.split(part)
         opened = self._rows(int(shards[0]))
         if isinstance(opened, MemberRows):
-            return opened.copy_of_member(numbers)
-        return _core.RecordPool(opened.ask(numbers)().sound()).take(np.arange(len(numbers)))
+            return opened.copy_from_member(numbers)
+        return _core.RecordPool(opened.request(numbers)().complete()).take(np.arange(len(numbers)))
 
     def decode(self, records: list[RecordChunk]) -> Batch:
-        """Return records as columns."""
+        """Decode records."""
         return self._source.decoder.decode(records, allocate=self._source.allocate)
 
     def fetch_all(self, rows: Ints) -> Batch:
-        """Return rows in the order in which they are named; damage raises."""
+        """Return rows in the given order; damage raises."""
         chunks, inverse = self.read(rows)
         batch = self.decode(chunks)
         in_order = len(inverse) == batch.num_rows and bool((inverse == np.arange(len(inverse))).all())
@@ -284,7 +280,7 @@ class RowFetcher:
             opened = open_rows(
                 shards.paths[shard],
                 shards.index(shard),
-                shards.reading,
+                shards.options,
                 self._window,
                 self._members,
                 self._requests,
@@ -293,14 +289,14 @@ class RowFetcher:
         return opened
 
     def _row_of(self, error: RecordError, rows: Ints) -> int:
-        """Return which of some rows an error is about, the first where a file is named twice; raise it for none."""
+        """Return the row that an error is about, the first if a file occurs twice; raise the error if there is none."""
         shards, record = self._shards, error.record
         if record is None:
             raise error
-        for shard in [number for number, path in enumerate(shards.paths) if path == error.path]:
+        for shard in [shard for shard, path in enumerate(shards.paths) if path == error.path]:
             index = shards.index(shard)
-            place = index.row_of(record) if isinstance(index, SalvagedIndex) else record
-            if place is not None and (row := int(shards.starts[shard]) + place) in rows:
+            number = index.row_of(record) if isinstance(index, SalvagedIndex) else record
+            if number is not None and (row := int(shards.starts[shard]) + number) in rows:
                 return row
         raise error
 
@@ -310,12 +306,12 @@ def open_source(
     schema: Schema | None,
     columns: Iterable[str] | None,
     on_error: OnBadRecord,
-    reading: ReadOptions,
+    options: ReadOptions,
     split: str | None = None,
 ) -> RowSource:
-    """Open the rows of what ``paths`` name; files are read when rows are."""
+    """Open the rows of the files that ``paths`` name; records are read on demand."""
     resolved = resolve(paths, split)
-    shards = Shards(resolved.paths, reading, resolved.counts)
+    shards = Shards(resolved.paths, options, resolved.counts)
     whole = resolved.describe(on_error) if schema is None else check_schema(schema)
     source = RowSource(shards, whole, None, on_error, strict=schema is None and not resolved.schemas)
     return source if columns is None else source.with_columns(names_in(columns))

@@ -1,4 +1,4 @@
-"""Reads files as they are, from a row on."""
+"""Reads files front to back, from a given row."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from penstock.records.reader import RecordReader
 
 
 def can_stream(source: RowSource, first_row: int) -> bool:
-    """Whether files are best read as they are from a row on."""
+    """Return whether reading files front to back from a row is the best way to read them."""
     shards = source.shards
     if source.on_error != "raise" or source.allocate is not None:
-        return False  # around damage, it takes an index; native threads cannot ask Python for memory
+        return False  # skipping damage needs an index; native threads cannot call an allocator in Python
     if shards.local_and_plain:
         return True
-    # Of a remote file, what is in front of the row is less to read than all of it for an index.
+    # In a remote file, reading up to the row costs less than reading all of it for an index.
     return not shards.indexed and (first_row == 0 or shards.remote)
 
 
 def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, None, None]:
-    """Decode a run of rows in batches; they reach over the ends of files."""
+    """Decode a run of rows in batches, across file boundaries."""
     left = None if run.stop is None else run.stop - run.start
     if left is not None:
         if left <= 0:
@@ -43,8 +43,8 @@ def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, N
 
 
 def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, None, None]:
-    shards, reading = source.shards, source.shards.reading
-    decoder = source.new_decoder(reading.threads)
+    shards, options = source.shards, source.shards.options
+    decoder = source.new_decoder(options.threads)
     if not shards.local_and_plain:
         yield from decoder.decode_batches(_chunks(source, first_row), size)
         return
@@ -55,22 +55,22 @@ def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, N
         shard, number = (int(found[0]) for found in shards.split(np.array([first_row])))
         start = (shard, int(shards.index(shard).places(np.array([number]))[0][0]), number)
     batches = decoder._open_files(
-        shards.paths, size, verify=reading.verify, max_record_bytes=reading.max_record_bytes, start=start
+        shards.paths, size, verify=options.verify, max_record_bytes=options.max_record_bytes, start=start
     )
     with closing(batches):
         yield from batches
 
 
 def _chunks(source: RowSource, first_row: int) -> Iterator[RecordChunk]:
-    """Read the records from a row on; of files whose records are counted, none is opened that lies in front of it."""
-    shards, reading = source.shards, source.shards.reading
-    before = first_row
-    for path, count in zip(shards.paths, shards.told or repeat(None), strict=False):
-        if count is not None and count <= before:
-            before -= count
+    """Read the records from a row on; files before it are skipped unopened if their counts are known."""
+    shards, options = source.shards, source.shards.options
+    to_skip = first_row
+    for path, count in zip(shards.paths, shards.known_counts or repeat(None), strict=False):
+        if count is not None and count <= to_skip:
+            to_skip -= count
             continue
-        reader = RecordReader._with_options(path, reading)
+        reader = RecordReader._with_options(path, options)
         for chunk in reader.chunks():
-            if before < len(chunk):
-                yield chunk[before:] if before else chunk
-            before = max(0, before - len(chunk))
+            if to_skip < len(chunk):
+                yield chunk[to_skip:] if to_skip else chunk
+            to_skip = max(0, to_skip - len(chunk))

@@ -1,4 +1,4 @@
-"""The files of a dataset, and where the rows of all of them are."""
+"""The files of a dataset, their row counts and their indexes; also indexes of damaged files."""
 
 from __future__ import annotations
 
@@ -26,61 +26,61 @@ from penstock.storage import is_remote, locate
 
 
 class Shards:
-    """Files whose rows are numbered through. Indexes are loaded or built when they are first needed."""
+    """Files whose rows are numbered consecutively. Indexes are loaded or built on first use."""
 
-    def __init__(self, paths: tuple[str, ...], reading: ReadOptions, counts: tuple[int, ...] | None = None) -> None:
+    def __init__(self, paths: tuple[str, ...], options: ReadOptions, counts: tuple[int, ...] | None = None) -> None:
         self.paths = paths
-        self.reading = reading
-        self._told = counts
-        """The records of each file, as a manifest tells."""
+        self.options = options
+        self._manifest_counts = counts
         self._opened: dict[int, ShardIndex | SalvagedIndex] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.paths, self.reading, self._told)
+        return type(self), (self.paths, self.options, self._manifest_counts)
 
     def __add__(self, other: Shards) -> Shards:
-        told = self._told + other._told if self._told is not None and other._told is not None else None
-        return Shards(self.paths + other.paths, self.reading, told)
+        counts, others = self._manifest_counts, other._manifest_counts
+        joined = None if counts is None or others is None else counts + others
+        return Shards(self.paths + other.paths, self.options, joined)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The rows of each file."""
-        return self.told or tuple(index.records for index in self.indexes)
+        """The number of rows of each file."""
+        return self.known_counts or tuple(index.records for index in self.indexes)
 
     @property
-    def told(self) -> tuple[int, ...] | None:
-        """The rows of each file, where a manifest tells; around damage, they may be fewer."""
-        return None if self.reading.skips_damage else self._told
+    def known_counts(self) -> tuple[int, ...] | None:
+        """The number of rows of each file, from manifests; None without one, or if damaged records are skipped."""
+        return None if self.options.skips_damage else self._manifest_counts
 
     @property
     def known_rows(self) -> int | None:
-        """The rows of all files, where nothing has to be read for it."""
+        """The number of rows, or None if files would have to be read to count them."""
         return sum(self.counts) if self.counted else None
 
     @property
     def counted(self) -> bool:
-        """Whether the rows of all files are known, so that asking for them costs nothing."""
-        return self.told is not None or self.indexed
+        """Whether the number of rows of all files is known without reading them."""
+        return self.known_counts is not None or self.indexed
 
     @cached_property
     def starts(self) -> Ints:
-        """The first row of each file, and how many rows there are."""
+        """The first row of each file, then the number of rows."""
         return np.concatenate([[0], np.cumsum(self.counts, dtype=np.int64)]).astype(np.int64)
 
     @property
     def rows(self) -> int:
-        """The rows of all files."""
+        """The number of rows of all files."""
         return int(self.starts[-1])
 
     def index(self, shard: int) -> ShardIndex | SalvagedIndex:
-        """Return the index of one file; the others need not be looked at."""
+        """Return the index of one file, without opening the others."""
         index = self._opened.get(shard)
         if index is None:
             index = self._open_index(self.paths[shard])
-            told = None if self.told is None else self.told[shard]
-            if told not in (None, index.records):
+            expected = None if self.known_counts is None else self.known_counts[shard]
+            if expected not in (None, index.records):
                 raise ManifestError(
-                    f"{self.paths[shard]}: the manifest tells {told} records, the file has {index.records}"
+                    f"{self.paths[shard]}: the manifest lists {expected} records, the file has {index.records}"
                 )
             self._opened[shard] = index
         return index
@@ -88,12 +88,12 @@ class Shards:
     @cached_property
     def indexes(self) -> tuple[ShardIndex | SalvagedIndex, ...]:
         """The index of each file."""
-        with ThreadPoolExecutor(self.reading.threads, "penstock-index") as pool:
+        with ThreadPoolExecutor(self.options.threads, "penstock-index") as pool:
             return tuple(pool.map(self.index, range(len(self.paths))))
 
     @property
     def indexed(self) -> bool:
-        """Whether the indexes are there, so that asking for them costs nothing."""
+        """Whether all indexes are loaded."""
         return "indexes" in vars(self)
 
     @cached_property
@@ -103,7 +103,7 @@ class Shards:
 
     @cached_property
     def remote(self) -> bool:
-        """Whether files are far away, so that reading one costs more than a look at it."""
+        """Whether any file is on a remote store."""
         return any(map(is_remote, self.paths))
 
     @cached_property
@@ -111,31 +111,31 @@ class Shards:
         """Whether native threads can read all files."""
         for path in self.paths:
             store, name = locate(path)
-            if not store.capabilities.native_paths or compression_of(store, name, self.reading):
+            if not store.capabilities.native_paths or compression_of(store, name, self.options):
                 return False
         return True
 
     def split(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return the file of each row, and its number in that file."""
-        starts = self._starts_beyond(int(rows.max(initial=0)))
+        """Return the file of each row, and its row number within that file."""
+        starts = self._starts_through(int(rows.max(initial=0)))
         shards = np.searchsorted(starts, rows, side="right") - 1
         return shards, rows - starts[shards]
 
     def rows_beyond(self, row: int) -> int:
-        """Count rows, through the file that holds this one: those behind it need not be looked at."""
-        return int(self._starts_beyond(row)[-1])
+        """Return the number of rows up to the end of the file that holds this row; later files are not opened."""
+        return int(self._starts_through(row)[-1])
 
-    def through(self, row: int) -> Shards:
-        """Leave out remote files behind the one that holds this row: what is not there needs no index."""
+    def up_to(self, row: int) -> Shards:
+        """Drop remote files after the one that holds this row, so that they need no index."""
         if self.counted or not self.remote:
             return self
-        files = len(self._starts_beyond(row)) - 1
-        some = Shards(self.paths[:files], self.reading)
-        some._opened = self._opened
-        return some
+        files = len(self._starts_through(row)) - 1
+        first = Shards(self.paths[:files], self.options)
+        first._opened = self._opened
+        return first
 
-    def _starts_beyond(self, row: int) -> Ints:
-        """Return the first row of each file through the one that holds this row, and of what is behind it."""
+    def _starts_through(self, row: int) -> Ints:
+        """Return the first row of each file up to the one that holds this row, and of the next one."""
         if self.counted or not self.remote:
             return self.starts
         starts = [0]
@@ -146,39 +146,39 @@ class Shards:
         return np.array(starts, np.int64)
 
     @cached_property
-    def places(self) -> _core.RecordLocations:
-        """Where the rows of plain files are."""
+    def locations(self) -> _core.RecordLocations:
+        """The locations of all rows, in plain files."""
         return _core.RecordLocations(tuple(index.layout() for index in self.indexes))
 
-    def open_natively(self) -> _core.RecordFetcher:
+    def open_native_fetcher(self) -> _core.RecordFetcher:
         """Open local plain files for native threads."""
-        reading = self.reading
-        return _core.RecordFetcher(self.paths, self.places, threads=reading.threads, verify=reading.verify)
+        options = self.options
+        return _core.RecordFetcher(self.paths, self.locations, threads=options.threads, verify=options.verify)
 
     @cached_property
     def identity(self) -> str:
-        """A name for the content, told by sizes and samples, so that a copy has the same."""
-        found = hashlib.sha256()
+        """A hash of the content, from the sizes and samples of the files, so that a copy has the same one."""
+        digest = hashlib.sha256()
         for path in self.paths:
             store, name = locate(path)
             identity = identify(store, name)
-            found.update(repr(identity and identity.to_json()).encode())
-        return found.hexdigest()[:32]
+            digest.update(repr(identity and identity.to_json()).encode())
+        return digest.hexdigest()[:32]
 
     def _open_index(self, path: str) -> ShardIndex | SalvagedIndex:
-        reading = self.reading
+        options = self.options
         try:
-            index = find_or_build(path, replace(reading, threads=min(4, available_cpus())))
-            check_lengths(path, index, reading.max_record_bytes)
+            index = find_or_build(path, replace(options, threads=min(4, available_cpus())))
+            check_lengths(path, index, options.max_record_bytes)
             return index
         except CorruptDataError:
-            if not reading.skips_damage:
+            if not options.skips_damage:
                 raise
-            return salvage_index(path, reading)
+            return salvage_index(path, options)
 
 
 def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
-    """Refuse a record that is too long: an index that is kept may be from somebody who allowed for it."""
+    """Raise if a record exceeds the limit: a cached index may have been built with a higher one."""
     number = None if index.lengths is None else index.lengths.first_above(limit)
     if number is not None:
         offset, length = index.place(number)
@@ -193,7 +193,7 @@ def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class SalvagedIndex:
-    """Where the records outside the damage are. It is not kept: a repaired copy is the better thing to keep."""
+    """Where the records outside the damage are. It is not cached: repair the file instead."""
 
     compression: Compression
     damage: tuple[CorruptDataError, ...]
@@ -205,42 +205,42 @@ class SalvagedIndex:
 
     @property
     def records(self) -> int:
-        """How many records are left."""
+        """The number of records outside the damage."""
         return len(self._starts)
 
     @property
     def seekable(self) -> bool:
-        """Whether a record can be read without reading all that come before it."""
+        """Whether a record can be read without reading those before it."""
         return not self.compression
 
     def places(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
-        """Where the frames of these records start, and how long their payloads are."""
+        """Return the frame offsets and payload lengths of records."""
         return self._starts[rows], self._lengths[rows]
 
     def layout(self) -> Layout:
-        """Where all records are, for native readers."""
+        """Return the frame offsets and payload lengths of all records, for native readers."""
         return self._starts, self._lengths
 
     def numbers(self, rows: Ints) -> Ints:
-        """The numbers that these records have in the file, where those that are damaged count, too."""
+        """Return the numbers of rows in the file, where damaged records count too."""
         return self._numbers[rows]
 
     def row_of(self, number: int) -> int | None:
-        """Which of the records that are left has a number in the file."""
+        """Return the row of a record by its number in the file, or None if it is damaged."""
         row = int(np.searchsorted(self._numbers, number))
         return row if row < len(self._numbers) and self._numbers[row] == number else None
 
 
-def records_in(damage: CorruptDataError) -> int | None:
-    """Return how many records a damaged place held; None where nobody knows."""
+def count_lost_records(damage: CorruptDataError) -> int | None:
+    """Return how many records were lost in a damaged region, or None if unknown."""
     return damage.records if damage.kind == "doubtful" else 1 if damage.kind == "data-crc" else None
 
 
 def salvage_index(path: str, options: ReadOptions) -> SalvagedIndex:
-    """Walk a damaged file for what is left of it.
+    """Index the records outside the damage of a file.
 
-    The payloads of a plain file are checked when they are read. A compressed one is read from its start each time, and
-    has to have the same records left then: they are checked now, where they will be.
+    The payloads of a plain file are checked when they are read. A compressed file is read front to back every time and
+    must then have the same records, so its payloads are checked now too.
     """
     store, name = locate(path)
     kind = compression_of(store, name, options)
@@ -250,7 +250,7 @@ def salvage_index(path: str, options: ReadOptions) -> SalvagedIndex:
     numbers = [np.zeros(0, np.int64)]
     for chunk in reader.chunks():
         spans = chunk.spans
-        # The payload's place in the buffer and in the file differ by the same number for a whole chunk.
+        # Within a chunk, offsets in the buffer and in the file differ by a constant.
         starts.append(spans[:, 0] - spans[0, 0] + np.uint64(chunk.frame_offset(0)))
         lengths.append(spans[:, 1].copy())
         numbers.append(np.arange(chunk.first_record, chunk.first_record + len(chunk)))

@@ -52,7 +52,7 @@ def _content(pipeline: Pipeline) -> Any:
     if isinstance(start, JoinStart):
         return [pipeline.describe(), [_content(child) for child in start.children]]
     assert isinstance(start, ReadRows)
-    reading = start.source.shards.reading
+    reading = start.source.shards.options
     return [
         pipeline.describe(),
         start.identities,

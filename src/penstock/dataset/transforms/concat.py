@@ -88,7 +88,7 @@ def concat(first: Pipeline, second: Pipeline) -> Pipeline:
         isinstance(one, ReadRows)
         and isinstance(other, ReadRows)
         and not (first.stages or second.stages)
-        and one.source.joins(other.source)
+        and one.source.can_concat(other.source)
     ):
         order = ConcatOrder(one.rows, other.rows, one.source.shards)
         return Pipeline(ReadRows(one.source + other.source, order))

@@ -12,7 +12,7 @@ from penstock.dataset.block import Block, Cursor, Flow, OpenFlow
 from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
-from penstock.dataset.workers import ended
+from penstock.dataset.workers import stopped_at_exit
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PrefetchStage(Stage):
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         channel = _Channel(self.elements)
         thread = threading.Thread(target=_fill, args=(channel, upstream, cursor), name="penstock-prefetch", daemon=True)
-        with ended([thread], channel.close):
+        with stopped_at_exit([thread], channel.close):
             thread.start()
             while (block := channel.get()) is not None:
                 yield block
