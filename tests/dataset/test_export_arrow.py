@@ -75,7 +75,7 @@ def test_whoever_takes_arrow_takes_a_dataset(images: ps.Dataset):
 
 
 def test_elements_without_names_are_no_table(images: ps.Dataset):
-    with pytest.raises(TypeError, match="named columns: map.. elements of type tuple to dicts"):
+    with pytest.raises(TypeError, match=r"named columns: map.. elements of type tuple to dicts"):
         images.map(lambda row: (row["label"], 1)).to_arrow()
 
 
