@@ -31,7 +31,10 @@ class Sandbox:
     def __init__(self, python: str | Path = sys.executable, module: str = "reliability.work", *, watched: bool = True):
         self._module = module
         self._home = Path(tempfile.mkdtemp(prefix="penstock-reliability-"))
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE.parent / "tests" / "support")])}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE.parent / "tests" / "support")]),
+        }
         if watched:
             library = self._home / "intercept.so"
             compiler = os.environ.get("CC", "cc")

@@ -36,7 +36,7 @@ def test_a_tensor_of_a_few_bytes_does_not_fill_memory():
     tensor = bytes.fromhex("0801 1208 12060880808080 01 2a04 0000803f".replace(" ", ""))
     schema = ps.Schema({"tensor": ps.Feature("float32", (2,), encoding="tensor")})
     (record,) = ps.Encoder(ps.Schema({"tensor": ps.Feature("bytes")})).encode([{"tensor": tensor}])
-    with pytest.raises(ps.MalformedExampleError, match="spells out 1 of them"):
+    with pytest.raises(ps.MalformedExampleError, match="lists only 1 of them"):
         ps.Decoder(schema).decode([record])
 
 

@@ -1,7 +1,4 @@
-"""Stores blocks in a folder that is complete or absent.
-
-A block is a header in JSON, then the memory of its columns. There is no pickle, so that reading runs no code.
-"""
+"""Stores blocks in a folder: a JSON header each, then the memory of the columns. No pickle: reading runs no code."""
 
 from __future__ import annotations
 
@@ -176,28 +173,22 @@ class CachedBlocks:
     def read(self, number: int) -> Block:
         """Read and check a block."""
         offset, length, checksum, start, stop = self.entries[number]
-        where = f"{self._path}, byte {offset}"
+        where = f"{self._path}, byte {offset}: remove {self._path.parent}"
         details: dict[str, Any] = {"path": str(self._path), "offset": offset, "record": number}
         with open(self._path, "rb") as file:
             # Checked before memory is allocated.
             if offset + length > os.fstat(file.fileno()).st_size:
-                raise TruncatedError(
-                    f"a block extends beyond the end of the cache: {where}: remove {self._path.parent}", **details
-                )
+                raise TruncatedError(f"a block extends beyond the end of the cache: {where}", **details)
             file.seek(offset)
             memory = np.fromfile(file, np.uint8, length)
         if memory.nbytes != length:
-            raise TruncatedError(
-                f"a block extends beyond the end of the cache: {where}: remove {self._path.parent}", **details
-            )
+            raise TruncatedError(f"a block extends beyond the end of the cache: {where}", **details)
         if _core.crc32c(memory) != checksum:
-            raise ChecksumError(f"a block of the cache is damaged: {where}: remove {self._path.parent}", **details)
+            raise ChecksumError(f"a block of the cache is damaged: {where}", **details)
         try:
             return decode(memory, start, stop)
         except DECODE_ERRORS as error:
-            raise CorruptDataError(
-                f"a block of the cache cannot be decoded ({error}): {where}: remove {self._path.parent}", **details
-            ) from error
+            raise CorruptDataError(f"a block of the cache cannot be decoded ({error}): {where}", **details) from error
 
 
 def _entries(index: Any) -> list[BlockEntry]:

@@ -55,10 +55,7 @@ class UnknownPartError(Exception):
 
 
 class Parts:
-    """The bytes that identify a function: its code, its constants, and what it refers to.
-
-    Installed packages count by name and version.
-    """
+    """The bytes that identify a function: its code, constants and references; packages count by name and version."""
 
     def __init__(self) -> None:
         self._seen: dict[int, Any] = {}
@@ -135,13 +132,11 @@ class Parts:
 def _attributes_of(value: type) -> dict[str, Any]:
     """Return the functions and constants that a class defines, without what Python adds."""
     if issubclass(value, Enum):
-        attributes: dict[str, Any] = {name: member.value for name, member in value.__members__.items()}
+        items: dict[str, Any] = {name: member.value for name, member in value.__members__.items()}
     else:
-        attributes = {
-            name: item for name, item in vars(value).items() if not name.startswith("__") and name != "_abc_impl"
-        }
+        items = {name: item for name, item in vars(value).items() if not name.startswith("__") and name != "_abc_impl"}
     functions = {name: item for name, item in vars(value).items() if isinstance(item, FunctionType)}
-    return {name: item for name, item in attributes.items() if not isinstance(item, _DESCRIPTORS)} | functions
+    return {name: item for name, item in items.items() if not isinstance(item, _DESCRIPTORS)} | functions
 
 
 def _globals_of(fn: FunctionType) -> list[Any]:

@@ -86,11 +86,9 @@ def _stage_of_stored(stage: Stage, computed: bool) -> Stage:
     if isinstance(stage, _FUNCTIONS):
         return replace(stage, fn=_StoredFunction(stage.fn, returns_elements=isinstance(stage, MapStage)))
     if isinstance(stage, BucketStage):
-        return (
-            stage
-            if isinstance(stage.key, str)
-            else replace(stage, key=_StoredFunction(stage.key, returns_elements=False))
-        )
+        if isinstance(stage.key, str):
+            return stage
+        return replace(stage, key=_StoredFunction(stage.key, returns_elements=False))
     if isinstance(stage, _CACHES):
         if not computed:
             return _CacheBypass()

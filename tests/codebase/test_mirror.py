@@ -1,0 +1,45 @@
+"""Tests mirror the source: a module is tested in the file of its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+# Internal modules that are tested through those that use them; frameworks are tested in interop/training.
+TESTED_THROUGH_OTHERS = {
+    "": "arguments protobuf",
+    "cli": "advice display options",
+    "codec": "decode_blobs encode_columns encode_rows",
+    "columns": "column stored_values",
+    "compression": "byte_source resync",
+    "dataset": "block read_rows stage stored_values workers",
+    "dataset/source": "file_rows pick_records prefetch row_source sequential shards",
+    "discovery": "infer sidecars splits",
+    "frameworks": "jax keras tensorflow torch",
+    "index": "build file_identity gzip_members shard_index",
+    "integrity": "report",
+    "schema": "arrow_metadata default dtype recognize",
+    "storage": "store",
+    "tf": "image math tensorflow_dispatch tensorflow_fallback",
+    "tf/compat/v1": "operations",
+    "tf/data": "keras_feed node",
+    "tf/io": "parse_plan",
+    "tf/ops": "philox random_state resize rules",
+    "tf/tensors": "batch_values sparse_tensor structure",
+    "writing": "hidden_files hugging_face layout shard_writer stored_values target writer",
+}
+
+
+def untested_modules() -> dict[str, str]:
+    """Return the modules without a test file of their name, by room."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "src/penstock").rglob("*.py")):
+        module = path.relative_to(ROOT / "src/penstock")
+        if not path.name.startswith("__") and not (ROOT / "tests" / module.parent / f"test_{path.name}").exists():
+            found.setdefault(module.parent.as_posix().removeprefix("."), []).append(path.stem)
+    return {room: " ".join(names) for room, names in found.items()}
+
+
+def test_every_module_has_a_test_of_its_name_or_is_listed():
+    assert untested_modules() == TESTED_THROUGH_OTHERS
