@@ -57,16 +57,16 @@ class RowSource:
         strict: bool = False,
     ) -> None:
         self.shards, self.on_error, self.allocate, self.strict = shards, on_error, allocate, strict
-        self._whole_schema, self._columns = schema, columns
+        self._full_schema, self._columns = schema, columns
         self._fetcher: tuple[int, _core.RecordFetcher | None] = (0, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shards, self._whole_schema, self._columns, self.on_error, self.allocate, self.strict)
+        return type(self), (self.shards, self._full_schema, self._columns, self.on_error, self.allocate, self.strict)
 
     def _with(self, **changes: Any) -> RowSource:
         parts: dict[str, Any] = {
             "shards": self.shards,
-            "schema": self._whole_schema,
+            "schema": self._full_schema,
             "columns": self._columns,
             "on_error": self.on_error,
             "allocate": self.allocate,
@@ -77,7 +77,7 @@ class RowSource:
     @cached_property
     def schema(self) -> Schema:
         """The schema of the decoded columns."""
-        return self._whole_schema if self._columns is None else self._whole_schema.select(self._columns)
+        return self._full_schema if self._columns is None else self._full_schema.select(self._columns)
 
     def with_columns(self, columns: tuple[str, ...]) -> RowSource:
         """Return a source that decodes some of the columns."""
@@ -100,7 +100,7 @@ class RowSource:
         """Return whether ``self + other`` is possible: both read and decode in the same way."""
         return (
             self.schema == other.schema
-            and self._whole_schema == other._whole_schema
+            and self._full_schema == other._full_schema
             and self.on_error == other.on_error
             and self.allocate == other.allocate
             and self.shards.options == other.shards.options
@@ -116,7 +116,7 @@ class RowSource:
 
     def new_decoder(self, threads: int) -> Decoder:
         """Return a decoder of the columns."""
-        return Decoder(self._whole_schema, columns=self._columns, strict=self.strict, threads=threads)
+        return Decoder(self._full_schema, columns=self._columns, strict=self.strict, threads=threads)
 
     @cached_property
     def random_access(self) -> RowFetcher:

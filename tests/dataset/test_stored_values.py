@@ -1,4 +1,4 @@
-"""A dataset with functions is written: what they leave as it was keeps its bytes, what they change its encoding."""
+"""Writing a dataset with functions: unchanged values keep their stored bytes, changed ones their encoding."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ STEPS: dict[str, Callable[[ps.Dataset], ps.Dataset]] = {
 
 @pytest.mark.parametrize("schema", [None, SCHEMA], ids=["inherited", "named"])
 @pytest.mark.parametrize("steps", STEPS)
-def test_what_functions_leave_as_it_is_gives_the_same_records(
+def test_unchanged_values_give_the_same_records(
     pictures: ps.Dataset, written: Any, steps: str, schema: ps.Schema | None
 ):
     copy = written(STEPS[steps](pictures), schema=schema)
@@ -120,7 +120,7 @@ def test_what_functions_leave_as_it_is_gives_the_same_records(
     assert records_of(copy) == records_of(pictures)
 
 
-def test_rows_that_are_collected_in_batches_after_a_function_keep_their_bytes(pictures: ps.Dataset, written: Any):
+def test_rows_that_are_batched_after_a_function_keep_their_bytes(pictures: ps.Dataset, written: Any):
     rows = pictures.select_columns(["png", "label"]).map(relabelled)
     copy = written(rows.batch(3).map(unchanged).unbatch().shuffle(seed=1, window=7))
     order = [label - 100 for label in copy.to_arrow()["label"].to_pylist()]
@@ -128,18 +128,18 @@ def test_rows_that_are_collected_in_batches_after_a_function_keep_their_bytes(pi
     assert stored(copy, "png") == [stored(pictures, "png")[i] for i in order]
 
 
-def test_a_schema_alone_encodes_nothing_again(pictures: ps.Dataset, written: Any):
+def test_a_schema_without_changes_re_encodes_nothing(pictures: ps.Dataset, written: Any):
     wider = ps.Schema(dict(SCHEMA) | {"label": ps.Feature("int64")})
     assert records_of(written(pictures, schema=wider)) == records_of(pictures)
     assert records_of(written(pictures.filter(lambda row: True), schema=SCHEMA)) == records_of(pictures)
 
 
-def test_the_option_map_keeps_bytes_of_rows_and_of_batches(pictures: ps.Dataset, written: Any):
+def test_the_map_option_keeps_the_bytes_of_rows_and_batches(pictures: ps.Dataset, written: Any):
     assert records_of(written(pictures, map=unchanged)) == records_of(pictures)
     assert records_of(written(pictures.batch(3), map=unchanged)) == records_of(pictures)
 
 
-def test_datasets_that_were_joined_keep_their_bytes(pictures: ps.Dataset, written: Any):
+def test_joined_datasets_keep_their_bytes(pictures: ps.Dataset, written: Any):
     both = pictures.map(relabelled).concat(pictures.take(5))
     copy = written(both)
     assert copy.schema == SCHEMA
@@ -171,7 +171,7 @@ def test_equal_images_of_two_features_keep_their_own_bytes(tmp_path: Path, writt
     assert records_of(written(black_ones.batch(2).map(unchanged))) == records_of(black_ones)
 
 
-def test_a_change_of_one_feature_leaves_the_others_alone(pictures: ps.Dataset, written: Any):
+def test_a_change_of_one_feature_does_not_affect_the_others(pictures: ps.Dataset, written: Any):
     copy = written(pictures.map(relabelled))
     assert copy.schema == SCHEMA
     assert [row["label"] for row in copy] == list(range(100, 100 + ROWS))
@@ -206,7 +206,7 @@ def test_edits_of_batches_in_place_are_written(pictures: ps.Dataset, written: An
             assert (stored(copy, "png")[i] == stored(pictures, "png")[i]) == (i % 4 != 1)
 
 
-def test_an_edit_in_a_filter_is_refused_rather_than_lost(pictures: ps.Dataset, written: Any):
+def test_an_edit_in_a_filter_raises(pictures: ps.Dataset, written: Any):
     def edits(row: dict[str, Any]) -> bool:
         row["jpeg"][:] = 0
         return True
@@ -215,13 +215,13 @@ def test_an_edit_in_a_filter_is_refused_rather_than_lost(pictures: ps.Dataset, w
         written(pictures.map(unchanged).filter(edits))
 
 
-def test_rows_of_a_batch_in_another_order_take_their_bytes_along(pictures: ps.Dataset, written: Any):
+def test_reordered_rows_of_a_batch_keep_their_bytes(pictures: ps.Dataset, written: Any):
     copy = written(pictures.batch(5).map(lambda batch: batch.take([4, 0, 2])))
     order = [start + place for start in range(0, ROWS, 5) for place in (4, 0, 2)]
     assert records_of(copy) == [records_of(pictures)[i] for i in order]
 
 
-def test_images_that_are_replaced_are_encoded_as_the_stored_ones_are(pictures: ps.Dataset, written: Any):
+def test_replaced_images_have_the_encoding_of_the_stored_ones(pictures: ps.Dataset, written: Any):
     copy = written(pictures.map(lambda row: row | {"jpeg": row["jpeg"][:2], "png": np.zeros((2, 2, 1), np.uint8)}))
     assert copy.schema["jpeg"] == SCHEMA["jpeg"]
     assert all(data.startswith(b"\xff\xd8\xff") for data in stored(copy, "jpeg") if data)
@@ -240,7 +240,7 @@ def test_an_encoding_that_changes_is_reported(pictures: ps.Dataset, written: Any
     assert stored(copy, "png") == stored(pictures, "png")
 
 
-def test_another_encoding_in_the_schema_is_what_is_written(pictures: ps.Dataset, written: Any):
+def test_another_encoding_in_the_schema_is_used(pictures: ps.Dataset, written: Any):
     schema = ps.Schema(dict(SCHEMA) | {"jpeg": ps.Feature("uint8", (None, None, 3), encoding="png")})
     copy = written(pictures.map(unchanged), schema=schema)
     assert all(data.startswith(b"\x89PNG") for data in stored(copy, "jpeg") if data)
@@ -248,7 +248,7 @@ def test_another_encoding_in_the_schema_is_what_is_written(pictures: ps.Dataset,
         assert (before["jpeg"] == after["jpeg"]).all()
 
 
-def test_what_a_cache_holds_behind_a_function_is_encoded_again_and_reported(pictures: ps.Dataset, written: Any):
+def test_images_from_a_cache_after_a_function_are_re_encoded_with_a_warning(pictures: ps.Dataset, written: Any):
     cached = pictures.map(unchanged).cache()
     with pytest.warns(UserWarning, match=r"before cache\(\)"):
         copy = written(cached)
@@ -265,7 +265,7 @@ def test_absent_images_with_a_default_stay_absent(tmp_path: Path, written: Any):
     assert records_of(written(some.map(unchanged))) == records_of(some)
 
 
-def test_tensors_that_others_serialized_in_another_way_stay_as_they_are(tmp_path: Path, written: Any):
+def test_tensors_serialized_by_other_writers_keep_their_bytes(tmp_path: Path, written: Any):
     values = np.array([1.5, -2], "<f4")
     theirs = b"\x08\x01\x12\x04\x12\x02\x08\x02\x2a\x08" + values.tobytes()  # float_val, not tensor_content
     ps.write(tmp_path / "theirs", {"x": [theirs], "n": [1]})
@@ -312,10 +312,10 @@ def darkened_clip(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def test_functions_that_fail_are_named(pictures: ps.Dataset, written: Any):
+def test_errors_name_the_function(pictures: ps.Dataset, written: Any):
     with pytest.raises(ZeroDivisionError) as raised:
         written(pictures.map(fails))
-    assert "test_write_mapped.fails" in raised.value.__notes__[0]
+    assert "test_stored_values.fails" in raised.value.__notes__[0]
 
 
 def fails(row: dict[str, Any]) -> dict[str, Any]:
