@@ -42,7 +42,7 @@ def ids(ds: ps.Dataset) -> list[int]:
 
 
 @pytest.mark.parametrize("change", [lambda ds: ds, lambda ds: ds.shuffle(seed=1)], ids=["in order", "shuffled"])
-def test_damage_raises_with_its_place(files, change):
+def test_damage_raises_with_its_offset(files, change):
     start, _ = frames(files[1])[2]
     flip(files[1], start + 14)
     with pytest.raises(ps.ChecksumError) as caught:
@@ -60,7 +60,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("compression", ["", "GZIP"])
 @pytest.mark.parametrize("change", ORDERS.values(), ids=ORDERS)
-def test_rows_before_one_that_does_not_fit_come_first(tmp_path, change, compression):
+def test_rows_before_a_malformed_one_come_first(tmp_path, change, compression):
     records = ps.Encoder(SCHEMA).encode([{"id": n, "items": [], "text": ""} for n in range(11)])
     for name, odd in ("sound", {}), ("odd", {7, 8}):
         with ps.RecordWriter(tmp_path / f"{name}.tfrecord", compression=compression) as writer:
@@ -75,7 +75,7 @@ def test_rows_before_one_that_does_not_fit_come_first(tmp_path, change, compress
 
 @pytest.mark.parametrize("byte", [14, 3])
 @pytest.mark.parametrize("change", ORDERS.values(), ids=ORDERS)
-def test_a_batch_with_damage_raises_and_is_not_given_in_part(files, change, byte):
+def test_a_batch_with_damage_raises_and_is_not_returned_in_part(files, change, byte):
     indexed = ps.Dataset(files, schema=SCHEMA)
     assert len(indexed) == 11  # before the damage
     flip(files[1], frames(files[1])[2][0] + byte)
@@ -120,7 +120,7 @@ def write_compressed(path: Path, kind: str, rows: int) -> None:
 @pytest.mark.filterwarnings("ignore:.* skipped")
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("kind", ["members", "stream"])
-def test_a_damaged_gzip_file_gives_every_record_outside_the_damage(tmp_path, kind, shuffle):
+def test_every_record_outside_the_damage_of_a_gzip_file_is_read(tmp_path, kind, shuffle):
     path = tmp_path / "data.tfrecord.gz"
     write_compressed(path, kind, 400)
     flip(str(path), path.stat().st_size // 2 + 999)
@@ -200,7 +200,7 @@ def test_an_iteration_around_damage_is_resumed_at_any_step(files):
         assert [batch["id"].tolist() for batch in resumed] == whole[step:]
 
 
-def test_a_file_that_changed_is_not_read_by_its_old_index(files):
+def test_a_file_that_changed_is_not_read_with_its_old_index(files):
     ds = ps.Dataset(files, schema=SCHEMA)
     assert ids(ds.shuffle(seed=1))
     write_shards(Path(files[0]).parent, "plain", (3, 9))
@@ -211,7 +211,7 @@ def test_a_file_that_changed_is_not_read_by_its_old_index(files):
 
 
 @pytest.mark.parametrize("lengths", [(20, 10), (5, 25), (10, 20, 0)])
-def test_a_file_that_was_written_anew_is_said_to_have_changed(tmp_path: Path, lengths: tuple[int, ...]):
+def test_a_rewritten_file_raises_changed(tmp_path: Path, lengths: tuple[int, ...]):
     path = tmp_path / "some.tfrecord"
 
     def write(*lengths: int) -> None:
@@ -249,7 +249,7 @@ def test_every_record_outside_the_damage_is_read_where_an_index_knows_it(tmp_pat
 
 
 @pytest.mark.parametrize("share", [0.1, 1])
-def test_every_record_that_fits_is_read_however_many_do_not(tmp_path: Path, share: float):
+def test_every_valid_record_is_read_however_many_are_malformed(tmp_path: Path, share: float):
     schema, other = (ps.Schema({"x": ps.Feature("int64", (size,))}) for size in (2, 3))
     rows = np.arange(3000)
     bad = np.random.default_rng(1).random(len(rows)) < share
@@ -267,7 +267,7 @@ def test_every_record_that_fits_is_read_however_many_do_not(tmp_path: Path, shar
     assert {(error.__traceback__, error.__context__) for error in errors} == {(None, None)}
 
 
-def test_a_cut_file_loses_its_tail_alone(files):
+def test_a_truncated_file_loses_only_its_tail(files):
     start, end = frames(files[0])[4]
     Path(files[0]).write_bytes(Path(files[0]).read_bytes()[: end - 3])
     ds = ps.Dataset(files, schema=SCHEMA, on_error="skip")
@@ -278,7 +278,7 @@ def test_a_cut_file_loses_its_tail_alone(files):
     assert caught.value.offset == start
 
 
-def test_an_unknown_policy_is_refused(files):
+def test_an_unknown_policy_raises(files):
     with pytest.raises(ValueError, match="on_error"):
         ps.Dataset(files, schema=SCHEMA, on_error="ignore")
 
@@ -292,7 +292,7 @@ def test_rows_are_read_by_position_around_damage(files):
     assert ds[np.array([0, -1])]["id"].tolist() == [0, 10]
 
 
-def test_a_record_above_the_limit_is_refused_though_an_index_knows_it(tmp_path):
+def test_a_record_above_the_limit_raises_even_with_an_index(tmp_path):
     path = tmp_path / "data.tfrecord"
     with ps.RecordWriter(path) as writer:
         writer.write_many(ps.Encoder(SCHEMA).encode([{"id": n, "items": [], "text": "x" * 9 * n} for n in range(9)]))
@@ -304,7 +304,7 @@ def test_a_record_above_the_limit_is_refused_though_an_index_knows_it(tmp_path):
         assert sorted(ids(short.shuffle(seed=1))) == [0, 1, 2, 3, 4, 5]
 
 
-def test_damaged_files_without_a_schema_are_inferred_from_what_is_whole(tmp_path: Path):
+def test_the_schema_of_damaged_files_is_inferred_from_intact_records(tmp_path: Path):
     path = tmp_path / "x.tfrecord"
     with ps.RecordWriter(path) as writer:
         writer.write_many(ps.Encoder(ps.Schema({"a": int})).encode({"a": [0, 1, 2]}))
@@ -315,14 +315,14 @@ def test_damaged_files_without_a_schema_are_inferred_from_what_is_whole(tmp_path
         assert [row["a"] for row in ps.Dataset(path, on_error="skip")] == [1, 2]
 
 
-def test_one_row_of_a_stream_is_read_wherever_it_stands(tmp_path):
+def test_any_single_row_of_a_stream_can_be_read(tmp_path):
     path = tmp_path / "data.tfrecord.gz"
     write_compressed(path, "stream", 20_000)  # more than is inflated at once
     ds = ps.Dataset(path, schema=SCHEMA)
     assert [ds[number]["id"] for number in (15_000, 3, 19_999)] == [15_000, 3, 19_999]
 
 
-def test_a_shard_that_is_replaced_while_it_is_shuffled_is_read_to_its_end_as_it_was(tmp_path):
+def test_a_shard_that_is_replaced_during_a_shuffle_is_read_unchanged(tmp_path):
     for value, name in enumerate(("old", "new")):
         ps.write(tmp_path / name, {"x": np.full(20_000, value)})
     old, new = (tmp_path / f"{name}-00000-of-00001.tfrecord" for name in ("old", "new"))
@@ -333,7 +333,7 @@ def test_a_shard_that_is_replaced_while_it_is_shuffled_is_read_to_its_end_as_it_
 
 
 @pytest.mark.parametrize(("compression", "order"), [("", "in order"), ("", "shuffled"), ("GZIP", "in order")])
-def test_records_between_two_holes_are_read_where_no_payload_holds_tfrecords(tmp_path, compression, order):
+def test_records_between_two_damaged_regions_are_read_if_payloads_are_not_nested(tmp_path, compression, order):
     path = write_shards(tmp_path, "plain", (400,))[0]
     places, data = frames(path), bytearray(Path(path).read_bytes())
     for record in (150, 250):

@@ -14,7 +14,7 @@ import penstock as ps
 
 @pytest.fixture(params=["plain", "members", "stream"])
 def remote(request, tmp_path) -> tuple[str, str]:
-    """The kind of the files and a folder in a store of objects in memory."""
+    """The kind of the files, and a folder in an in-memory object store."""
     folder = f"memory://{uuid.uuid4().hex}"
     store = fsspec.filesystem("memory")
     for file in write_shards(tmp_path, request.param):
@@ -42,7 +42,7 @@ def test_a_remote_dataset_is_read_like_a_local_one(remote):
         assert sorted(ids(ds.shuffle(seed=3))) == list(range(TOTAL))
 
 
-def test_rows_that_lie_close_together_are_one_request(monkeypatch):
+def test_nearby_rows_share_a_request(monkeypatch):
     folder = f"memory://{uuid.uuid4().hex}"
     ps.write(f"{folder}/train", {"x": np.arange(100), "data": [bytes(2000)] * 100})
     ds = ps.Dataset(f"{folder}/train")
@@ -54,7 +54,7 @@ def test_rows_that_lie_close_together_are_one_request(monkeypatch):
     assert len(asked) == 3  # what lies between 9, 60 and 99 is more than a request costs
 
 
-def test_where_a_manifest_counts_the_rows_one_of_them_costs_no_look_at_other_files(monkeypatch):
+def test_with_a_manifest_reading_a_row_opens_no_other_file(monkeypatch):
     folder = f"memory://{uuid.uuid4().hex}"
     ps.write(f"{folder}/train", {"x": np.arange(100)}, shards=5)
     ds = ps.Dataset(f"{folder}/train")
@@ -66,7 +66,7 @@ def test_where_a_manifest_counts_the_rows_one_of_them_costs_no_look_at_other_fil
     assert [path.rpartition("/")[2] for path in asked] == ["train-00004-of-00005.tfrecord"]
 
 
-def test_a_remote_dataset_goes_on_where_it_stood(remote):
+def test_a_remote_dataset_resumes(remote):
     _, folder = remote
     ds = ps.Dataset(folder, schema=SCHEMA).batch(4)
     whole = [batch["id"].tolist() for batch in ds]
