@@ -112,7 +112,7 @@ def declares_much(data: bytes) -> bool:
     try:
         parse_tensor(data, max_bytes=1 << 20)
     except ps.MalformedExampleError as error:
-        return "spells out" in str(error)
+        return "lists only" in str(error)
     return False
 
 
