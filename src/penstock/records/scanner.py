@@ -119,7 +119,7 @@ class RecordScanner:
         return self._from_threads(self._open_records)
 
     def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | ValidRecords, None, None]:
-        """Iterate like ``iter``, but where native threads read the file, only count records that ``decoder`` accepts."""
+        """Iterate, but only count records that ``decoder`` accepts where native threads read the file."""
         if not self.native:
             return iter(self)
         options = self._options
