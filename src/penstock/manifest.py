@@ -34,14 +34,14 @@ class Shard:
     """One file of a dataset."""
 
     name: str
-    """In the manifest's folder."""
+    """The name of the file, in the manifest's folder."""
     records: int
     bytes: int
     """The size of the file."""
     crc32c: int
     """The checksum of the whole file."""
     is_appended: bool = False
-    """Whether a writer appends to the file, or was killed while it did: the numbers are those from before."""
+    """Whether a writer is appending to the file, or was killed while it did; the numbers are from before that."""
     unknown: dict[str, Any] = field(default_factory=dict, repr=False)
     """Keys that a newer Penstock wrote; saved again."""
 
@@ -187,7 +187,7 @@ class Manifest:
         return findings + list(self._extras(store, path))
 
     def _extras(self, store: FileStore, path: str) -> Iterator[Finding]:
-        """Yield shards of the same dataset that are not listed: a reader that takes a pattern would read them too."""
+        """Yield shards of the same dataset that are not listed: reading by a pattern would include them."""
         known = {shard.name for shard in self.shards}
         datasets = {found.dataset for shard in self.shards if (found := ShardName.parse(shard.name))}
         for entry in store.list(f"{glob.escape(path)}/*"):
@@ -204,7 +204,7 @@ def _check(store: FileStore, path: str, shard: Shard, crc: int | None) -> Iterat
         yield Finding("missing", shard.name, f"is missing; it holds {shard.records} records")
         return
     if shard.is_appended:
-        message = f"a writer appends to it, or was stopped at that: {shard.bytes} bytes before, {size} now"
+        message = f"a writer is appending to it, or was killed while it did: {shard.bytes} bytes before, {size} now"
         yield Finding("appended", shard.name, message)
         return
     if size != shard.bytes:
@@ -240,7 +240,7 @@ def _shard_from_json(entry: object) -> Shard:
 
 
 def _check_name(name: object) -> str:
-    """Return the name of a shard; raise if it would lead out of the folder, on any system."""
+    """Return the name of a shard; raise if it leads out of the folder on any system."""
     bad: Sequence[str] = ("/", "\\", ":", "\0")
     if not isinstance(name, str) or not name or name in (".", "..") or any(part in name for part in bad):
         raise ManifestError(f"the name of a shard is that of a file in the manifest's folder, found {str(name)[:80]!r}")
