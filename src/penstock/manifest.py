@@ -34,14 +34,14 @@ class Shard:
     """One file of a dataset."""
 
     name: str
-    """In the manifest's folder."""
+    """The name of the file, in the manifest's folder."""
     records: int
     bytes: int
     """The size of the file."""
     crc32c: int
     """The checksum of the whole file."""
     is_appended: bool = False
-    """Whether a writer appends to the file, or was killed while it did: the numbers are those from before."""
+    """Whether a writer is appending to the file, or was killed while it did; the numbers are from before that."""
     unknown: dict[str, Any] = field(default_factory=dict, repr=False)
     """Keys that a newer Penstock wrote; saved again."""
 
@@ -62,9 +62,12 @@ class Finding:
 class Manifest:
     """What a dataset holds: its schema, and its shards with their records, sizes and checksums.
 
-    >>> manifest = ps.Manifest.load("data/train.penstock.json")
-    >>> manifest.verify("data")
-    []
+    Example:
+        >>> manifest = ps.Manifest.load("train.penstock.json")
+        >>> len(manifest.shards), manifest.records
+        (4, 100)
+        >>> manifest.verify(".")
+        []
     """
 
     schema: Schema
@@ -74,7 +77,12 @@ class Manifest:
 
     @property
     def records(self) -> int:
-        """Records in all shards."""
+        """Records in all shards.
+
+        Example:
+            >>> ps.Manifest.load("train.penstock.json").records
+            100
+        """
         return sum(shard.records for shard in self.shards)
 
     def __repr__(self) -> str:
@@ -84,7 +92,14 @@ class Manifest:
         return f"<Manifest of {records} in {shards}, {size:,} bytes: {', '.join(self.schema)}>"
 
     def to_json(self) -> str:
-        """Return the text of a manifest file: JSON, as ``docs/write.md`` describes it."""
+        """Return the text of a manifest file: JSON, as ``docs/write.md`` describes it.
+
+        Example:
+            >>> print(ps.Manifest.load("train.penstock.json").to_json())
+            {
+              "format": "penstock.manifest",
+              ...
+        """
         head = HEADER.to_json() | self.unknown
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         schema = self.schema.to_json().rstrip().replace("\n", "\n  ")
@@ -94,7 +109,14 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Manifest:
-        """Return the manifest that the text of a manifest file describes."""
+        """Return the manifest that the text of a manifest file describes.
+
+        Example:
+            >>> with open("train.penstock.json") as file:
+            ...     manifest = ps.Manifest.from_json(file.read())
+            >>> list(manifest.schema)
+            ['x', 'label', 'tokens']
+        """
         try:
             document = json.loads(text)
         # The parser raises RecursionError for deep nesting, ValueError for bad UTF-8 and very long integers.
@@ -114,12 +136,24 @@ class Manifest:
         return cls(schema, shards, {key: value for key, value in found.items() if key not in _FILE_KEYS})
 
     def save(self, path: StrPath, *, sync: bool = False) -> None:
-        """Write a manifest file atomically. With ``sync``, it is on the disk when this returns."""
+        """Write a manifest file atomically. With ``sync``, it is on the disk when this returns.
+
+        Example:
+            >>> manifest = ps.Manifest.load("train.penstock.json")
+            >>> manifest.save("copy.penstock.json")
+            >>> ps.Manifest.load("copy.penstock.json") == manifest
+            True
+        """
         write_whole(path, self.to_json().encode("ascii"), sync=sync)
 
     @classmethod
     def load(cls, path: StrPath) -> Manifest:
-        """Read a manifest file."""
+        """Read a manifest file.
+
+        Example:
+            >>> ps.Manifest.load("train.penstock.json").shards[0].name
+            'train-00000-of-00004.tfrecord'
+        """
         text = read_whole(path, _MAX_BYTES)
         if len(text) > _MAX_BYTES:
             raise ManifestError(f"{path}: not a manifest: larger than {_MAX_BYTES} bytes")
@@ -134,6 +168,13 @@ class Manifest:
         Args:
             folder: Where the shards are.
             checksums: The CRC32C of shards, by name; these are not read.
+
+        Example:
+            >>> import os
+            >>> os.remove("train-00003-of-00004.tfrecord")
+            >>> for finding in ps.Manifest.load("train.penstock.json").verify("."):
+            ...     print(finding)
+            train-00003-of-00004.tfrecord: is missing; it holds 25 records
         """
         store, path = locate(folder)
         path = path.rstrip("/") or path
@@ -146,7 +187,7 @@ class Manifest:
         return findings + list(self._extras(store, path))
 
     def _extras(self, store: FileStore, path: str) -> Iterator[Finding]:
-        """Yield shards of the same dataset that are not listed: a reader that takes a pattern would read them too."""
+        """Yield shards of the same dataset that are not listed: reading by a pattern would include them."""
         known = {shard.name for shard in self.shards}
         datasets = {found.dataset for shard in self.shards if (found := ShardName.parse(shard.name))}
         for entry in store.list(f"{glob.escape(path)}/*"):
@@ -163,7 +204,7 @@ def _check(store: FileStore, path: str, shard: Shard, crc: int | None) -> Iterat
         yield Finding("missing", shard.name, f"is missing; it holds {shard.records} records")
         return
     if shard.is_appended:
-        message = f"a writer appends to it, or was stopped at that: {shard.bytes} bytes before, {size} now"
+        message = f"a writer is appending to it, or was killed while it did: {shard.bytes} bytes before, {size} now"
         yield Finding("appended", shard.name, message)
         return
     if size != shard.bytes:
@@ -199,7 +240,7 @@ def _shard_from_json(entry: object) -> Shard:
 
 
 def _check_name(name: object) -> str:
-    """Return the name of a shard; raise if it would lead out of the folder, on any system."""
+    """Return the name of a shard; raise if it leads out of the folder on any system."""
     bad: Sequence[str] = ("/", "\\", ":", "\0")
     if not isinstance(name, str) or not name or name in (".", "..") or any(part in name for part in bad):
         raise ManifestError(f"the name of a shard is that of a file in the manifest's folder, found {str(name)[:80]!r}")

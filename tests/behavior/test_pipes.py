@@ -37,7 +37,7 @@ def test_standard_input_that_was_read_is_not_taken_for_an_empty_file():
         except OSError as error:
             print(error.strerror)
     """
-    expected = b"2000\nstandard input flows by once, and was read before\n"
+    expected = b"2000\nstandard input can be read only once, and was read before\n"
     assert run_python(code, input=DATA) == (0, expected, "")
 
 

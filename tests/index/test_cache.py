@@ -70,7 +70,7 @@ def test_a_stale_index_beside_the_data_is_told_of_and_replaced(write):
     write("a.tfrecord", [b"others"] * 10)
     with pytest.raises(ps.StaleIndexError, match="other data"):
         open_index(path, where="sidecar", stale="error")
-    with pytest.warns(UserWarning, match=r"passed over: .*\.a\.tfrecord\.index: it was made for other data"):
+    with pytest.warns(UserWarning, match=r"skipped: .*\.a\.tfrecord\.index: it was made for other data"):
         assert open_index(path, where="sidecar").records == 10
     assert open_index(path, stale="error", progress=refuse).records == 10
 

@@ -92,7 +92,7 @@ def test_members_that_lie_about_their_records_are_found_out_when_they_are_measur
     data[20] += 1  # the number of records in the first member's header
     path.write_bytes(data)
     index = open_index(path)
-    with pytest.raises(ps.CorruptDataError, match="other records than they tell"):
+    with pytest.raises(ps.CorruptDataError, match="other records than their headers state"):
         index.places([0])
 
 

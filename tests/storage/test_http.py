@@ -96,7 +96,7 @@ def test_a_server_that_does_not_know_ranges_sends_a_file_once_to_who_reads_it_in
 def test_a_server_that_does_not_know_ranges_sends_a_file_once_for_all_its_parts(unranged):
     unranged.files["/some.tfrecord"] = DATA
     store, url = locate(unranged.url("/some.tfrecord"))
-    with pytest.warns(UserWarning, match="sends whole files where parts are asked for"):
+    with pytest.warns(UserWarning, match="sends whole files when ranges are requested"):
         assert store.read(url, 20, 32) == DATA[20:32]
     assert [store.read(url, at, at + 100) for at in range(0, 2000, 100)] == [
         DATA[at : at + 100] for at in range(0, 2000, 100)

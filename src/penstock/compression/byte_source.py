@@ -1,4 +1,4 @@
-"""A stream of compressed pieces, taken in any other sizes."""
+"""Read a stream of compressed pieces in other sizes than it comes in."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from penstock.errors import ChecksumError, CompressionError, TruncatedError
 
 
 class ByteSource:
-    """Compressed bytes that come in pieces, with a look ahead; knows enough to raise good errors."""
+    """Compressed bytes from an iterator of pieces, with lookahead and the position for error messages."""
 
     def __init__(self, pieces: Iterable[bytes], path: str) -> None:
         self.path = path
         self.inflated = 0
         """Bytes of the uncompressed stream yielded so far: offsets in errors count these."""
         self.checksum = 0
-        """Of what the current stream gave out."""
+        """The checksum of what the current stream has yielded."""
         self._pieces = iter(pieces)
         self._buffer = self._next = memoryview(b"")
         """The current piece, and the pieces after it."""
@@ -25,7 +25,7 @@ class ByteSource:
 
     @property
     def unread(self) -> int:
-        """Bytes that came and were not taken."""
+        """Bytes that were received and not taken yet."""
         return self._at_hand + len(self._next)
 
     @property
@@ -36,7 +36,7 @@ class ByteSource:
         return not self.has(1)
 
     def has(self, count: int) -> bool:
-        """Whether the stream goes on for ``count`` bytes; they are at hand then."""
+        """Return whether ``count`` more bytes follow; if so, they are buffered."""
         if self._at_hand == 0:
             self._buffer, self._next = self._coming(), memoryview(b"")
             self._position = 0
@@ -45,7 +45,7 @@ class ByteSource:
         return self._at_hand >= count
 
     def _gather(self, count: int) -> None:
-        """Join as many pieces as it takes, once, and no more of the last one: the rest of it is not copied."""
+        """Join as many pieces as needed, once; the unneeded rest of the last one is not copied."""
         gathered = [self._buffer[self._position :]]
         missing = count - self._at_hand
         while missing and (piece := self._coming()):
@@ -59,23 +59,23 @@ class ByteSource:
         return self._next or memoryview(next(self._pieces, b""))
 
     def peek(self, count: int) -> bytes:
-        """Up to ``count`` bytes, which stay; fewer only where the stream ends."""
+        """Return up to ``count`` bytes without taking them; fewer only at the end of the stream."""
         self.has(count)
         return bytes(self._buffer[self._position : self._position + count])
 
     def take(self, count: int) -> bytes:
-        """Exactly ``count`` bytes, or a :class:`TruncatedError`."""
+        """Take exactly ``count`` bytes, or raise :class:`TruncatedError`."""
         return bytes(self.take_view(count))
 
     def take_view(self, count: int) -> memoryview:
-        """The same without a copy."""
+        """Take bytes as :meth:`take` does, without a copy."""
         if not self.has(count):
             raise self.truncated()
         self._position += count
         return self._buffer[self._position - count : self._position]
 
     def take_some(self, most: int) -> memoryview:
-        """What is at hand, at most ``most`` bytes; none only where the stream ends."""
+        """Take what is buffered, at most ``most`` bytes; none only at the end of the stream."""
         if self.at_end():
             return memoryview(b"")
         data = self._buffer[self._position : self._position + most]
@@ -83,7 +83,7 @@ class ByteSource:
         return data
 
     def give_back(self, count: int) -> None:
-        """Put back the last ``count`` bytes of what was taken last."""
+        """Put back the last ``count`` bytes that were taken."""
         self._position -= count
 
     def error(self, what: str, kind: str = "inflate") -> CompressionError:
@@ -113,7 +113,7 @@ _INPUT = 1 << 19
 
 
 def _inflate_body(source: ByteSource, checksum: Callable[[Plain, int], int], start: int) -> Iterator[Plain]:
-    """Inflate raw deflate data up to its end; the checksum of what came out is left in the source."""
+    """Inflate raw deflate data up to its end, and store the checksum of the result in the source."""
     inflater = _core.StreamInflater()
     source.checksum = start
     while not inflater.done:

@@ -9,9 +9,9 @@ from penstock import _core
 from penstock._core import PlainPiece
 
 HEAD_BYTES = 1 << 19
-"""Bytes of a file's start that :func:`detect` wants: enough for a whole SNAPPY block."""
+"""Bytes at the start of a file that :func:`detect` needs: enough for a whole SNAPPY block."""
 CERTAIN_BYTES = 12
-"""Bytes of it that are mostly enough, see :func:`is_certain`: a frame's header."""
+"""Bytes that are usually enough, see :func:`is_certain`: a frame's header."""
 _GZIP = b"\x1f\x8b\x08"
 
 
@@ -64,7 +64,7 @@ def inflates(head: bytes) -> bool:
 
 
 def _is_snappy(head: bytes) -> bool:
-    """SNAPPY has no magic number, but its first block must inflate to a frame header with a valid checksum."""
+    """Return whether the first block inflates to a valid frame header: SNAPPY has no magic number."""
     size = int.from_bytes(head[:4], "big")
     if not 0 < size <= len(head) - 4:
         return False
@@ -72,7 +72,7 @@ def _is_snappy(head: bytes) -> bool:
         from penstock.compression.snappy import decompress_block
 
         return starts_plain(decompress_block(head[4 : 4 + size]))
-    except (ValueError, ImportError):  # not SNAPPY, or nothing here that could tell
+    except (ValueError, ImportError):  # not SNAPPY, or its extra is not installed
         return False
 
 

@@ -1,12 +1,12 @@
 """Gzip files as Penstock writes them: independent members of about 1 MiB, cut at record boundaries.
 
-Every gzip reader, TensorFlow's included, reads them as one stream. Each member's header has an extra field that tells
+Every gzip reader, TensorFlow's included, reads them as one stream. Each member's header has an extra field with
 its compressed size and its number of records::
 
     SI1 SI2 = "PS", LEN = 8, u32 bytes of the whole member, u32 records
 
-so that members are found without inflating: they are inflated in parallel, read at random and survive each other's
-damage. A member of 4 GiB or more has no such field and is read like anybody's.
+so that members are found without inflating. They are inflated in parallel, allow random access, and damage to one does
+not affect the others. A member of 4 GiB or more has no such field and is read like that of any other writer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SizedMember(NamedTuple):
 
 
 def sized_member(head: bytes) -> SizedMember | None:
-    """Return what the header of a member states, if it does and the member is small enough to inflate at once."""
+    """Return the size and records that a member's header states, if the member is small enough to inflate at once."""
     if len(head) < _HEADER.size:
         return None
     prefix, extra, name, length, size, records = _HEADER.unpack_from(head)
@@ -58,8 +58,8 @@ def sized_member(head: bytes) -> SizedMember | None:
 
 def member_size(head: bytes) -> int | None:
     """Return the compressed size of a member, if its header states it and it is small enough to inflate at once."""
-    told = sized_member(head)
-    return told and told.size
+    member = sized_member(head)
+    return member and member.size
 
 
 def inflate_member(member: bytes | memoryview) -> _core.PlainPiece | None:
@@ -108,13 +108,13 @@ def _deflate_member(framed: bytes, records: int, level: int) -> bytes:
 
 
 def deflate(data: bytes, level: int) -> bytes:
-    """Raw deflate: levels up to 3 are isal's; above they are zlib's, which is tighter and about ten times slower."""
+    """Return raw deflate data: by isal up to level 3; above by zlib, which is smaller and ten times slower."""
     module = isal_zlib if level <= 3 else zlib
     compressor = module.compressobj(level, zlib.DEFLATED, -15)
     return b"".join((compressor.compress(data), compressor.flush()))
 
 
-# Pairs of members under way: each thread has one, and one more waits, for the consumer comes back when it can.
+# Pairs of members in progress: one for each thread, and one more that is ready when a thread becomes free.
 _AHEAD = THREADS + 1
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 
@@ -139,7 +139,7 @@ def _sized_member_is_next(source: ByteSource) -> bool:
 
 
 def _inflate_sized_members(source: ByteSource) -> Iterator[Plain]:
-    """Inflate members that tell their size, on threads and in order, until one does not or is cut short."""
+    """Inflate members that state their size, on threads and in order, until one does not or is incomplete."""
     ahead: deque[list[memoryview]] = deque()
     with closing(_core.MemberQueue(threads=THREADS, max_bytes=MOST_AT_ONCE)) as queue:
         while True:
@@ -153,7 +153,7 @@ def _inflate_sized_members(source: ByteSource) -> Iterator[Plain]:
                     source.inflated += len(plain)
                     yield plain
                     continue
-                # Damaged or very large: go through it step by step, to give out what is good and say what is not.
+                # Damaged or very large: inflate it in steps, to yield the good bytes and report where the damage is.
                 alone = ByteSource([bytes(member)], source.path)
                 alone.inflated = source.inflated
                 yield from inflate_next_member(alone)
@@ -163,7 +163,7 @@ def _inflate_sized_members(source: ByteSource) -> Iterator[Plain]:
 
 
 def _take_sized_members(source: ByteSource) -> list[memoryview]:
-    """The next two, or fewer, members that tell their size: a thread inflates two in less time than one by one."""
+    """Return the next two, or fewer, members that state their size: a thread inflates a pair faster than one by one."""
     members: list[memoryview] = []
     while len(members) < 2 and _sized_member_is_next(source):
         members.append(source.take_view(member_size(source.peek(HEADER_BYTES)) or 0))
@@ -194,7 +194,7 @@ def inflate_next_member(source: ByteSource) -> Iterator[Plain]:
 
 
 def judge_trailing(source: ByteSource, trailing: Trailing, first: bool, kind: str) -> None:
-    """Return what to do with bytes that start no stream: a wrong file, or something after the last stream."""
+    """Raise for bytes that do not start a stream, a wrong file or trailing data, unless ``trailing`` allows them."""
     if first:
         raise source.error(f"this is no {kind} stream")
     if trailing == "ignore":
@@ -210,7 +210,7 @@ def judge_trailing(source: ByteSource, trailing: Trailing, first: bool, kind: st
     what = f"zero {noun}" if padding else f"{noun} of no further stream"
     remedy = "zeros" if padding else "ignore"
     raise source.error(
-        f"{count} {what} behind the last {kind} stream (all records before them were read; "
-        f"pass them over with trailing={remedy!r})",
+        f"{count} {what} after the last {kind} stream (all records before them were read; "
+        f"skip them with trailing={remedy!r})",
         "trailing-bytes",
     )

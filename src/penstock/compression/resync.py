@@ -14,22 +14,22 @@ from penstock.compression.gzip import HEADER_BYTES, inflate_next_member, judge_t
 from penstock.errors import CorruptDataError
 
 _MAGIC = b"\x1f\x8b\x08"
-_HEADER_FIELDS = 0x1F  # the flags that say what stands between the header and the data
-# A damaged member may be inflated far beyond its end: so much of it is kept to go back to.
-_KEPT = 64 << 20
-# Of what seems to be a member, so much is inflated to see whether there are records in it.
+_HEADER_FIELDS = 0x1F  # the flags for optional fields between the header and the data
+# A damaged member may be inflated far beyond its end: this much is buffered to go back to.
+_BUFFERED = 64 << 20
+# How much of a candidate member is inflated to see whether it holds records.
 _TRIAL_INPUT, _TRIAL_OUTPUT = 256 << 10, 1 << 20
-# What trials may inflate, for each byte that is searched and in any case: a stream may be made of starts of members.
+# How much trials may inflate per searched byte, and at least: a stream may consist of starts of members.
 _TRIALS_PER_BYTE, _TRIALS_AT_LEAST = 16, 64 << 20
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A part of a stream that could not be inflated; what follows it, if anything, is what could be again."""
+    """A part of a stream that could not be inflated; the bytes after it could be."""
 
     error: CorruptDataError
     at_record: bool
-    """Whether a record certainly starts after it."""
+    """Whether a record is known to start after it."""
 
 
 def inflate_parts(
@@ -76,7 +76,7 @@ def _go_back(tape: _Tape, position: int, source: ByteSource) -> ByteSource:
 
 
 def _seek_member(source: ByteSource) -> bool:
-    """Go to the next place where a member starts that holds records; False where the stream has none."""
+    """Advance to the next member that holds records; return False if there is none."""
     passed = spent = 0
     while len(window := source.peek(_TRIAL_INPUT)) >= len(_MAGIC):
         at = window.find(_MAGIC)
@@ -97,7 +97,7 @@ def _seek_member(source: ByteSource) -> bool:
 
 
 def _try_member(head: bytes) -> bytes:
-    """Inflate some of the member that seems to start with ``head``; nothing where it is none."""
+    """Inflate some of the member that seems to start with ``head``; return nothing if it is not one."""
     skipped = _skip_header(head)
     if skipped is None:
         return b""
@@ -110,7 +110,7 @@ def _try_member(head: bytes) -> bytes:
 
 
 def _skip_header(head: bytes) -> int | None:
-    """Bytes before the deflate data; None where this is no header."""
+    """Return the number of bytes before the deflate data; None if this is not a header."""
     if len(head) < 10 or head[3] & ~_HEADER_FIELDS:
         return None
     at = 10
@@ -129,7 +129,7 @@ class _Tape:
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
-        self._kept: list[bytes] = []
+        self._buffer: list[bytes] = []
         self._start = 0
         self.position = 0
         """Bytes of all pieces that were yielded."""
@@ -139,20 +139,20 @@ class _Tape:
 
     def __next__(self) -> bytes:
         piece = next(self._pieces)
-        self._kept.append(piece)
+        self._buffer.append(piece)
         self.position += len(piece)
-        self.forget(self.position - _KEPT)
+        self.forget(self.position - _BUFFERED)
         return piece
 
     def forget(self, before: int) -> None:
-        """Let go of pieces that end before a position."""
-        while self._kept and self._start + len(self._kept[0]) <= before:
-            self._start += len(self._kept.pop(0))
+        """Drop the pieces that end before a position."""
+        while self._buffer and self._start + len(self._buffer[0]) <= before:
+            self._start += len(self._buffer.pop(0))
 
     def rewind(self, position: int) -> None:
-        """Yield again what follows a position, or the oldest buffered piece."""
+        """Go back to a position, or to the oldest buffered piece."""
         position = max(position, self._start)
-        again = b"".join(self._kept)[position - self._start :]
+        again = b"".join(self._buffer)[position - self._start :]
         self._pieces = itertools.chain([again] if again else [], self._pieces)
-        self._kept = []
+        self._buffer = []
         self._start = self.position = position

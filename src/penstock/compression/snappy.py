@@ -8,7 +8,7 @@ from penstock.compression.byte_source import ByteSource
 from penstock.errors import import_extra
 
 BLOCK_BYTES = 256 << 10
-# What a block of that size can grow to when it does not compress (the format's own bound).
+# The largest compressed size of such a block, if it does not compress (the bound of the format).
 _MOST_COMPRESSED = 32 + BLOCK_BYTES + BLOCK_BYTES // 6
 
 
@@ -29,10 +29,10 @@ def inflate_snappy(pieces: Iterable[bytes], path: str) -> Iterator[bytes]:
 
 
 def decompress_block(block: bytes) -> bytes:
-    """Decompress one raw block; a ValueError where it is damaged or too large."""
+    """Decompress one raw block; raise ValueError if it is damaged or too large."""
     snappy = import_extra("cramjam", "snappy", "SNAPPY compression").snappy
     try:
-        # The block tells its size in front; it is compared with the limit before anything is allocated.
+        # The block starts with its size, which is compared with the limit before anything is allocated.
         size = snappy.decompress_raw_len(block)
         if size > BLOCK_BYTES:
             raise ValueError(f"it grows to {size} bytes")

@@ -13,7 +13,7 @@ from penstock.compression.gzip import judge_trailing
 
 
 class ZlibCompressor:
-    """One zlib stream: TensorFlow reads no second one."""
+    """Compresses to one zlib stream: TensorFlow does not read a second one."""
 
     def __init__(self, level: int) -> None:
         module = isal_zlib if level <= 3 else zlib
@@ -41,8 +41,7 @@ def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multist
             if trailing == "ignore":
                 return
             raise source.error(
-                "a second zlib stream follows the first (TensorFlow drops it in silence); "
-                "read on with multistream=True",
+                "a second zlib stream follows the first (TensorFlow drops it silently); read it with multistream=True",
                 "trailing-bytes",
             )
         if header[1] & 0x20:

@@ -17,8 +17,6 @@ def infer_schema(
 ) -> Inferred:
     """Infer a schema from the records of files.
 
-    >>> ps.infer_schema("data/train-*.tfrecord").schema
-
     The result shows the evidence for each feature. Files may differ: a feature that some records lack is optional.
 
     Args:
@@ -26,6 +24,13 @@ def infer_schema(
         records: How many records to look at, spread over the files; None looks at all of them.
         on_error: What to do about damage, or a record that is not an Example: ``"raise"``; or ``"skip"`` it and report
             it in the result. If no record at all can be read, the first error is raised.
+
+    Example:
+        >>> inferred = ps.infer_schema("train-*")
+        >>> sorted(inferred.schema)
+        ['label', 'tokens', 'x']
+        >>> inferred.schema["label"]
+        Feature('int64')
     """
     found = find_files([paths] if isinstance(paths, str) or not isinstance(paths, Iterable) else paths)
     readers = [RecordReader(path, threads=1, on_error=on_error) for path in found]

@@ -46,13 +46,13 @@ class ResolvedFile:
     schema: str | None = None
     """The manifest or schema file that describes the records."""
     size: int | None = None
-    """Bytes, where the file was looked at."""
+    """Bytes, if the file was checked."""
     error: Exception | None = None
     """Why the file cannot be read, or why the path stands for no file."""
 
     @property
     def records(self) -> int | None:
-        """The number of records, where a manifest has it and the file has not changed since."""
+        """The number of records, if a manifest has it and the file has not changed since."""
         known = self.shard is not None and not self.shard.is_appended and self.size == self.shard.bytes
         return self.shard.records if known and self.shard else None
 
@@ -77,7 +77,7 @@ class Resolved:
 
     @property
     def counts(self) -> tuple[int, ...] | None:
-        """The records of each file, where manifests have all of them."""
+        """The records of each file, if manifests have all of them."""
         counts = tuple(file.records for file in self.files)
         return None if None in counts else tuple(count for count in counts if count is not None)
 
@@ -180,7 +180,7 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
 
 
 def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False) -> Resolved:
-    """Find all files that paths stand for; nothing that is wrong with a path raises.
+    """Find all files that paths stand for; errors of paths are returned, not raised.
 
     A path that stands for no file becomes one :class:`ResolvedFile` with an error, as does every shard that is listed
     in a manifest and missing. A folder stands for all TFRecord files below it.
@@ -204,7 +204,7 @@ def resolve_files(paths: StrPath | Iterable[StrPath], *, describe: bool = False)
             if not is_file_error(path, error):
                 raise
             named, found = None, []
-            if not failed:  # otherwise these are the reason
+            if not failed:  # otherwise those errors are the reason
                 files.append(ResolvedFile(path, error=error))
         if named is not None and not _load(named, manifests, unreadable):
             files.append(ResolvedFile(path, manifest=named, error=unreadable[named]))
@@ -250,7 +250,7 @@ def _load(path: str, manifests: dict[str, Manifest], unreadable: dict[str, Excep
 
 
 def _listed_files(path: str, manifest: Manifest, found: Iterable[str] = ()) -> Iterator[ResolvedFile]:
-    """Return the shards in a manifest; those not in ``found`` are looked at, and may be missing."""
+    """Yield the shards in a manifest; those not in ``found`` are checked, and may be missing."""
     store, name = locate(path)
     folder, _ = split_path(name)
     known = set(found)
@@ -269,7 +269,7 @@ def _listed_files(path: str, manifest: Manifest, found: Iterable[str] = ()) -> I
 def _with_sidecars(
     files: list[ResolvedFile], manifests: dict[str, Manifest], unreadable: dict[str, Exception]
 ) -> Iterator[ResolvedFile]:
-    """Add what describes each file; one file of each dataset is looked at."""
+    """Add the sidecar file of each file; it is looked up once per dataset."""
     sidecars: dict[str, str | None] = {}
     shards: dict[str, dict[str, Shard]] = {}
     for file in files:
@@ -290,7 +290,7 @@ def _with_sidecars(
 
 
 def _current(file: ResolvedFile) -> ResolvedFile:
-    """Leave out the entry of a manifest next to the file that the file no longer agrees with."""
+    """Drop the manifest entry of a file that no longer agrees with it."""
     if file.shard is None or file.error is not None or file.size is not None:
         return file  # a shard of a manifest that the path stands for must agree
     if not file.shard.is_appended:
@@ -359,7 +359,7 @@ def manifest_of(path: str, *, folders: bool, split: str | None = None) -> str | 
         return None
     except OSError as error:
         reason = error
-    # The name is also tried where permission is denied: so do stores that hide whether a file exists.
+    # Also try the name if permission is denied: some stores deny it for files that do not exist.
     if not path.endswith(("/", os.sep)) and is_file(path + SUFFIX):
         return path + SUFFIX
     if isinstance(reason, PermissionError):

@@ -28,12 +28,12 @@ def is_file(path: str) -> bool:
         store, name = locate(path)
         store.stat(name)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
-        return False  # stores that hide whether a file exists deny permission
+        return False  # some stores deny permission for files that do not exist
     return True
 
 
 def load_schema(path: str) -> Schema:
-    """Load the schema from a manifest, a schema file, a ``schema.pbtxt`` or a ``features.json``, told by the name."""
+    """Load the schema from a manifest, a schema file, a ``schema.pbtxt`` or a ``features.json``, by its name."""
     _, name = split_path(path)
     if name.endswith(SUFFIX):
         return Manifest.load(path).schema

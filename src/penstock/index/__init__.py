@@ -1,7 +1,7 @@
-"""Where the records of a file are, found once and stored: what random access and a full shuffle need.
+"""Where the records of a file are, found once and stored: random access and a full shuffle need it.
 
-:func:`open_index` answers the :class:`ShardIndex` of a file: the one that is kept, where it still fits the file, or one
-that is built and then kept. ``docs/record-index.md`` describes the format.
+:func:`open_index` returns the :class:`ShardIndex` of a file: the stored one if it still fits the file, or a new one,
+which it stores. ``docs/record-index.md`` describes the format.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from penstock.storage import FileInfo, FileStore, Upload
 from penstock.storage.local import naming
 
 ReportProgress: TypeAlias = Callable[[int], None]
-"""Called now and then with the bytes of the file that are done."""
+"""Called at intervals with the number of bytes done."""
 # Bytes between two checks for Ctrl-C and reports of progress.
 _STRIDE = 64 << 20
 
@@ -54,7 +54,7 @@ def known_identity(store: FileStore, path: str) -> Identity:
     """Return the identity of a file; raise for a stream, which cannot be indexed."""
     identity = identify(store, path)
     if identity is None:
-        raise OSError(errno.ESPIPE, "a stream cannot be indexed, for it is read only once", path)
+        raise OSError(errno.ESPIPE, "a stream cannot be indexed: it can be read only once", path)
     return identity
 
 
@@ -111,7 +111,7 @@ class ProgressStore:
     def __init__(self, store: FileStore, watch: Callable[[bytes], None]) -> None:
         self._store = store
         self._watch = watch
-        # Native threads would read past the watcher.
+        # Native threads would bypass ``watch``.
         self.capabilities = replace(store.capabilities, native_paths=False)
 
     def stream(self, path: str) -> Generator[bytes, None, None]:

@@ -45,7 +45,7 @@ def sidecar_path(path: str) -> str:
 
 def read_index(path: str, identity: Identity) -> ShardIndex | None:
     """Read an index file; return None if there is none."""
-    # An index that is larger than its data is none.
+    # A file that is larger than its data is not an index.
     most = identity.size + (64 << 10)
     try:
         data = read_whole(path, most)
@@ -53,7 +53,7 @@ def read_index(path: str, identity: Identity) -> ShardIndex | None:
         return None
     try:
         if len(data) > most:
-            raise IndexFileError(f"no index: larger than {most} bytes")
+            raise IndexFileError(f"not a record index: larger than {most} bytes")
         return from_bytes(data, identity)
     except IndexFileError as error:
         raise type(error)(f"{path}: {error}") from None
@@ -66,16 +66,16 @@ def write_index(path: str, index: ShardIndex) -> None:
     write_whole(path, to_bytes(index))
 
 
-# Nobody misses an index that goes: it is built again. Other files in the folder are not ours to remove.
+# Removing an index is safe: it is built again. Files with other names are never removed.
 _OURS = re.compile(r"[0-9a-f]{32}\.index|\.[0-9a-f]{32}\.index\.[0-9a-f]{8}\.partial")
 _DAY = 24 * 60 * 60
 _LONGEST_UNUSED = 90 * _DAY
-_LONGEST_WRITTEN = _DAY  # whoever has not finished an index by then was killed
+_LONGEST_WRITTEN = _DAY  # a writer that takes longer was killed
 _MOST_BYTES = 1 << 30
 
 
 def mark_used(path: str) -> None:
-    """Note that an index is in use: its time is that of its last use, to a day."""
+    """Record that an index is in use: its modification time is that of its last use, to a day."""
     with suppress(OSError):
         if time.time() - os.stat(path).st_mtime > _DAY:
             os.utime(path)
@@ -83,10 +83,10 @@ def mark_used(path: str) -> None:
 
 @cache
 def tidy_once(folder: str) -> None:
-    """Remove what is unused from a folder of indexes, oldest first; once in a process is enough.
+    """Remove unused indexes from the cache folder, oldest first; once per process is enough.
 
-    Other processes may use the folder, or tidy it, at the same time: a file that is gone is as good as removed, and one
-    that is open is read to its end, or on Windows not removed.
+    Other processes may use or tidy the folder at the same time: a missing file counts as removed, and an open one can
+    still be read to its end, or on Windows is not removed.
     """
     now, left = time.time(), _MOST_BYTES
     with suppress(OSError):

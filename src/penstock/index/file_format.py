@@ -20,7 +20,7 @@ from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, Members, ShardIn
 HEADER = FormatHeader("record index", "penstock.index", 1)
 _KEYS = (*HEADER_KEYS, "identity", "compression", "records", "numbers")
 _MEMBER_KEYS = ("member_sizes", "member_stream_sizes", "member_records")
-# Deflate shrinks by less than this.
+# Deflate never compresses by a larger factor.
 _MOST_DEFLATED = 1032
 
 
@@ -54,7 +54,7 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     line, _, rest = data.partition(b"\n")
     try:
         document = json.loads(line)
-    # A RecursionError is how the parser refuses deep nesting; bad UTF-8 and endless integers are a ValueError.
+    # The parser raises RecursionError for deep nesting, ValueError for bad UTF-8 and very long integers.
     except (ValueError, RecursionError) as error:
         raise IndexFileError(f"not a record index: its first line is not JSON ({type(error).__name__})") from None
     head = HEADER.check(document, IndexFileError)
@@ -103,7 +103,7 @@ def _members(numbers: dict[str, Uint64s]) -> Members | None:
 
 
 def _check_sums(index: ShardIndex, records: int) -> None:
-    """The parts must fit each other and the file: lengths that add up to its size leave little room for lies."""
+    """Raise unless the parts fit each other and the file: wrong lengths hardly ever add up to its size."""
     lengths, members = index.lengths, index.members
     right = (lengths is not None or members is not None) and index.records == records
     if lengths is not None and not index.compression:
@@ -130,7 +130,7 @@ def pack(values: Uint64s) -> tuple[dict[str, Any], bytes]:
 
 
 def unpack(head: object, body: bytes, most: int) -> Uint64s:
-    """Return the values again; ``most`` is how many there can be. Nothing larger than they are is allocated."""
+    """Return the packed values, at most ``most`` of them. Nothing larger than they are is allocated."""
     count, base, width = (number(head, key) for key in ("count", "base", "width"))
     if count > most or width > 8 or base >= 1 << 62:
         raise IndexFileError(f"it claims {count} numbers of {width} bytes, which cannot be")
@@ -139,7 +139,7 @@ def unpack(head: object, body: bytes, most: int) -> Uint64s:
         raise IndexFileError("a checksum does not match")
     if not width:
         return np.broadcast_to(np.uint64(base), count)
-    # Inflated before the values are allocated: what is there is bounded, what is claimed is not.
+    # Inflate before allocating the values: the size of the data is bounded, the claimed count is not.
     planes = np.frombuffer(_inflate(body, count * width), np.uint8).reshape(width, count)
     values = np.full(count, base, np.uint64)
     for place, plane in enumerate(planes):
@@ -150,7 +150,7 @@ def unpack(head: object, body: bytes, most: int) -> Uint64s:
 
 
 def number(head: object, key: str) -> int:
-    """Return a number of an object in JSON, which may hold anything."""
+    """Return a number of a JSON object; raise if it is anything else."""
     value = head.get(key) if isinstance(head, dict) else None
     if type(value) is not int or not 0 <= value < 1 << 63:
         raise IndexFileError(f'"{key}" is an integer of 0 or more')
@@ -158,7 +158,7 @@ def number(head: object, key: str) -> int:
 
 
 def _inflate(body: bytes, size: int) -> bytes:
-    """Inflate what must come to ``size`` bytes; little more than these is ever there."""
+    """Inflate ``body`` to exactly ``size`` bytes; little more than these is ever in memory."""
     inflater, pieces, left = _core.StreamInflater(), [], size
     inflater.feed(body)
     while left >= 0 and not (inflater.done or inflater.damaged or inflater.needs_input):

@@ -1,4 +1,4 @@
-"""Which data an index belongs to: by content, so that a copy has the same identity, and never by time."""
+"""The data that an index belongs to: by content, so that a copy has the same identity, and never by time."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Identity:
     head: int = 0
     tail: int = 0
     tag: str = ""
-    """The ETag of a remote file; head and tail are not read then."""
+    """The ETag of a remote file; if there is one, head and tail are not read."""
 
     @property
     def name(self) -> str:
-        """A name for what belongs to this data."""
+        """A file name for what belongs to this data."""
         return hashlib.sha256(repr((self.size, self.head, self.tail, self.tag)).encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class Identity:
 
 
 def identify(store: FileStore, path: str) -> Identity | None:
-    """Return the identity of a file, or None where it is a stream without a known end."""
+    """Return the identity of a file, or None for a stream without a known end."""
     info = store.stat(path)
     if info.size is None or not info.seekable:
         return None

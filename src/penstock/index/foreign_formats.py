@@ -2,7 +2,7 @@
 
 DALI's ``.idx`` and tfrecord's ``.tfindex`` are the same text: a line ``start length`` for each record, where the length
 is that of the whole frame. tfr-reader's ``.idx`` is binary: a count, then ``start, end, payload length`` for each. None
-of them says which data it is for: one is used only where it adds up to the file, and the headers of some records agree.
+of them names its data: one is used only if it adds up to the file, and the headers of some records agree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, ShardIndex, Uint
 from penstock.storage import is_remote, read_whole
 
 SUFFIXES = {"dali": ".idx", "tfindex": ".tfindex"}
-"""What the files are called that DALI and tfrecord read."""
+"""The extensions of the files that DALI and tfrecord read."""
 _LINES = re.compile(rb"(?:\d{1,18} \d{1,18}\n)*(?:\d{1,18} \d{1,18})?")
 _MOST_BYTES_A_RECORD = 40
 _SAMPLES = 16
@@ -38,7 +38,7 @@ def find_foreign(path: str, identity: Identity) -> ShardIndex | None:
                 try:
                     return read_foreign(name, path, identity)
                 except (IndexFileError, OSError):
-                    pass  # of another tool, or for other data: it is nothing to us
+                    pass  # of an unknown tool, or for other data
     return None
 
 
@@ -60,7 +60,7 @@ def read_foreign(index_path: str, path: str, identity: Identity) -> ShardIndex:
 def to_text(index: ShardIndex) -> bytes:
     """Return the content of the index file that DALI and tfrecord read."""
     if index.compression:
-        raise IndexFileError(f"DALI and tfrecord read plain files alone, and this one is {index.compression}")
+        raise IndexFileError(f"DALI and tfrecord read only plain files, and this one is {index.compression}")
     starts, lengths = index.places(np.arange(index.records))
     sizes = lengths + np.uint64(FRAME_OVERHEAD)
     return b"".join(b"%d %d\n" % entry for entry in zip(starts.tolist(), sizes.tolist(), strict=True))
@@ -74,13 +74,13 @@ def _from_text(data: bytes) -> tuple[Uint64s, Uint64s]:
 def _from_binary(data: bytes, index_path: str) -> tuple[Uint64s, Uint64s]:
     entries, odd = divmod(len(data) - 8, 24)
     if odd or entries < 0 or struct.unpack_from("<Q", data)[0] != entries:
-        raise IndexFileError(f"{index_path}: no index that is known")
+        raise IndexFileError(f"{index_path}: not an index of a known format")
     numbers = np.frombuffer(data, "<u8", offset=8).astype(np.uint64).reshape(-1, 3)
     return numbers[:, 0], numbers[:, 1]
 
 
 def _check_headers(path: str, index_path: str, starts: Uint64s, lengths: Uint64s) -> None:
-    """Compare some records, and the last, with the headers in the file."""
+    """Compare a sample of the records, and the last one, with the headers in the file."""
     if not len(starts):
         return
     rows = {*random.sample(range(len(starts)), min(_SAMPLES, len(starts))), len(starts) - 1}

@@ -1,4 +1,4 @@
-"""Finds the members of a gzip file that Penstock wrote, without inflating them."""
+"""Find the members of a gzip file that Penstock wrote, without inflating them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from penstock.compression.gzip import EMPTY_FILE, HEADER_BYTES, MOST_AT_ONCE, sized_member
 from penstock.index.shard_index import FRAME_OVERHEAD, Members, Uint64s
 
-_LENGTH_BYTES = 4  # at the end of a member: how long it is when inflated
+_LENGTH_BYTES = 4  # at the end of a member: its inflated size
 
 
 def hop_members(path: str, size: int) -> Members | None:
-    """Hop through a local file; return None where a member does not tell its size and its records."""
+    """Read only the headers of a local file; return None if a member does not state its size and its records."""
     scan = _scan(size)
     with open(path, "rb", buffering=0) as file:
         try:
@@ -27,11 +27,11 @@ def hop_members(path: str, size: int) -> Members | None:
 
 
 class MemberWatch:
-    """Looks for members in a file that goes by in pieces."""
+    """Finds members in a file that is read in pieces."""
 
     def __init__(self, size: int) -> None:
         self.members: Members | None = None
-        """The members, when the whole file went by and was made of them."""
+        """The members, after the whole file was seen, if it consists of them."""
         self._scan = _scan(size)
         self._position = 0
         self._seen = b""
@@ -56,20 +56,20 @@ class MemberWatch:
 
 
 def _scan(size: int) -> Generator[tuple[int, int], bytes, Members | None]:
-    """Ask for the few bytes that tell the members of a file of this size, as (offset, count); return the members."""
+    """Yield the ranges to read as (offset, count), receive their bytes, and return the members of the file."""
     sizes, inflated_sizes, records = [], [], []
     offset = 0
     while offset < size:
         head = yield offset, min(HEADER_BYTES, size - offset)
-        told = sized_member(head)
+        member = sized_member(head)
         if head.startswith(EMPTY_FILE):
             compressed, inflated, count = len(EMPTY_FILE), 0, 0
-        elif told is None or told.size > size - offset:
+        elif member is None or member.size > size - offset:
             return None
         else:
-            compressed, count = told
+            compressed, count = member
             inflated = int.from_bytes((yield offset + compressed - _LENGTH_BYTES, _LENGTH_BYTES), "little")
-            # A member that cannot be inflated in one piece, or cannot hold what it tells, is no place to start from.
+            # Reading cannot start at a member that is too large to inflate at once, or cannot hold its records.
             if inflated > MOST_AT_ONCE or count * FRAME_OVERHEAD > inflated:
                 return None
         sizes.append(compressed)
@@ -80,7 +80,7 @@ def _scan(size: int) -> Generator[tuple[int, int], bytes, Members | None]:
 
 
 def cumulated(sizes: Sequence[int] | Uint64s) -> Uint64s:
-    """Where each of some parts that follow each other begins, and where the last one ends."""
+    """Return where each of several consecutive parts starts, and where the last one ends."""
     starts = np.zeros(len(sizes) + 1, np.uint64)
     np.cumsum(sizes, out=starts[1:], dtype=np.uint64)
     return starts

@@ -56,7 +56,7 @@ def open_index(
         max_record_bytes: A longer record is an error, whatever its header says.
         threads: Native threads that walk a local file; by default up to 4.
         progress: Show a progress bar if it takes long and standard error is a terminal; or a function, which is
-            called with the bytes that are done and the size of the file.
+            called with the number of bytes done and the size of the file.
     """
     one_of("where", where, get_args(IndexLocation))
     options = ReadOptions(
@@ -109,12 +109,12 @@ def renew_index(path: str, options: ReadOptions) -> bool:
         return False
     _store(name, index, options.index)
     if options.index != "sidecar" and os.path.exists(sidecar_path(name)):
-        _store(name, index, "sidecar")  # it is found before the one in the cache
+        _store(name, index, "sidecar")  # it takes precedence over the cache
     return True
 
 
 def known_starts(path: StrPath) -> Uint64s | None:
-    """Return where the records of a damaged file start, by an index of it; None where there is none that is of help."""
+    """Return where the records of a damaged file start, by its index; None without a usable index."""
     try:
         index = load_index(path)
         return None if index is None else index.places(np.arange(index.records))[0]
@@ -130,13 +130,13 @@ def _find(path: str, identity: Identity, options: ReadOptions, stale: str) -> Sh
     except IndexFileError as error:
         if stale == "error":
             raise
-        warnings.warn(f"an index is passed over: {error}", stacklevel=3)
+        warnings.warn(f"an index is skipped: {error}", stacklevel=3)
     if index is None and options.index == "cache":
         try:
             index = read_index(path_in_cache(identity), identity)
             mark_used(path_in_cache(identity))
         except IndexFileError:
-            pass  # it is built again
+            pass  # it is rebuilt
     if index is None and options.compression in (None, ""):
         index = find_foreign(path, identity)
     return index if index is not None and options.compression in (None, index.compression) else None
@@ -154,32 +154,34 @@ def _store(path: str, index: ShardIndex, where: IndexLocation) -> None:
 
 
 def _measure_and_store(path: str, options: ReadOptions, index: ShardIndex) -> Lengths:
-    """Inflate a file of which only the gzip members are known, for the lengths of its records."""
+    """Inflate a file to find the lengths of its records; only its gzip members were known."""
     store, _ = locate(path)
     lengths = measure(store, path, index.compression, options)
     check_unchanged(store, path, index.identity)
     if index.members is not None and not index.members.agree_with(lengths):
-        raise CorruptDataError(f"the gzip members hold other records than they tell: {path}", path=path, kind="inflate")
+        raise CorruptDataError(
+            f"the gzip members hold other records than their headers state: {path}", path=path, kind="inflate"
+        )
     _store(path, index.with_lengths(lengths), options.index)
     return lengths
 
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Called now and then with the bytes that are done and the size of the file."""
+"""Called at intervals with the number of bytes done and the size of the file."""
 _LOG = logging.getLogger("penstock.index")
 _SHOWN_AFTER_SECONDS = 1.0
 
 
 @contextmanager
 def reporting(path: str, size: int, progress: Progress | bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the bytes that are done; for ``progress`` see :func:`open_index`."""
+    """Yield a function to call with the number of bytes done; for ``progress`` see :func:`open_index`."""
     _LOG.info("building the index of %s (%.2f GB)", path, size / 1e9)
     if callable(progress):
-        tell = progress
-        yield lambda done: tell(done, size)
+        call = progress
+        yield lambda done: call(done, size)
         return
     _, name = split_path(path)
-    # A name may hold what a terminal obeys.
+    # A name may contain control sequences of a terminal.
     title = f"building the index of {name if name.isprintable() else ascii(name)}"
     with ProgressBar(title, size, "bytes", show=progress, after=_SHOWN_AFTER_SECONDS) as bar:
         yield bar.reach

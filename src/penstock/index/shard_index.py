@@ -18,26 +18,26 @@ class Members:
     """Where the members of a gzip file are. Each array has one more entry than there are members, for the end."""
 
     file_offset: Uint64s
-    """Where each starts in the file."""
+    """The start of each member in the file."""
     stream_offset: Uint64s
-    """Where what is in it starts in the uncompressed stream."""
+    """The start of its content in the uncompressed stream."""
     first_record: Uint64s
-    """Number of the first record in it."""
+    """The number of its first record."""
 
     def __len__(self) -> int:
         return len(self.file_offset) - 1
 
     @property
     def records(self) -> int:
-        """How many records all of them hold."""
+        """The number of records in all members."""
         return int(self.first_record[-1])
 
     def agree_with(self, lengths: Lengths) -> bool:
-        """Whether they hold as many records, and of these lengths, as far as sums tell."""
+        """Return whether the number of records and their total size agree with ``lengths``."""
         return (self.records, int(self.stream_offset[-1])) == (lengths.count, lengths.stream_bytes)
 
     def holding(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The numbers of the members that hold these records."""
+        """Return the numbers of the members that hold these records."""
         return np.searchsorted(self.first_record, rows.astype(np.uint64), side="right") - 1
 
 
@@ -59,42 +59,42 @@ class ShardIndex:
         unknown: dict[str, Any] | None = None,
     ) -> None:
         self.identity = identity
-        """What the file's content was when it was indexed."""
+        """The identity of the file's content when it was indexed."""
         self.compression: Compression = compression
-        """How the file is compressed; ``""`` where it is not."""
+        """The compression of the file; ``""`` for none."""
         self.members = members
-        """The members of a gzip file, where they start and end with records and tell their size; else None."""
+        """The members of a gzip file, if they state their sizes and start and end with records; otherwise None."""
         self.unknown = unknown or {}
         """Keys that a newer Penstock wrote; saved again."""
         self.lengths = lengths
-        """The lengths of the records; None where they are not known yet."""
+        """The lengths of the records; None if they are not known yet."""
         self.measure = measure
-        """Finds the lengths when they are asked for."""
+        """Returns the lengths when they are first needed."""
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return self.lengths.count if self.lengths else self.members.records if self.members else 0
 
     @property
     def seekable(self) -> bool:
-        """Whether a record can be read without reading all that come before it."""
+        """Whether a record can be read without reading all records before it."""
         return not self.compression or self.members is not None
 
     def places(self, rows: ArrayLike) -> tuple[Uint64s, Uint64s]:
-        """Where the frames of these records start in the uncompressed stream, and how long their payloads are.
+        """Return where the frames of these records start in the uncompressed stream, and their payload lengths.
 
-        The members of a gzip file tell how many records they hold, not how long these are: for such a file, the first
-        call inflates it once. :attr:`members` is there without that.
+        The members of a gzip file state how many records they hold, not their lengths: for such a file, the first
+        call inflates it once. :attr:`members` is available without that.
         """
         return self._measured().places(np.asarray(rows, np.int64))
 
     def place(self, row: int) -> tuple[int, int]:
-        """Where the frame of one record starts, and how long its payload is."""
+        """Return where the frame of one record starts, and its payload length."""
         return self._measured().place(row)
 
     def layout(self) -> Layout:
-        """Where all records are, for native readers."""
+        """Return where all records are, for native readers."""
         return self._measured().layout()
 
     def _measured(self) -> Lengths:
@@ -105,7 +105,7 @@ class ShardIndex:
         return self.lengths
 
     def with_lengths(self, lengths: Lengths) -> ShardIndex:
-        """The same index, where the lengths of the records are known."""
+        """Return the same index with the lengths of the records."""
         return ShardIndex(
             identity=self.identity,
             compression=self.compression,
@@ -123,26 +123,26 @@ class ShardIndex:
 
 
 FRAME_OVERHEAD = 16
-# Lengths that are looked at together: a large index is not held twice.
+# Lengths to process at a time: a large index is not copied.
 _AT_ONCE = 1 << 20
 Uint64s = NDArray[np.uint64]
 Layout: TypeAlias = tuple[int, int] | tuple[Uint64s, Uint64s | None]
-"""The records of a file: how many and how long each; or the starts of frames and the lengths of payloads, the latter
-None where frames follow one another, and then the starts end with the end of the last."""
+"""The records of a file: their number and common length; or the starts of frames and the lengths of payloads. The
+lengths are None if the frames are contiguous; then the last start is the end of the last frame."""
 
 
 class Lengths:
-    """Payload lengths of records that follow each other; where all are equal, one number holds them."""
+    """Payload lengths of consecutive records; a single number if all are equal."""
 
     def __init__(self, count: int, equal: int | None, starts: Uint64s | None) -> None:
         self.count = count
         self.equal = equal
-        """The length of every record, or None where they differ."""
+        """The length of every record, or None if they differ."""
         self._starts = starts
 
     @classmethod
     def of(cls, parts: Sequence[NDArray[np.unsignedinteger]]) -> Lengths:
-        """Join parts; they may have any unsigned type."""
+        """Concatenate parts of any unsigned type."""
         parts = [part for part in parts if len(part)]
         count = sum(map(len, parts))
         if not parts:
@@ -150,7 +150,7 @@ class Lengths:
         first = int(parts[0][0])
         if all(part.min() == part.max() == first for part in parts):
             return cls(count, first, None)
-        # Cumulated in place: a large index is held once.
+        # Cumulate in place: a large index is in memory once.
         starts = np.empty(count + 1, np.uint64)
         starts[0] = 0
         np.concatenate(parts, out=starts[1:])
@@ -160,19 +160,19 @@ class Lengths:
 
     @property
     def stream_bytes(self) -> int:
-        """Bytes of all frames together."""
+        """The total size of all frames."""
         if self._starts is not None:
             return int(self._starts[-1])
         return self.count * ((self.equal or 0) + FRAME_OVERHEAD)
 
     def values(self) -> Uint64s:
-        """The lengths, one for each record."""
+        """Return the length of each record."""
         if self._starts is None:
             return np.full(self.count, self.equal or 0, np.uint64)
         return np.diff(self._starts) - np.uint64(FRAME_OVERHEAD)
 
     def first_above(self, limit: int) -> int | None:
-        """Number of the first record that is longer than ``limit``, or None."""
+        """Return the number of the first record that is longer than ``limit``, or None."""
         if self._starts is None:
             return 0 if self.count and (self.equal or 0) > limit else None
         for begin in range(0, self.count, _AT_ONCE):
@@ -183,7 +183,7 @@ class Lengths:
         return None
 
     def place(self, row: int) -> tuple[int, int]:
-        """Where the frame of one record starts, and how long its payload is."""
+        """Return where the frame of one record starts, and its payload length."""
         if not 0 <= row < self.count:
             raise IndexError(f"there are {self.count} records, found row {row}")
         if self._starts is not None:
@@ -193,7 +193,7 @@ class Lengths:
         return row * (length + FRAME_OVERHEAD), length
 
     def places(self, rows: NDArray[np.int64]) -> tuple[Uint64s, Uint64s]:
-        """Where the frames of these records start, and how long their payloads are."""
+        """Return where the frames of these records start, and their payload lengths."""
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.count):
             raise IndexError(f"there are {self.count} records, found rows {rows.min()} to {rows.max()}")
         if self._starts is not None:
@@ -203,10 +203,10 @@ class Lengths:
         return rows.astype(np.uint64) * np.uint64(length + FRAME_OVERHEAD), np.full(len(rows), length, np.uint64)
 
     def layout(self) -> Layout:
-        """Where all records are, for native readers."""
+        """Return where all records are, for native readers."""
         return (self.count, self.equal or 0) if self._starts is None else (self._starts, None)
 
 
 def narrowed(lengths: Uint64s) -> NDArray[np.unsignedinteger]:
-    """The same lengths in half the memory, where they fit."""
+    """Return the same lengths in half the memory, if they fit."""
     return lengths.astype(np.uint32) if not len(lengths) or lengths.max() < 1 << 32 else lengths

@@ -50,7 +50,7 @@ class Appending:
         self._path = path
         self._sync = sync
         if not os.path.exists(path):
-            find_end(path, compression)  # refuses what cannot be appended to before it is made
+            find_end(path, compression)  # raises, before the file is created, if it could not be appended to
         self._lock = _lock(path)
         try:
             self.end = find_end(path, compression)
@@ -59,7 +59,7 @@ class Appending:
             for name, manifest in self._manifests.items():
                 _changed(manifest, path, is_appended=True).save(name, sync=sync)
             if self.end.is_torn:
-                self._keep_torn()
+                self._save_torn()
         except BaseException:
             self.release()
             raise
@@ -87,12 +87,12 @@ class Appending:
             _unlock(self._lock)
             self._lock = None
 
-    def _keep_torn(self) -> None:
-        kept = _keep(self._path, self.end.offset)
+    def _save_torn(self) -> None:
+        torn = _copy_tail(self._path, self.end.offset)
         cut = os.path.getsize(self._path) - self.end.offset
         warnings.warn(
             f"{self._path} ends with an incomplete record: its last {cut} bytes, from byte {self.end.offset} on, are "
-            f"cut off and kept in {kept}",
+            f"cut off and saved in {torn}",
             stacklevel=4,
         )
 
@@ -132,16 +132,16 @@ def _lock(path: str) -> int | None:
         os.close(lock)
         raise BlockingIOError(errno.EAGAIN, "another writer is appending to it", path) from None
     except OSError:
-        pass  # a file system without locks
+        pass  # the file system has no locks
     return lock
 
 
 def _unlock(lock: int) -> None:
     import fcntl
 
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would leave it to children that were forked meanwhile
-    with suppress(OSError):  # nothing was written by way of it
+    with suppress(OSError):  # the file system has no locks
+        fcntl.flock(lock, fcntl.LOCK_UN)  # after closing alone, children forked meanwhile would still hold it
+    with suppress(OSError):  # nothing was written through this descriptor
         os.close(lock)
 
 
@@ -155,7 +155,7 @@ def _manifests_of(path: str) -> dict[str, Manifest]:
     folder, name = os.path.split(path)
     found = {}
     for entry in os.listdir(folder or "."):
-        # A dataset's shards have its name: other manifests are of no concern, whatever they hold.
+        # The names of shards start with that of their dataset: other manifests cannot list this file.
         if entry.endswith(SUFFIX) and name.startswith(entry.removesuffix(SUFFIX)):
             manifest = Manifest.load(os.path.join(folder, entry))
             if any(shard.name == name for shard in manifest.shards):
@@ -179,7 +179,7 @@ def _end_of_frames(path: str) -> End:
         last = int(lengths[-1]) + 16 if len(lengths) else last
     fault = walk.fault
     if fault.kind == "none" and not _is_whole(path, walk.position - last, walk.position):
-        # After a loss of power a file may have its size and not its last bytes.
+        # After a loss of power a file may have its full size but not its last bytes.
         return End(walk.position - last, walk.records - 1, "", is_torn=True)
     torn = fault.kind.startswith("truncated") or (fault.kind == "length-crc" and _is_zero(path, fault.offset))
     if fault.kind != "none" and not torn:
@@ -202,25 +202,25 @@ def _end_of_gzip(path: str) -> End:
     last: tuple[int, int] | None = None
     while offset < size:
         head = files.read(path, offset, offset + HEADER_BYTES)
-        told = sized_member(head)
+        member = sized_member(head)
         if head == EMPTY_FILE and size - offset == len(EMPTY_FILE):
             # TensorFlow takes an empty member for the end of the file, so nothing may follow it.
             return End(offset, records, "GZIP")
-        if told is None and offset and (_is_zero(path, offset) or len(head) < HEADER_BYTES):
+        if member is None and offset and (_is_zero(path, offset) or len(head) < HEADER_BYTES):
             return End(offset, records, "GZIP", is_torn=True)
-        if told is None:
+        if member is None:
             return End(size, _count(path), "GZIP")
-        if told.size > size - offset:
+        if member.size > size - offset:
             return End(offset, records, "GZIP", is_torn=True)
-        last = offset, told.size
-        offset, records = offset + told.size, records + told.records
+        last = offset, member.size
+        offset, records = offset + member.size, records + member.records
     if last is not None and inflate_member(files.read(path, last[0], sum(last))) is None:
-        _count(path)  # says what is wrong, and where
+        _count(path)  # raises, and reports what is wrong and where
     return End(offset, records, "GZIP")
 
 
 def _count(path: str) -> int:
-    """Count the records of a file while everything about them is checked."""
+    """Count the records of a file and check all checksums."""
     options = ReadOptions(compression="GZIP", max_record_bytes=_ANY_LENGTH)
     return sum(map(len, RecordScanner(LocalFiles(), path, options).chunks()))
 
@@ -234,14 +234,14 @@ def _is_zero(path: str, start: int) -> bool:
     return True
 
 
-def _keep(path: str, start: int) -> str:
+def _copy_tail(path: str, start: int) -> str:
     """Copy what follows ``start`` to a file next to it, synced to the disk; earlier copies are not overwritten."""
     folder, name = os.path.split(path)
     torn = os.path.join(folder, f".{name}.torn")
-    with open(path, "rb", buffering=0) as file, open(torn, "ab") as kept:
+    with open(path, "rb", buffering=0) as file, open(torn, "ab") as copy:
         file.seek(start)
         while piece := file.read(_PIECE):
-            kept.write(piece)
-        kept.flush()
-        os.fsync(kept.fileno())
+            copy.write(piece)
+        copy.flush()
+        os.fsync(copy.fileno())
     return torn

@@ -1,4 +1,4 @@
-"""Turns what the frame scanner found into errors that a person can act on."""
+"""Turn the faults that the frame scanner finds into errors that say what to do."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from penstock.compression.detect import detect, starts_plain
 from penstock.errors import ChecksumError, CorruptDataError, RecordTooLargeError, TruncatedError
 
 THE_FILE = "this"
-"""How an error speaks of a file, as it is stored."""
+"""The subject of a message about a file as it is stored."""
 
 
 class Lookalike(NamedTuple):
-    """What a file that does not begin as it should seems to be; as text, how an error about it goes on."""
+    """What a file that does not start with a record seems to be; as text, the end of an error message."""
 
     what: str
     """A sentence."""
     compression: str | None = None
-    """How it is to be read, where it is a TFRecord after all."""
+    """The compression to read it with, if it is a TFRecord after all."""
 
     def __str__(self) -> str:
         if self.compression is None:
@@ -36,16 +36,21 @@ def error_of(
     record: int | None = None,
     shift: int = 0,
 ) -> CorruptDataError:
-    """The exception that a fault becomes.
+    """Return the exception for a fault.
 
-    ``instead`` says what the file seems to be, ``stop`` where the damage ends, if that is known better than by the
-    fault. ``record`` stands for the fault's own number; ``shift`` is added to its offset.
+    Args:
+        fault: What the scanner found.
+        path: The path of the file.
+        instead: What the file seems to be.
+        stop: Where the damage ends, if that is better known than by the fault.
+        record: The number of the record, instead of the fault's own.
+        shift: Added to the fault's offset.
     """
     offset = fault.offset + shift
     record = fault.record if record is None else record
     where = f"{path}, record {record}, byte {offset}"
     place: dict[str, Any] = {"path": path, "offset": offset, "record": record, "kind": fault.kind}
-    hint, seems = told(instead)
+    hint, seems = describe(instead)
     match fault.kind:
         case "length-crc":
             return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=stop, **seems, **place)
@@ -64,20 +69,20 @@ def error_of(
 
 
 def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) -> CorruptDataError:
-    """The error for records that may be inside the payload of a damaged record."""
+    """Return the error for records that may be inside the payload of a damaged record."""
     what = f"{records} records may lie inside the payload of a damaged record"
     where = f"{path}, record {record}, byte {offset}; if no payload holds TFRecords, nested=False reads them"
     place: dict[str, Any] = {"path": path, "offset": offset, "stop": stop, "record": record}
     return CorruptDataError(f"{what}: {where}", kind="doubtful", records=records, **place)
 
 
-def told(instead: Lookalike | None) -> tuple[str, dict[str, Any]]:
-    """How an error goes on that knows what a file seems to be, and what it carries of that."""
+def describe(instead: Lookalike | None) -> tuple[str, dict[str, Any]]:
+    """Return the end of the message, and the attributes, of an error about a file that seems to be something else."""
     return ("", {}) if instead is None else (str(instead), {"seems": instead.what, "compression": instead.compression})
 
 
 def lookalike(head: bytes, what: str = THE_FILE) -> Lookalike:
-    """Name what starts with ``head`` seems to be; ``what`` is the subject of the sentence."""
+    """Return what data that starts with ``head`` seems to be; ``what`` is the subject of the sentence."""
     text = head[:1024].lstrip().lower()
     if head.startswith(b"version https://git-lfs"):
         return Lookalike(f"{what} is a Git LFS pointer, not the data: run  git lfs pull")
@@ -104,7 +109,7 @@ def lookalike(head: bytes, what: str = THE_FILE) -> Lookalike:
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether bytes are the start of a text: the last character may be cut."""
+    """Return whether bytes are the start of a text; the last character may be incomplete."""
     try:
         text = codecs.getincrementaldecoder("utf-8")().decode(head)
     except UnicodeDecodeError:

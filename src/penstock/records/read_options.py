@@ -1,4 +1,4 @@
-"""The options for reading files of records, checked in one place, and the words for what happens to bad records."""
+"""The options for reading files of records, checked in one place, and the policies for bad records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IndexLocation: TypeAlias = Literal["cache", "sidecar", "none"]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read files. Every reader takes these; the ones that a reader has no use for do nothing."""
+    """How to read files. Every reader takes these, and ignores the ones that do not apply to it."""
 
     compression: Compression | None = None
     """None detects it from the content."""

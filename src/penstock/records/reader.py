@@ -29,10 +29,13 @@ _TAIL = ("truncated-header", "truncated-record", "truncated-stream")
 class RecordReader:
     """Iterate the records of a TFRecord file as ``bytes``.
 
-    >>> for record in ps.RecordReader("train.tfrecord"):
-    ...     print(len(record))
-
     Each iteration reads the file again. To avoid a Python object per record, use :meth:`chunks`.
+
+    Example:
+        >>> with ps.RecordWriter("data.tfrecord") as writer:
+        ...     writer.write_many([b"one", b"two"])
+        >>> list(ps.RecordReader("data.tfrecord"))
+        [b'one', b'two']
 
     Args:
         path: A local path, a URL that fsspec knows (``s3://``, ``https://`` ...), or ``-`` for standard input.
@@ -101,25 +104,55 @@ class RecordReader:
 
     @property
     def path(self) -> str:
-        """The path of the file."""
+        """The path of the file.
+
+        Example:
+            >>> ps.RecordReader("train-00000-of-00004.tfrecord").path
+            'train-00000-of-00004.tfrecord'
+        """
         return self._path
 
     @property
     def damage(self) -> list[CorruptDataError]:
-        """The damage that the last iteration skipped, in order, as errors that were not raised."""
+        """The damage that the last iteration skipped, in order, as errors that were not raised.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     writer.write_many([b"one", b"two"])
+            >>> with open("data.tfrecord", "r+b") as file:
+            ...     size = file.truncate(30)  # inside the second record
+            >>> reader = ps.RecordReader("data.tfrecord", on_error="tolerate_tail")
+            >>> list(reader)
+            [b'one']
+            >>> [error.kind for error in reader.damage]
+            ['truncated-header']
+        """
         return list(self._damage)
 
     def __iter__(self) -> Iterator[bytes]:
         return itertools.chain.from_iterable(self.chunks())
 
     def chunks(self) -> Iterator[RecordChunk]:
-        """Iterate chunks of records of up to about 1 MiB: a buffer, and the spans of the payloads in it."""
+        """Iterate chunks of records of up to about 1 MiB: a buffer, and the spans of the payloads in it.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     writer.write_many([b"one", b"three"])
+            >>> for chunk in ps.RecordReader("data.tfrecord").chunks():
+            ...     print(len(chunk), chunk.spans[:, 1])
+            2 [3 5]
+        """
         chunks = self._undamaged(partial(self._scan, self._options))
         # One generator less if nothing is skipped: reading a chunk evicts the code of the interpreter from the caches.
         return _after(self._skip, chunks) if self._skip else chunks
 
     def count(self) -> int:
-        """Count the records by their headers; payloads are not checked, and not even read where they are large."""
+        """Count the records by their headers; payloads are not checked, and large ones are not read.
+
+        Example:
+            >>> ps.RecordReader("train-00000-of-00004.tfrecord").count()
+            25
+        """
         scanner = self._scan(replace(self._options, verify=False))
         if scanner.native and not self._options.skips_damage:
             self._damage = []

@@ -1,4 +1,4 @@
-"""Read on after damage: every record outside it, and separately those in doubt."""
+"""Read on after damage: yield every record outside it, and doubtful ones separately."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORTH_THREADS = 16 << 20
 
 @dataclass(frozen=True)
 class Doubtful:
-    """Frames that may be no records of the file: inside the payload of a damaged record, or headers taken for one."""
+    """Frames that may not be records of the file, but part of the payload of a damaged record."""
 
     chunk: RecordChunk
 
@@ -36,30 +36,30 @@ Salvaged: TypeAlias = RecordChunk | Doubtful | CorruptDataError
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a stream of records, as it lies in a local file."""
+    """A part of a stream of records, stored in a local file."""
 
     file: str
     start: int
     stop: int
     shift: int = 0
-    """What is added to an offset in the file to get the one in the stream."""
+    """Added to an offset in the file to get the offset in the stream."""
     at_record: bool = True
-    """A record starts at its start, damaged or not."""
+    """Whether a record, damaged or not, starts at its start."""
     at_end: bool = True
-    """Its end is the stream's."""
+    """Whether it ends where the stream ends."""
 
 
 @dataclass(frozen=True)
 class Salvage:
-    """Reads parts of a damaged stream; ``path`` is the name that it has for the user."""
+    """Reads parts of a damaged stream; ``path`` is the path that errors report."""
 
     path: str
     max_record_bytes: int
     nested: bool | None
-    """Whether payloads may hold TFRecords; None: judge by the records that are known."""
+    """Whether payloads may hold TFRecords; None decides by the other records."""
     threads: int
     known_starts: NDArray[np.uint64] | None = None
-    """Where the file's own records start, in order, if that is known: it settles what is in doubt."""
+    """Where the file's own records start, in order, if known: then no record is doubtful."""
 
     def read(self, part: Part, record: int, instead: Lookalike | None = None) -> Generator[Salvaged, None, int]:
         """Yield the records and the damage of a part, numbered from ``record``; return the next number."""
@@ -79,7 +79,7 @@ class Salvage:
                 elif part.at_end or not stretch.fault.kind.startswith("truncated"):
                     yield self._error(part, stretch, record, instead)
                     record += 1
-            start = max(stretch.stop for stretch in stretches)  # those in doubt may overlap
+            start = max(stretch.stop for stretch in stretches)  # doubtful ones may overlap
         return record
 
     def _settled(
@@ -110,7 +110,7 @@ class Salvage:
                 max_record_bytes=self.max_record_bytes,
                 flat=self.nested is False,
                 by_length=self.nested is None,
-                # All before the first damage of a local file is whole; before a later start, nobody looked.
+                # Everything before the first damage of a local file is whole; before a later start, it is unchecked.
                 known_from=0 if start == part.start and part.file == self.path else start,
             )
         if not stretches:
@@ -124,7 +124,7 @@ class Salvage:
         with closing(events):
             for event in events:
                 if not isinstance(event, RecordChunk):
-                    # What was whole a moment ago is not any more: somebody writes to the file.
+                    # The survey found these bytes whole: another process has changed the file since.
                     yield error_of(event, self.path)
                     return
                 yield event[:left]
@@ -174,9 +174,9 @@ class Salvage:
 
 
 class Spool:
-    """A local file that takes a part of a stream, to be searched and read again.
+    """A temporary local file for a part of a stream, to be searched and read again.
 
-    It takes no more than half of what is free in its folder: a few bytes from a stranger may inflate to terabytes.
+    It takes at most half of the free space in its folder: a few untrusted bytes may inflate to terabytes.
     """
 
     def __init__(self, folder: str, source: str) -> None:
@@ -189,8 +189,8 @@ class Spool:
     def write(self, data: memoryview) -> None:
         if self._size + len(data) > self._room:
             raise CorruptDataError(
-                "what lies behind the damage takes more than half of the space that is free for temporary files, "
-                f"{self._room} bytes (TMPDIR names another folder for them): {self._source}",
+                "the data after the damage takes more than half of the free space for temporary files, "
+                f"{self._room} bytes (set TMPDIR to use another folder): {self._source}",
                 path=self._source,
                 kind="no-room",
             )
@@ -199,7 +199,7 @@ class Spool:
         self._size += len(data)
 
     def part(self, offset: int, *, at_record: bool, at_end: bool) -> Part:
-        """What was written, which starts at an offset in the stream."""
+        """Return the part that was written, which starts at ``offset`` in the stream."""
         self._file.flush()
         return Part(self._name, 0, self._size, offset, at_record, at_end)
 

@@ -1,7 +1,7 @@
 """Scan a file of records once: chunks and damage, in order.
 
-Local plain files are read, checked and cut into records by native threads that run ahead; everything else is fetched
-and inflated in Python and pushed into the same native scanner.
+Local plain files are read, checked and cut into records by native threads that read ahead; everything else is
+fetched and inflated in Python, and passed to the same native scanner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock._core import Fault, RecordChunk, ValidRecords
 from penstock.compression import Compression, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
 from penstock.errors import CorruptDataError, TruncatedError
-from penstock.records.damage import THE_FILE, Lookalike, error_of, lookalike, told
+from penstock.records.damage import THE_FILE, Lookalike, describe, error_of, lookalike
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Part, Salvage, Salvaged, Spool
 from penstock.storage import FileStore
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Bytes that are walked in one native call.
+# Bytes to walk in one native call.
 _STRIDE = 64 << 20
 E = TypeVar("E")
 E_co = TypeVar("E_co", covariant=True)
@@ -51,7 +51,7 @@ class RecordScanner:
         search_first: Search all of a local plain file before its first record is yielded, not only what follows
             damage: what seems to be a whole record may be two headers, which the record after them shows.
         known_starts: Called after damage; returns where the records start in the stream, in order, or None. With it no
-            record is in doubt.
+            record is doubtful.
     """
 
     def __init__(
@@ -98,14 +98,14 @@ class RecordScanner:
                 yield piece
 
     def count(self) -> tuple[int, CorruptDataError | None]:
-        """Count the records by headers alone, where the file is ``native``; return also the fault that ended it."""
+        """Count the records of a ``native`` file by their headers; also return the error that ended the count."""
         if self._lacks_content():
             return 0, self._empty()
         options = self._options
         with naming(self._path):
             walk = _core.HeaderWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
             while walk.advance(_STRIDE):
-                pass  # between two strides, Ctrl-C is heard
+                pass  # Ctrl-C is handled between two strides
         fault = walk.fault
         error = None if fault.kind == "none" else error_of(fault, self._path, self._instead(fault, self._head))
         return walk.records, error
@@ -119,7 +119,7 @@ class RecordScanner:
         return self._from_threads(self._open_records)
 
     def checked(self, decoder: _core.NativeDecoder) -> Generator[Salvaged | ValidRecords, None, None]:
-        """The same, but where native threads read the file, records that ``decoder`` accepts are only counted."""
+        """Iterate, but only count records that ``decoder`` accepts where native threads read the file."""
         if not self.native:
             return iter(self)
         options = self._options
@@ -134,18 +134,18 @@ class RecordScanner:
         )
 
     def _events(self, found: Iterator[Salvaged]) -> Generator[Salvaged, None, None]:
-        """Yield what is read in Python, with the checks that native readers make themselves."""
+        """Yield the events of a Python reader, with the checks that native readers do themselves."""
         if self._lacks_content():
             yield self._empty()
         try:
             for event in found:
                 yield event
                 if os.getpid() != self._process:
-                    # The threads that read ahead exist only in the parent: waiting for them would never end.
+                    # The threads that read ahead exist only in the parent: a child would wait for them forever.
                     raise RuntimeError("an iteration cannot cross a fork: start a new one in the child")
             if self._checksum:
                 for _ in self._pieces:
-                    pass  # what follows a compressed stream is part of the file, too
+                    pass  # the checksum includes what follows a compressed stream
         except CorruptDataError as error:
             yield error
         finally:
@@ -244,7 +244,7 @@ class RecordScanner:
             yield self._judged(event, head)
 
     def _after_damage(self, offset: int, record: int, head: bytes) -> Iterator[Salvaged]:
-        """Read the stream again, and yield what can be saved of it from ``offset`` on."""
+        """Read the stream again, and yield what can be salvaged from ``offset`` on."""
         # Imported here: most streams are not damaged.
         import tempfile
 
@@ -300,7 +300,7 @@ class RecordScanner:
     def _completed(self, error: CorruptDataError, record: int) -> CorruptDataError:
         """Add what the layers below do not know: the record, and what the file seems to be instead."""
         wrong_kind = error.offset == 0 and detect(self._head) != self._compression()
-        hint, seems = told(lookalike(self._head) if wrong_kind else None)
+        hint, seems = describe(lookalike(self._head) if wrong_kind else None)
         place: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
         return type(error)(f"{error}, record {record}{hint}", **seems, **place)
 

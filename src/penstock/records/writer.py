@@ -24,8 +24,11 @@ _PIECE = 1 << 20
 class RecordWriter:
     """Write records to a TFRecord file.
 
-    >>> with ps.RecordWriter("train.tfrecord") as writer:
-    ...     writer.write(b"a record")
+    Example:
+        >>> with ps.RecordWriter("data.tfrecord") as writer:
+        ...     writer.write(b"a record")
+        >>> list(ps.RecordReader("data.tfrecord"))
+        [b'a record']
 
     Args:
         path: A local path, a URL that fsspec can write, or ``-`` for standard output.
@@ -95,28 +98,59 @@ class RecordWriter:
 
     @property
     def path(self) -> str:
-        """The path of the file."""
+        """The path of the file.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     print(writer.path)
+            data.tfrecord
+        """
         return self._path
 
     @property
     def closed(self) -> bool:
-        """Whether the writer is closed, by :meth:`close` or after an error."""
+        """Whether the writer is closed, by :meth:`close` or after an error.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     print(writer.closed)
+            False
+            >>> writer.closed
+            True
+        """
         return self._closed
 
     @property
     def count(self) -> int:
-        """Records written so far."""
+        """Records written so far.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     writer.write_many([b"one", b"two"])
+            ...     print(writer.count)
+            2
+        """
         return self._count + self._frames.count
 
     def write(self, record: BytesLike) -> None:
-        """Write one record; it is in a buffer until one or two MiB have gathered, or :meth:`flush`."""
+        """Write one record. It is buffered until one or two MiB have collected, or until :meth:`flush`.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     writer.write(b"a record")
+        """
         if self._closed or self._failure:
             self._refuse()
         if self._frames.append(record) >= _PIECE:
             self._send()
 
     def write_many(self, records: Iterable[BytesLike]) -> None:
-        """Write many records; a list is framed in coarse native calls."""
+        """Write many records; a list is framed in a few native calls.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     writer.write_many(b"record %d" % i for i in range(1000))
+        """
         if isinstance(records, list):
             self._write_list(records)
             return
@@ -142,16 +176,37 @@ class RecordWriter:
     def flush(self) -> None:
         """Hand all records to the operating system: they survive the end of this process, not a loss of power.
 
-        On a remote store, records are readable after :meth:`close` only.
+        On a remote store, records are readable only after :meth:`close`.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord", atomic=False) as writer:
+            ...     writer.write(b"one")
+            ...     writer.flush()
+            ...     print(list(ps.RecordReader("data.tfrecord")))
+            [b'one']
         """
         self._finish_piece(self._upload.flush)
 
     def sync(self) -> None:
-        """Put all records on the disk: they survive a loss of power."""
+        """Write all records to the disk: they survive a loss of power.
+
+        Example:
+            >>> with ps.RecordWriter("data.tfrecord") as writer:
+            ...     writer.write(b"one")
+            ...     writer.sync()
+        """
         self._finish_piece(self._upload.sync)
 
     def close(self) -> None:
-        """Finish the file. With ``atomic``, it appears under its name now."""
+        """Finish the file. With ``atomic``, it appears under its name now.
+
+        Example:
+            >>> writer = ps.RecordWriter("data.tfrecord")
+            >>> writer.write(b"one")
+            >>> writer.close()
+            >>> list(ps.RecordReader("data.tfrecord"))
+            [b'one']
+        """
         if self._failure:
             self._give_up()
             raise self._failure
@@ -200,13 +255,13 @@ class RecordWriter:
         try:
             self.flush()  # so that the records can be found under the temporary name
         except Exception:
-            pass  # the warning tells that the file is not whole
-        kept = self._give_up()
-        where = f"; what was written is in {kept}" if kept else ""
+            pass  # the warning reports that the file is incomplete
+        partial = self._give_up()
+        where = f"; what was written is in {partial}" if partial else ""
         warnings.warn(f"the RecordWriter for {self._path} was not closed{where}", ResourceWarning, 2, source=self)
 
     def _send(self) -> None:
-        """Pass the gathered frames on."""
+        """Write the buffered frames, compressed or not."""
         self._check_process()
         try:
             count = self._frames.count
@@ -236,17 +291,17 @@ class RecordWriter:
             raise
 
     def _give_up(self) -> str | None:
-        """Abandon the file; return where what was flushed is."""
+        """Abandon the file; return the path of the flushed records, if any."""
         if self._closed:
             return None
         self._closed = True
         self._encoder = None  # its threads end with it
-        kept = self._upload.abort()
+        partial = self._upload.abort()
         if self._appending is not None:
             self._appending.release()
-        if kept is not None and self._failure is not None:
-            self._failure.add_note(f"records that were flushed are in {kept}")
-        return kept
+        if partial is not None and self._failure is not None:
+            self._failure.add_note(f"records that were flushed are in {partial}")
+        return partial
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:

@@ -106,7 +106,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Inferred:
-    """A schema inferred from records, and the evidence for it."""
+    """A schema inferred from records, and the evidence for it.
+
+    Example:
+        >>> inferred = ps.infer_schema("train-*", records=10)
+        >>> inferred.records, inferred.complete
+        (10, False)
+        >>> inferred.evidence["tokens"].present
+        10
+    """
 
     schema: Schema
     evidence: Mapping[str, Evidence]

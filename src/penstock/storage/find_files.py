@@ -50,7 +50,7 @@ def find_files(paths: Iterable[StrPath], *, unreadable: Callable[[OSError], None
 
 
 def is_pattern(store: FileStore, name: str) -> bool:
-    """Return whether a name is a glob pattern; a name with a bracket may also be that of a file."""
+    """Return whether a name is a glob pattern; the name of an existing file may contain a bracket."""
     return bool(_GLOB.search(name)) and not _exists(store, name)
 
 
@@ -71,7 +71,7 @@ def is_folder(store: FileStore, name: str) -> bool:
     except IsADirectoryError:
         return True
     except FileNotFoundError:
-        # Object stores have no directories, only names that begin alike.
+        # Object stores have no directories, only names with a common prefix.
         return not store.capabilities.folders and not _GLOB.search(name) and bool(store.list(name))
     return False
 
@@ -93,7 +93,7 @@ def _is_records(store: FileStore, path: str, unreadable: Callable[[OSError], Non
         # Opening a pipe would wait for its writer.
         return store.stat(path).seekable and starts_records(store.read(path, 0, _HEAD_BYTES))
     except FileNotFoundError:
-        return False  # a link to nowhere
+        return False  # a broken link
     except OSError as error:
         if unreadable is None:
             raise

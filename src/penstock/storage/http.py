@@ -1,4 +1,4 @@
-"""Files over HTTP, from servers with ranges and without: those send the whole file for every part."""
+"""Files over HTTP, from servers with and without ranges; the latter send the whole file for every range."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _warned: set[str] = set()
 
 
 class HttpFiles(RemoteFiles):
-    """``http://`` and ``https://``. A file that comes whole although a part was requested is cached."""
+    """``http://`` and ``https://``. A file is cached if the server sends all of it for a range."""
 
     def info(self, path: str) -> dict[str, Any]:
         info = super().info(path)
@@ -28,16 +28,16 @@ class HttpFiles(RemoteFiles):
         return info
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        kept = _copies.read(path, start, stop)
-        if kept is not None:
-            return kept
+        cached = _copies.read(path, start, stop)
+        if cached is not None:
+            return cached
         data = super().read(path, start, stop)
         too_long = len(data) > stop - start
-        if too_long or (start and len(data) < stop - start):  # all of a file may be less than what was asked for
+        if too_long or (start and len(data) < stop - start):  # a whole file may be shorter than the range
             info = self.info(path)
             if len(data) == info.get("size"):
                 _warn(path)
-                _copies.keep(path, _version(info), data)
+                _copies.add(path, _version(info), data)
                 return data[start:stop]
         return data[start:stop] if too_long else data
 
@@ -52,7 +52,7 @@ class HttpFiles(RemoteFiles):
                 done += len(piece)
                 yield piece
         if done != size:
-            # The server knows ranges: that was the first.
+            # The server supports ranges: that was the first one.
             check_whole(path, 0, remote.RANGE_BYTES, done)
             yield from self.stream_ranges(path, done, size)
 
@@ -67,7 +67,7 @@ class _Answer:
         headers = {**filesystem.kwargs.get("headers", {}), "Range": f"bytes=0-{stop - 1}"}
         self._file = filesystem.open(name, "rb", block_size=0, size=size, headers=headers)
         self._first = bytearray()
-        # Here, where a failure is followed by another try; what comes behind is passed on as it comes.
+        # Read the first range here, where a failure is retried; the rest is yielded as it arrives.
         while len(self._first) < stop and (piece := self._file.read(stop - len(self._first))):
             self._first += piece
 
@@ -94,14 +94,14 @@ def _warn(path: str) -> None:
     if server not in _warned:
         _warned.add(server)
         warnings.warn(
-            f"the server {server} sends whole files where parts are asked for: each that is not read in order is"
-            " fetched once, and kept as a temporary file; copy large data first:  penstock convert URL -o NAME",
+            f"the server {server} sends whole files when ranges are requested: each file that is not read in order is"
+            " fetched once and cached in a temporary file; copy large data first:  penstock convert URL -o NAME",
             stacklevel=2,
         )
 
 
 class Copies:
-    """Whole files, one after another in a temporary file that is deleted with the process. Thread-safe."""
+    """A cache of whole files, in one temporary file that is deleted with the process. Thread-safe."""
 
     def __init__(self) -> None:
         self._start()
@@ -110,39 +110,39 @@ class Copies:
         self._process = os.getpid()
         self._lock = Lock()
         self._file: BinaryIO | None = None
-        self._kept: dict[str, tuple[Any, int, int]] = {}
-        """Of each path its version, where it starts and where it ends."""
+        self._stored: dict[str, tuple[Any, int, int]] = {}
+        """The version of each path, its start and its end."""
 
-    def keep(self, path: str, version: Any, data: bytes) -> None:
+    def add(self, path: str, version: Any, data: bytes) -> None:
         """Store one version of a file."""
         if self._process != os.getpid():
-            self._start()  # a forked child shares the place in the file with its parent, and would read elsewhere
+            self._start()  # a forked child shares the file position with its parent
         with self._lock:
-            if path in self._kept:
-                return  # another thread was quicker
+            if path in self._stored:
+                return  # another thread was faster
             if self._file is None:
                 self._file = tempfile.TemporaryFile(prefix="penstock-")  # noqa: SIM115
                 atexit.register(self._file.close)
             start = self._file.seek(0, os.SEEK_END)
             self._file.write(data)
-            self._kept[path] = version, start, start + len(data)
+            self._stored[path] = version, start, start + len(data)
 
     def forget_other(self, path: str, version: Any) -> None:
         """Drop a file that is stored in another version."""
         if self._process != os.getpid():
-            return  # nothing is kept here, and the lock may have been held when the process forked
+            return  # nothing is stored here, and the lock may have been held when the process forked
         with self._lock:
-            if path in self._kept and self._kept[path][0] != version:
-                del self._kept[path]
+            if path in self._stored and self._stored[path][0] != version:
+                del self._stored[path]
 
     def read(self, path: str, start: int, stop: int) -> bytes | None:
         """Return a part of a file; None if it is not stored."""
         if self._process != os.getpid():
             return None
         with self._lock:
-            if path not in self._kept or self._file is None:
+            if path not in self._stored or self._file is None:
                 return None
-            _, begin, end = self._kept[path]
+            _, begin, end = self._stored[path]
             self._file.seek(begin + start)
             return self._file.read(max(0, min(begin + stop, end) - begin - start))
 

@@ -73,8 +73,8 @@ class LocalFiles:
 
 
 def _refuse(unreadable: Callable[[OSError], None] | None, error: OSError) -> None:
-    """Report a folder that cannot be listed, or raise: its files would be missing without notice."""
-    # What is hidden holds no data, and lost+found is at the top of every disk.
+    """Report a folder that cannot be listed, or raise: otherwise its files would be skipped silently."""
+    # Hidden folders hold no data, and lost+found is in the root of many disks.
     if os.path.basename(error.filename or "").startswith((".", "_", "lost+found")):
         return
     if unreadable is None:
@@ -87,11 +87,11 @@ def allow_open_files(count: int) -> None:
     try:
         import resource
     except ImportError:
-        return  # Windows has a limit of its own, which is not raised from here
+        return  # on Windows, which has another limit
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count + _OTHER_FILES if hard == resource.RLIM_INFINITY else min(count + _OTHER_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(OSError, ValueError):  # then opening them tells
+        with suppress(OSError, ValueError):  # then opening the files raises
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
@@ -127,10 +127,10 @@ class LocalUpload:
         self._path = path
         self._target = path
         self._keep = False
-        # A device or a pipe is written to, never replaced by a file.
+        # A device or a pipe is written in place, never replaced by a file.
         atomic = atomic and (not os.path.exists(path) or os.path.isfile(path))
         if atomic:
-            # A link is followed, as open() would: the file that it points to is replaced, not the link.
+            # Follow links, as open() does: the target is replaced, not the link.
             self._path = os.path.realpath(path)
             self._target = unfinished_path(self._path)
         flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if atomic else 0 if offset else os.O_TRUNC)
@@ -138,7 +138,7 @@ class LocalUpload:
         try:
             descriptor = os.open(self._target, flags, 0o666)
         except (FileNotFoundError, NotADirectoryError) as error:
-            error.filename = path  # and not a name that nobody gave: its folder is missing
+            error.filename = path  # not the temporary name: the folder is missing
             raise
         try:
             try:
@@ -183,7 +183,7 @@ class LocalUpload:
         with naming(self._target):
             self._writer.sync() if sync else self._writer.drain()
             self._close()
-        self._keep = True  # whole, also where it cannot have its name: that of another owner's file, or one in use
+        self._keep = True  # the file is complete, even if the rename fails: its name is another owner's, or in use
         if self._target != self._path:
             if os.path.exists(self._path):
                 # The new file takes the permissions of the one that it replaces.
@@ -197,7 +197,7 @@ class LocalUpload:
         try:
             self._close()
         except OSError:
-            pass  # given up anyway; the error that led here is on its way to the user
+            pass  # the error that led here is the one to report
         if self._target == self._path or self._keep:
             return self._target if os.path.exists(self._target) else None
         try:
@@ -213,7 +213,7 @@ class LocalUpload:
 
 
 class naming:
-    """Adds the path to an OSError that comes from below without one."""
+    """Adds the path to an OSError that has none."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -229,7 +229,7 @@ class naming:
 def _sync_folder(path: str) -> None:
     """Make a new name in a directory survive a loss of power."""
     if os.name == "nt":
-        return  # Windows has no way to ask for this
+        return  # not possible on Windows
     descriptor = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -241,7 +241,7 @@ _STREAM_PIECE = 1 << 20
 
 
 class StandardStreams:
-    """One stream in, one stream out."""
+    """Standard input and output as a store, under the name ``-``."""
 
     capabilities = StoreCapabilities(latency="stream")
 
@@ -256,8 +256,8 @@ class StandardStreams:
     def stream(self, path: str) -> Generator[bytes, None, None]:
         if sys.stdin is None:
             raise OSError(errno.EBADF, "standard input is closed", path)
-        if self._was_read:  # a second pass would find nothing, and call that all
-            raise OSError(errno.ESPIPE, "standard input flows by once, and was read before", path)
+        if self._was_read:  # a second iteration would seem to be a clean end
+            raise OSError(errno.ESPIPE, "standard input can be read only once, and was read before", path)
         self._was_read = True
         descriptor = sys.stdin.fileno()
         while piece := os.read(descriptor, _STREAM_PIECE):
@@ -275,11 +275,11 @@ class StandardStreams:
         raise OSError(errno.ESPIPE, "standard output has no name", source)
 
     def remove(self, path: str) -> None:
-        raise OSError(errno.ESPIPE, "standard output cannot be taken back", path)
+        raise OSError(errno.ESPIPE, "standard output cannot be removed", path)
 
 
 class StandardOutput:
-    """Standard output being written: what is sent cannot be taken back."""
+    """Standard output being written; nothing can be undone."""
 
     def __init__(self) -> None:
         self._out = sys.stdout.buffer

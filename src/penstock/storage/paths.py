@@ -46,7 +46,7 @@ def split_path(path: str) -> tuple[str, str]:
 
 def _path_in(url: str) -> str:
     """Return the path that a ``file://`` URL names, whatever bytes it is made of."""
-    # Imported here: few write paths as URLs.
+    # Imported here: few paths are file URLs.
     from urllib.parse import unquote_to_bytes
 
     return os.fsdecode(unquote_to_bytes(os.fsencode(url.removeprefix("file://").removeprefix("localhost"))))
@@ -57,7 +57,7 @@ def path_text(path: StrPath) -> str:
     try:
         return os.fsdecode(path)
     except TypeError:
-        # universal_pathlib's remote paths are no os.PathLike, but print as URLs.
+        # Remote paths of universal_pathlib are not os.PathLike, but their text is the URL.
         if hasattr(path, "protocol"):
             return str(path)
         raise TypeError(f"a path is a str or an os.PathLike, not {type(path).__name__}") from None
@@ -69,13 +69,15 @@ def make_folder_of(path: str) -> None:
         return
     first = re.split(r"[/\\]", path)[0]
     if first != path and first.startswith("~") and not os.path.isdir(first):
-        # Whoever removes a folder of that name, as a shell understands it, loses another one.
-        raise ValueError(f"{path}: no folder {first} is made; os.path.expanduser, or a shell, tells whose home it is")
+        # A shell expands the name: to remove such a folder there would remove a home directory.
+        raise ValueError(
+            f"{path}: no folder named {first} is created; expand it first, with os.path.expanduser or a shell"
+        )
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
 
 
 def read_whole(path: StrPath, most: int) -> bytes:
-    """Read a file; if it is longer than ``most`` bytes, a little more than those."""
+    """Read a file; if it is longer than ``most`` bytes, return only a little more than these."""
     store, name = locate(path)
     data = bytearray()
     with closing(store.stream(name)) as pieces:

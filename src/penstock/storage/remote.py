@@ -22,7 +22,7 @@ PIECE_BYTES = 1 << 20
 RANGES_AHEAD = 4
 TRIES = 4
 PAUSE_SECONDS = 0.2  # before the second try; it doubles with each
-# Which package drives a protocol, and which extra brings it.
+# The package for a protocol, and the extra that installs it.
 _DRIVERS = {
     "s3": ("s3fs", "s3"),
     "s3a": ("s3fs", "s3"),
@@ -42,7 +42,7 @@ _FINAL = (
     TypeError,
     ValueError,
 )
-# What clients raise that have nothing to sign a request with; by name, for their packages are extras.
+# What clients raise without credentials; by name, because their packages are extras.
 _UNSIGNED = {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}
 _HOW_TO_SIGN = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; for public data, FSSPEC_S3_ANON=true",
@@ -65,7 +65,7 @@ class RemoteFiles:
     def info(self, path: str) -> dict[str, Any]:
         """Return what the driver knows about a file."""
         filesystem, name = open_filesystem(path)
-        filesystem.invalidate_cache(name)  # a listing from before may tell an old size
+        filesystem.invalidate_cache(name)  # a cached listing may have an old size
         return with_retries(path, lambda: dict(filesystem.info(name)))
 
     def read(self, path: str, start: int, stop: int) -> bytes:
@@ -139,7 +139,7 @@ class RemoteFiles:
 
 
 class RemoteUpload:
-    """A remote file being written: it stands under its name after commit, and not before."""
+    """A remote file being written: it appears under its name on commit, not before."""
 
     def __init__(self, file: Any, path: str) -> None:
         self._file = file
@@ -170,12 +170,12 @@ class RemoteUpload:
             self._file.closed = True
             self._file.discard()
         except (OSError, AttributeError):
-            pass  # nothing stands under the name; parts that the store keeps are the store's to expire
+            pass  # nothing exists under the name; the store expires incomplete uploads itself
         return None
 
 
 class GatheredUpload(RemoteUpload):
-    """A remote file that is collected in memory and written in one piece."""
+    """A remote file that is buffered in memory and written in one piece."""
 
     def __init__(self, filesystem: Any, name: str, path: str) -> None:
         super().__init__(io.BytesIO(), path)
@@ -191,7 +191,7 @@ class GatheredUpload(RemoteUpload):
 
 
 def check_whole(path: str, start: int, stop: int, found: int) -> None:
-    """Raise unless as many bytes came as were requested."""
+    """Raise unless all requested bytes were received."""
     if found != stop - start:
         raise TruncatedError(
             f"the file changed while it was read: {path}, bytes {start} to {stop}, found {found}",
@@ -202,7 +202,7 @@ def check_whole(path: str, start: int, stop: int, found: int) -> None:
 
 
 def with_retries(path: str, attempt: Callable[[], T]) -> T:
-    """Call ``attempt``, and again after transient errors, with growing pauses."""
+    """Call ``attempt``, and retry after transient errors with growing pauses."""
     for number in range(1, TRIES + 1):
         try:
             return attempt()
@@ -217,7 +217,7 @@ def with_retries(path: str, attempt: Callable[[], T]) -> T:
                 if isinstance(error, OSError) and not isinstance(error, _FINAL):
                     raise
                 raise OSError(errno.EIO, f"cannot be read ({error.__cause__ or error})", path) from error
-            # Jitter, so that many readers that failed together do not come back together.
+            # Jitter, so that many readers that failed together do not retry together.
             time.sleep(random.uniform(0.5, 1.0) * PAUSE_SECONDS * 2 ** (number - 1))
     raise AssertionError("unreachable")
 
@@ -237,8 +237,8 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def _final_error(error: Exception, path: str) -> Exception | None:
-    """Return the error to raise if another try would change nothing; None if it might."""
-    # The HTTP driver calls every failure a missing file, or lets its client's errors through; their status tells.
+    """Return the error to raise if a retry would not help; None if it might."""
+    # The HTTP driver reports every failure as a missing file, or raises its client's errors: their status is exact.
     cause = error.__cause__
     culprit = cause if type(cause).__module__.startswith("aiohttp") else error
     store = path.partition("://")[0].replace("s3a", "s3").replace("gcs", "gs")
@@ -270,8 +270,8 @@ def _denied(path: str, why: str, advice: str | None = None) -> PermissionError:
 
 
 def open_filesystem(path: str) -> tuple[Any, str]:
-    """Return the driver for a URL, and the name that it has there."""
-    # Not cached here: fsspec has a cache of its own, which knows about forks.
+    """Return the driver for a URL, and the name of the file in it."""
+    # Not cached here: fsspec has its own cache, which handles forks.
     package, extra = _DRIVERS.get(path.split("://", 1)[0].split("::")[-1], ("fsspec", "remote"))
     fsspec = import_extra("fsspec", extra, path)
     try:

@@ -1,4 +1,4 @@
-"""Names of shards and the extensions of TFRecord files: the only place that has patterns for them.
+"""Names of shards and extensions of TFRecord files: the only module with patterns for them.
 
 Penstock writes ``train-00000-of-00008.tfrecord.gz``. TFDS writes ``mnist-train.tfrecord-00000-of-00001``, which is read
 too, as are the extensions ``.tfrecords``, ``.tfrec`` and ``.record``.
@@ -21,7 +21,7 @@ _NUMBER = r"-\d+-of-\d+"
 _EXTENSION = re.compile(rf"(?:{_RECORDS})?(?:{_COMPRESSED})?$")
 _RECORD_FILE = re.compile(rf"{_RECORDS}(?:{_NUMBER})?(?:{_COMPRESSED})?$")
 _AFTER_DATASET = re.compile(rf"({_NUMBER})?(?:{_RECORDS})?({_NUMBER})?(?:{_COMPRESSED})?$")
-# As many digits as writers use: more would be a number that only a name claims.
+# As many digits as writers use: a larger number cannot be a count of shards.
 _SHARD = re.compile(
     r"(?P<dataset>.+)-(?P<number>\d{5,9})-of-(?P<shards>\d{5,9})(?P<suffix>\..*)?", re.DOTALL | re.ASCII
 )
@@ -31,11 +31,11 @@ class ShardName(NamedTuple):
     """The parts of a file name with the number of a shard and of all shards."""
 
     dataset: str
-    """What stands before the number."""
+    """The part before the number."""
     number: int
     shards: int
     suffix: str
-    """What follows the number of shards."""
+    """The part after the number of shards."""
 
     def __str__(self) -> str:
         return f"{self.dataset}-{self.number:05d}-of-{self.shards:05d}{self.suffix}"
@@ -100,7 +100,7 @@ class MissingShards:
         return self.count - len(self.present)
 
     def __iter__(self) -> Iterator[int]:
-        """The missing numbers, in order: as many as the names claim, so take a few."""
+        """Iterate the missing numbers in order. Names may claim very many, so take only a few."""
         return (number for number in range(self.count) if number not in self.present)
 
     def first(self, most: int) -> list[int]:

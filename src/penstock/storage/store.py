@@ -1,4 +1,4 @@
-"""The protocol of stores of files, and what a store can do."""
+"""The protocol of file stores, and what a store can do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock._core import FrameBuffer
 
 @dataclass(frozen=True)
 class FileInfo:
-    """What a store knows about a file without reading it."""
+    """What a store reports about a file without reading it."""
 
     size: int | None
     """Bytes, or None for a stream whose end is not known."""
@@ -44,7 +44,7 @@ class StoreCapabilities:
 
 
 class Upload(Protocol):
-    """A file being written. It stands under its name after :meth:`commit` (in-place uploads: from the start)."""
+    """A file being written. It appears under its name on :meth:`commit` (in-place uploads: from the start)."""
 
     def write(self, data: bytes) -> None:
         """Append bytes."""
@@ -73,25 +73,25 @@ class FileStore(Protocol):
         """What the store can do."""
 
     def stat(self, path: str) -> FileInfo:
-        """Size and kind of a file; an ``OSError`` where there is none."""
+        """Return the size and kind of a file; raise ``OSError`` if there is none."""
 
     def read(self, path: str, start: int, stop: int) -> bytes:
-        """Bytes ``start`` to ``stop``, fewer where the file ends before."""
+        """Return bytes ``start`` to ``stop``, fewer if the file ends before."""
 
     def stream(self, path: str) -> Generator[bytes, None, None]:
-        """The whole file from its start in large pieces, read ahead where that hides latency; to be closed."""
+        """Yield the whole file in large pieces, prefetched where that hides latency. The caller closes it."""
 
     def list(self, pattern: str, unreadable: Callable[[OSError], None] | None = None) -> list[str]:
-        """Sorted files that match a glob pattern, or all files below a directory.
+        """Return the sorted files that match a glob pattern, or all files below a directory.
 
-        A folder in it that cannot be listed is passed to ``unreadable``, or raises without that.
+        The error of a folder that cannot be listed is passed to ``unreadable``, or raised without it.
         """
 
     def put(self, path: str, *, atomic: bool) -> Upload:
         """Start to write a file."""
 
     def rename(self, source: str, target: str, *, sync: bool = False) -> None:
-        """Give a file another name; a file of that name is replaced. Stores without a rename copy and remove."""
+        """Rename a file, replacing an existing one. Stores that cannot rename copy and remove."""
 
     def remove(self, path: str) -> None:
-        """Remove a file; an ``OSError`` where there is none."""
+        """Remove a file; raise ``OSError`` if there is none."""
