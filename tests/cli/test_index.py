@@ -55,7 +55,7 @@ def test_for_other_tools_in_a_file_or_a_folder(penstock, folder: Path):
 def test_other_tools_cannot_use_an_index_of_a_compressed_file(penstock, folder: Path):
     result = penstock("index", "--format", "dali", "good.tfrecord.gz")
     assert result.exit_code == 1
-    assert "plain files alone, and this one is GZIP" in result.stderr
+    assert "only plain files, and this one is GZIP" in result.stderr
     assert not (folder / "good.tfrecord.gz.idx").exists()
 
 
