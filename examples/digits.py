@@ -56,7 +56,7 @@ def main() -> None:
         saved, there = sum(1 for _ in reader), manifest.shards[0].records
         console.print(f'\nwith on_error="skip": [green]{saved} of {there} records read[/], {len(reader.damage)} lost')
 
-        title("6  Train", f"a network of two layers, {EPOCHS} epochs, shuffled anew in each")
+        title("6  Train", f"a network of two layers, {EPOCHS} epochs, each in a new order")
         train(digits[:-HELD_OUT], digits[-HELD_OUT:])
 
 
@@ -106,7 +106,7 @@ def train(digits: ps.Dataset, held_out: ps.Dataset) -> None:
     plot_in_terminal("loss", losses)
     plot_in_terminal("samples per second", rates)
     save_plot(PLOT, {"loss": losses, "samples per second": rates})
-    console.print(f"\n[bold green]{accuracy:.1%}[/] of {HELD_OUT} pictures that it has not seen are told right")
+    console.print(f"\n[bold green]{accuracy:.1%}[/] of {HELD_OUT} held-out images are classified correctly")
     console.print(f"[dim]the plot is in {PLOT}[/]")
 
 
