@@ -43,7 +43,7 @@ LAYERS = {
         worker_processes, disk_cache, read_rows
         pipeline, fingerprint
         transforms
-        stored_values
+        carry_stored_bytes
         random_access, state, display, export_arrow
         iterator
         dataset

@@ -11,7 +11,7 @@ TESTED_THROUGH_OTHERS = {
     "": "arguments protobuf",
     "cli": "advice display options",
     "codec": "decode_blobs encode_columns encode_rows",
-    "columns": "column stored_values",
+    "columns": "column stored_column",
     "compression": "byte_source resync",
     "dataset": "block read_rows stage",
     "dataset/source": "pick_records row_source sequential",
@@ -27,7 +27,7 @@ TESTED_THROUGH_OTHERS = {
     "tf/io": "parse_plan",
     "tf/ops": "philox random_state resize rules",
     "tf/tensors": "batch_values sparse_tensor structure",
-    "writing": "hidden_files hugging_face layout shard_writer stored_values target writer",
+    "writing": "hidden_files hugging_face layout shard_writer target write_mapped writer",
 }
 
 

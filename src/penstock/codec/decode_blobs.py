@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.columns import AnyColumn, BytesColumn
-from penstock.columns.stored_values import Stored, StoredColumn, content_of
+from penstock.columns.stored_column import Stored, StoredColumn, content_of
 from penstock.errors import MissingExtraError, PenstockError, RowFault
 from penstock.parallel import available_cpus
 from penstock.schema import Feature

@@ -18,7 +18,7 @@ from penstock.codec.encode_values import Float64, as_array, convert_array, found
 from penstock.codec.tensor_proto import serialize_tensor
 from penstock.columns import AnyColumn, BytesColumn, Column, Nullable, Ragged
 from penstock.columns.column import describe
-from penstock.columns.stored_values import Stored
+from penstock.columns.stored_column import Stored
 from penstock.errors import RowFault, SchemaError
 from penstock.parallel import available_cpus
 from penstock.schema import Feature

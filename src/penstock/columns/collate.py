@@ -19,7 +19,7 @@ from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.column import AnyColumn, Column
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
-from penstock.columns.stored_values import Stored, StoredColumn
+from penstock.columns.stored_column import Stored, StoredColumn
 
 Collated: TypeAlias = "Batch | tuple[Collated, ...] | AnyColumn"
 

@@ -14,7 +14,7 @@ from penstock.columns.bytes_column import INLINE_BYTES, BytesColumn
 from penstock.columns.column import AnyColumn, describe
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged, offsets_of
-from penstock.columns.stored_values import StoredColumn, plain
+from penstock.columns.stored_column import StoredColumn, plain
 
 
 def concat(batches: Sequence[Batch]) -> Batch:

@@ -15,6 +15,7 @@ from penstock.arguments import any_seed, int_at_least, names_in
 from penstock.codec.decoder import Allocate
 from penstock.columns import Batch
 from penstock.compression import check_or_auto
+from penstock.dataset.carry_stored_bytes import carry_stored_values
 from penstock.dataset.display import summary
 from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_table
 from penstock.dataset.iterator import DatasetIterator, T_co
@@ -25,7 +26,6 @@ from penstock.dataset.random_access import Access, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
-from penstock.dataset.stored_values import carry_stored_values
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache

@@ -27,8 +27,8 @@ from penstock.writing.inputs import (
     schema_of_table,
     traced,
 )
-from penstock.writing.stored_values import write_traced
 from penstock.writing.target import AppendTarget, Target
+from penstock.writing.write_mapped import write_mapped_elements
 from penstock.writing.writer import Writer, expect, write_whole
 
 _ROWS_AT_ONCE = 8192
@@ -195,7 +195,7 @@ def _write(
             elements, stored_schema = traced(data)
             with closing(elements), open_writer(schema=schema, shuffle=shuffle) as writer:
                 expect(writer, num_rows=num_rows)
-                write_traced(writer, elements, row_of, stored_schema, float64)
+                write_mapped_elements(writer, elements, row_of, stored_schema, float64)
             return writer.manifest
         data, schema = stored
     elif schema is None and map is None:

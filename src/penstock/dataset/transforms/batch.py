@@ -14,7 +14,7 @@ from penstock.arguments import int_at_least
 from penstock.columns import AnyColumn, Batch, Nullable, Ragged
 from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
-from penstock.columns.stored_values import plain
+from penstock.columns.stored_column import plain
 from penstock.dataset.block import Cursor, Flow, OpenFlow, TruncatedBlock, as_batch, batch_block, concat_elements
 from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share, call_text
 from penstock.dataset.pipeline import Pipeline

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.columns import Batch, Nullable, Ragged, unchecked_batch
-from penstock.columns.stored_values import Content, Stored, StoredColumn, content_of
+from penstock.columns.stored_column import Content, Stored, StoredColumn, content_of
 from penstock.dataset.block import Cursor, Flow, OpenFlow
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.progress import Meter

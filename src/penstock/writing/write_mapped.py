@@ -15,7 +15,7 @@ from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Encoder
 from penstock.codec.schema_from_data import infer_from_columns, infer_from_rows
 from penstock.columns import Batch, Nullable
-from penstock.columns.stored_values import Stored, StoredColumn, plain
+from penstock.columns.stored_column import Stored, StoredColumn, plain
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
 from penstock.schema.feature import fits_shape
@@ -23,7 +23,7 @@ from penstock.writing.inputs import peek
 from penstock.writing.writer import FIRST_BYTES, FIRST_ROWS, Writer, begin, estimate_bytes
 
 
-def write_traced(
+def write_mapped_elements(
     writer: Writer,
     elements: Iterator[Any],
     as_row: Callable[[Any], dict[str, Any]],

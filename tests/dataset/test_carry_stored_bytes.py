@@ -315,7 +315,7 @@ def darkened_clip(row: dict[str, Any]) -> dict[str, Any]:
 def test_errors_name_the_function(pictures: ps.Dataset, written: Any):
     with pytest.raises(ZeroDivisionError) as raised:
         written(pictures.map(fails))
-    assert "test_stored_values.fails" in raised.value.__notes__[0]
+    assert "test_carry_stored_bytes.fails" in raised.value.__notes__[0]
 
 
 def fails(row: dict[str, Any]) -> dict[str, Any]:
