@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 # Internal modules that are tested through those that use them; frameworks are tested in interop/training.
 TESTED_THROUGH_OTHERS = {
     "": "arguments protobuf",
-    "cli": "advice display options",
+    "cli": "display options problem_advice",
     "codec": "decode_blobs encode_columns encode_rows",
     "columns": "column stored_column",
     "compression": "byte_source resync",

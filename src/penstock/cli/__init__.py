@@ -2,7 +2,7 @@
 
 One module per command, which parses and prints: the work is done by functions of :mod:`penstock.inspect`,
 :mod:`penstock.integrity` and :mod:`penstock.conversion`. They share :mod:`options`, :mod:`schema_choice` (the options
-that choose a schema), :mod:`advice` (what to do about a problem), :mod:`display` (values as text) and :mod:`output`.
+that choose a schema), :mod:`problem_advice`, :mod:`display` (values as text) and :mod:`output`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.advice import LOOK_AT_BYTES
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.options import (
     COMPRESSIONS,
     ReadingArguments,

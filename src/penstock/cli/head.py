@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.advice import LOOK_AT_BYTES
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.display import draw, is_picture, save, value_text
 from penstock.cli.options import ReadingArguments, Window, feature_option, json_option, reading_options
 from penstock.cli.output import exit_with, open_console, printable, reporting

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from penstock.cli.advice import advice_for
+from penstock.cli.problem_advice import advice_for
 from penstock.discovery.resolve import is_file_error
 from penstock.errors import PenstockError
 from penstock.integrity.problems import Problem, problem_among

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.advice import advice_for, note_on_numbers
+from penstock.cli.problem_advice import advice_for, note_on_numbers
 from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import (
     exit_with,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.advice import LOOK_AT_BYTES
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.options import ReadingArguments, reading_options
 from penstock.cli.output import exit_with, open_console, plain_table, print_table, printable, reporting
 from penstock.cli.schema_choice import SchemaChoice, open_or_complain, schema_options, title_of

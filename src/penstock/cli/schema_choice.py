@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from penstock.cli.advice import LOOK_AT_BYTES
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.options import ReadingArguments, renamed_option
 from penstock.cli.output import complain, printable, usage_errors
 from penstock.inspect.readers import open_readers

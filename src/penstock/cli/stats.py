@@ -7,7 +7,7 @@ import functools
 import click
 from rich.text import Text
 
-from penstock.cli.advice import advice_for
+from penstock.cli.problem_advice import advice_for
 from penstock.cli.options import ReadingArguments, feature_option, json_option, reading_options
 from penstock.cli.output import (
     complain,
