@@ -63,9 +63,9 @@ LAYERS = {
     "tf.data": """
         node
         error_recovery
-        compute, sources
+        traced_functions, sources
         map_filter, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
-        combine, window_group, cache, ordered_effects, partial_trace
+        combine, window_group, cache, stateful_functions, partial_trace
         planning
         dataset
         readers, experimental, keras_feed

@@ -25,7 +25,7 @@ TESTED_THROUGH_OTHERS = {
     "tf/compat/v1": "operations",
     "tf/data": "keras_feed node",
     "tf/io": "parse_plan",
-    "tf/ops": "philox random_state resize rules",
+    "tf/ops": "batch_and_spec_rules philox random_state resize",
     "tf/tensors": "batch_values sparse_tensor structure",
     "writing": "hidden_files hugging_face layout shard_writer target write_mapped writer",
 }

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.options import (
     COMPRESSIONS,
     ReadingArguments,
@@ -17,6 +16,7 @@ from penstock.cli.options import (
     renamed_option,
 )
 from penstock.cli.output import complain, exit_with, printable, reporting, usage_errors, write_report
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.schema_choice import SchemaChoice, schema_options
 from penstock.conversion.convert import ConvertReport
 from penstock.conversion.convert import convert as convert_files

@@ -11,10 +11,10 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.display import draw, is_picture, save, value_text
 from penstock.cli.options import ReadingArguments, Window, feature_option, json_option, reading_options
 from penstock.cli.output import exit_with, open_console, printable, reporting
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.schema_choice import SchemaChoice, advice_on_schema, open_or_complain, schema_options
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch

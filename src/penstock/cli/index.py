@@ -9,9 +9,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.problem_advice import advice_for
 from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options, renamed_option
 from penstock.cli.output import complain, exit_with, plain_table, print_table, printable, usage_errors, write_json
+from penstock.cli.problem_advice import advice_for
 from penstock.discovery.resolve import ResolvedFile, is_file_error, resolve_files
 from penstock.index import ShardIndex, open_index
 from penstock.index.cache import path_in_cache, sidecar_path

@@ -9,7 +9,6 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.problem_advice import advice_for, note_on_numbers
 from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import (
     exit_with,
@@ -20,6 +19,7 @@ from penstock.cli.output import (
     usage_errors,
     write_json,
 )
+from penstock.cli.problem_advice import advice_for, note_on_numbers
 from penstock.compression import by_extension
 from penstock.discovery.resolve import manifest_of, resolve_files
 from penstock.integrity.problems import Problem

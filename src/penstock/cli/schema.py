@@ -10,9 +10,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.options import ReadingArguments, reading_options
 from penstock.cli.output import exit_with, open_console, plain_table, print_table, printable, reporting
+from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.schema_choice import SchemaChoice, open_or_complain, schema_options, title_of
 from penstock.inspect.schema import DescribedSchema, group_alike, infer_described
 from penstock.integrity.problems import Problem

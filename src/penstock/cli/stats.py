@@ -7,7 +7,6 @@ import functools
 import click
 from rich.text import Text
 
-from penstock.cli.problem_advice import advice_for
 from penstock.cli.options import ReadingArguments, feature_option, json_option, reading_options
 from penstock.cli.output import (
     complain,
@@ -20,6 +19,7 @@ from penstock.cli.output import (
     usage_errors,
     write_report,
 )
+from penstock.cli.problem_advice import advice_for
 from penstock.cli.schema_choice import SchemaChoice, advice_on_schema, schema_options, title_of
 from penstock.inspect.stats import StatsReport, ValueRange, stats_by_content
 from penstock.inspect.stats import stats as stats_of_files

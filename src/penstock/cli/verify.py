@@ -7,9 +7,9 @@ import time
 import click
 from rich.text import Text
 
-from penstock.cli.problem_advice import advice_on, note_on_numbers
 from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import exit_with, open_console, print_problems, printable, usage_errors, write_report
+from penstock.cli.problem_advice import advice_on, note_on_numbers
 from penstock.integrity.file_check import MAX_MALFORMED
 from penstock.integrity.problems import MALFORMED
 from penstock.integrity.report import plural

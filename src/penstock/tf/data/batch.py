@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.data.compute import Computation
 from penstock.tf.data.error_recovery import resume_after_errors
 from penstock.tf.data.node import ELEMENTS, Dependencies, Node
+from penstock.tf.data.traced_functions import Computation
 from penstock.tf.errors import DataLossError, InvalidArgumentError, UnimplementedError
 from penstock.tf.tensors.batch_values import RowValues, Stacked
 from penstock.tf.tensors.convert import as_array

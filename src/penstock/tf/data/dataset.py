@@ -15,7 +15,6 @@ import numpy as np
 from penstock.tf.data.batch import STACK, BatchNode, Collate, pad_elements, stack_as_ragged, stack_elements
 from penstock.tf.data.cache import CacheNode, FileCacheNode
 from penstock.tf.data.combine import ChooseNode, InterleaveNode, RandomNode, ZipNode
-from penstock.tf.data.compute import Computation, inputs_like, spec_of_elements
 from penstock.tf.data.error_recovery import IgnoreErrorsNode
 from penstock.tf.data.map_filter import FilterNode, ScanNode, TakeWhileNode, UniqueNode
 from penstock.tf.data.node import (
@@ -37,6 +36,7 @@ from penstock.tf.data.save_load import SavedDataset, write_elements
 from penstock.tf.data.shuffle import ShuffleNode
 from penstock.tf.data.sources import GeneratorNode, ListNode, matching_files, numbers, path_of, signature_of, slices
 from penstock.tf.data.take_skip_repeat import ConcatenateNode, RepeatNode, ShardNode, SkipNode, TakeNode
+from penstock.tf.data.traced_functions import Computation, inputs_like, spec_of_elements
 from penstock.tf.data.window_group import Buckets, GroupByWindowNode, UnbatchNode, WindowNode, dense_shapes
 from penstock.tf.errors import InternalError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from penstock.tf.ops.random_state import Iteration, next_in

@@ -8,11 +8,11 @@ from enum import IntEnum
 from typing import Any
 
 from penstock.tf import io
-from penstock.tf.data.compute import inputs_like
 from penstock.tf.data.dataset import Dataset
 from penstock.tf.data.node import AUTOTUNE, INFINITE, UNKNOWN, as_element
 from penstock.tf.data.sources import ListNode
 from penstock.tf.data.take_skip_repeat import AssertCardinalityNode
+from penstock.tf.data.traced_functions import inputs_like
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_bytes
 from penstock.tf.tensors.tensor import Tensor

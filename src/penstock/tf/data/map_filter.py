@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any
 
-from penstock.tf.data.compute import map_dependencies, result_spec
 from penstock.tf.data.error_recovery import resume_after_errors
 from penstock.tf.data.node import (
     ELEMENTS,
@@ -17,6 +16,7 @@ from penstock.tf.data.node import (
     call_user_function,
     result_as_element,
 )
+from penstock.tf.data.traced_functions import map_dependencies, result_spec
 from penstock.tf.errors import InternalError
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.tensor import Tensor

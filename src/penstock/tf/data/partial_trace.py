@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.tf.data.compute import (
+from penstock.tf.data.node import ELEMENTS, Dependencies, Node, arguments_of, call_user_function, result_as_element
+from penstock.tf.data.traced_functions import (
     Computation,
     FallbackRow,
     elements_of,
@@ -22,7 +23,6 @@ from penstock.tf.data.compute import (
     map_dependencies,
     result_spec,
 )
-from penstock.tf.data.node import ELEMENTS, Dependencies, Node, arguments_of, call_user_function, result_as_element
 from penstock.tf.registry import OPERATIONS, recorder
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.sparse_tensor import SparseTensor

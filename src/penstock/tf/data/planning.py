@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from penstock.tf.data.compute import Computation, ComputeNode, inputs_like, trace_of
 from penstock.tf.data.map_filter import MapNode
 from penstock.tf.data.node import ELEMENTS, Node
-from penstock.tf.data.ordered_effects import OrderedEffectsNode, trace_with_effects
 from penstock.tf.data.partial_trace import PartialTraceNode, TracedPrefix
+from penstock.tf.data.stateful_functions import OrderedEffectsNode, trace_with_effects
+from penstock.tf.data.traced_functions import Computation, ComputeNode, inputs_like, trace_of
 from penstock.tf.tracing.recording import Untraceable
 from penstock.tf.tracing.trace import Trace
 

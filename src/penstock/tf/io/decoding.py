@@ -14,7 +14,7 @@ from penstock.codec import tensor_proto
 from penstock.storage import is_remote, write_whole
 from penstock.tf.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, tensorflow_errors
 from penstock.tf.io.gfile import GFile, glob
-from penstock.tf.ops.rules import batch_whole, spec_of_first
+from penstock.tf.ops.batch_and_spec_rules import batch_whole, spec_of_first
 from penstock.tf.ops.strings import strings_of
 from penstock.tf.registry import operation
 from penstock.tf.tensors.batch_values import EqualStrings, Stacked

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError, UnimplementedError
-from penstock.tf.ops.rules import (
+from penstock.tf.ops.batch_and_spec_rules import (
     Sizes,
     batch_whole,
     only_first_is_stacked,

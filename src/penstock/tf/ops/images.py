@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from penstock import image as pixels
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.ops.creation import saturate_cast
-from penstock.tf.ops.random import draw_uniform
-from penstock.tf.ops.resize import METHODS, resample
-from penstock.tf.ops.rules import (
+from penstock.tf.ops.batch_and_spec_rules import (
     batch_whole,
     only_first_is_stacked,
     sizes_of_argument,
@@ -20,6 +17,9 @@ from penstock.tf.ops.rules import (
     spec_of_first,
     stacked,
 )
+from penstock.tf.ops.creation import saturate_cast
+from penstock.tf.ops.random import draw_uniform
+from penstock.tf.ops.resize import METHODS, resample
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
 from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy

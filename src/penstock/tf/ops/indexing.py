@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.ops.elementwise import pair
-from penstock.tf.ops.rules import (
+from penstock.tf.ops.batch_and_spec_rules import (
     Sizes,
     batch_elementwise,
     broadcast,
@@ -19,6 +18,7 @@ from penstock.tf.ops.rules import (
     spec_of_sizes,
     stacked,
 )
+from penstock.tf.ops.elementwise import pair
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import bool as tf_bool

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.ops.batch_and_spec_rules import sizes_of_argument, spec_of_first
 from penstock.tf.ops.random_state import set_seed as set_seed
 from penstock.tf.ops.random_state import stream_of
-from penstock.tf.ops.rules import sizes_of_argument, spec_of_first
 from penstock.tf.registry import operation
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, as_shape, new_shape

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.ops.rules import (
+from penstock.tf.ops.batch_and_spec_rules import (
     batch_axis,
     only_first_is_stacked,
     spec_by_trial,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.ops.creation import zero_of
-from penstock.tf.ops.rules import (
+from penstock.tf.ops.batch_and_spec_rules import (
     Sizes,
     batch_axis,
     only_first_is_stacked,
@@ -21,6 +20,7 @@ from penstock.tf.ops.rules import (
     spec_of_sizes,
     stacked,
 )
+from penstock.tf.ops.creation import zero_of
 from penstock.tf.registry import UnknownStructureError, operation
 from penstock.tf.tensors.batch_values import Stacked
 from penstock.tf.tensors.convert import as_array, as_arrays_of_one_dtype, as_shape, new_shape

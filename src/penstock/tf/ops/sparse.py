@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.ops.rules import spec_of_first
+from penstock.tf.ops.batch_and_spec_rules import spec_of_first
 from penstock.tf.registry import operation
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, new_shape

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
-from penstock.tf.ops.rules import (
+from penstock.tf.ops.batch_and_spec_rules import (
     batch_whole,
     broadcast,
     spec_by_trial,

@@ -12,13 +12,13 @@ import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.records import TFRecordCompressionType, tf_record_iterator
+from penstock.tf.ops.batch_and_spec_rules import sizes_of_argument
 from penstock.tf.ops.elementwise import pair
 from penstock.tf.ops.images import batch_images, check_size, fit_size, image_of, resize_with_crop_or_pad
 from penstock.tf.ops.images import resize as resize_v2
 from penstock.tf.ops.indexing import where as where_v2
 from penstock.tf.ops.indexing import where_spec
 from penstock.tf.ops.resize import resample_by_corners
-from penstock.tf.ops.rules import sizes_of_argument
 from penstock.tf.ops.strings import split_rows, split_rows_sparse, splitter_at, strings_of
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor

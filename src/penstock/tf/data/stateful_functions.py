@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from penstock.tf.data.compute import Computation, FallbackRow, fallback_rows, map_dependencies, trace_of
 from penstock.tf.data.node import Dependencies, Node, call_user_function, result_as_element
+from penstock.tf.data.traced_functions import Computation, FallbackRow, fallback_rows, map_dependencies, trace_of
 from penstock.tf.ops.random_state import FunctionState
 from penstock.tf.registry import OPERATIONS
 from penstock.tf.tensors.batch_values import BatchValue, RowValues, concat_rows, stack_rows
