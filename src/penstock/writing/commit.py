@@ -21,21 +21,21 @@ from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, is_remote, locate, split_path
 from penstock.storage.shard_names import ShardName, written_suffix
-from penstock.writing.hidden_files import hidden_stem, remove_abandoned
-from penstock.writing.shard_writer import ShardWriter
-from penstock.writing.target import (
-    Target,
+from penstock.writing.destination import (
+    Destination,
     check_base,
     check_replace,
     entries_of,
     existing,
     replace_files,
 )
+from penstock.writing.hidden_files import hidden_stem, remove_abandoned
+from penstock.writing.shard_writer import ShardWriter
 
 _LONGEST_KEY = 80
 
 
-class PartTarget(Target):
+class PartDestination(Destination):
     """The files of one attempt to write a part."""
 
     def __init__(self, path: StrPath, part: str | int, *, compression: str | None, level: int, sync: bool) -> None:

@@ -15,9 +15,9 @@ from penstock import _core
 from penstock.codec.encoder import EncodedRows
 from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
+from penstock.writing.destination import Destination
 from penstock.writing.layout import Layout, ShardSequence, Sink
 from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
-from penstock.writing.target import Target
 
 # Rows that show how large a row is.
 _SAMPLE_ROWS = 64
@@ -29,13 +29,13 @@ class WriteEngine:
     """Write blocks of rows. For one thread at a time.
 
     Args:
-        target: Where the shards are.
+        destination: Where the shards are.
         layout: Which shard each row goes to.
         progress: Shows the number of rows.
     """
 
-    def __init__(self, target: Target, layout: Layout, progress: ProgressBar) -> None:
-        self._target = target
+    def __init__(self, destination: Destination, layout: Layout, progress: ProgressBar) -> None:
+        self._destination = destination
         self._layout = layout
         self._progress = progress
         self._threads = available_cpus()
@@ -67,7 +67,7 @@ class WriteEngine:
         piece = _rows_in_piece(take(0, min(_SAMPLE_ROWS, rows))) if rows else 1
 
         def write(number: int, first: int, stop: int) -> ShardWriter:
-            shard = self._target.open(number, len(bounds) - 1)
+            shard = self._destination.open(number, len(bounds) - 1)
             starts = range(first, stop, piece * _PIECES_IN_BLOCK)
             blocks = (take(start, min(stop, start + starts.step)) for start in starts)
             self._send(shard, ((block, 0, block.rows) for block in blocks), piece, -(-self._threads // drivers), True)
@@ -130,7 +130,7 @@ class WriteEngine:
                 self._send_piece(sink, pending.popleft(), piece is not None)
             if is_full:
                 assert isinstance(sink, ShardWriter)
-                self._target.finish(sink)
+                self._destination.finish(sink)
         except BaseException:
             self._failed.set()
             raise

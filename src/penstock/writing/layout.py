@@ -16,9 +16,9 @@ from penstock import _core
 from penstock.arguments import int_at_least
 from penstock.codec.encoder import EncodedRows
 from penstock.storage.local import allow_open_files
+from penstock.writing.destination import Destination
 from penstock.writing.shard_writer import NO_LIMIT, ShardWriter, piece_bytes
 from penstock.writing.spool import SpooledShards
-from penstock.writing.target import Target
 
 ShardSizes: TypeAlias = tuple[int | None, int | None, int | None]
 """The options shards, rows_per_shard and shard_bytes, of which at most one is not None."""
@@ -52,37 +52,37 @@ class Layout(Protocol):
         """Finish all shards, and return them in order."""
 
     def abort(self) -> None:
-        """Remove files that the target does not know."""
+        """Remove files that the destination does not know."""
 
 
-def open_layout(target: Target, sizes: ShardSizes, *, num_rows: int | None, deal: bool) -> Layout:
+def open_layout(destination: Destination, sizes: ShardSizes, *, num_rows: int | None, deal: bool) -> Layout:
     """Return the layout that options ask for; ``num_rows`` is the number of all rows, where it is known."""
     shards, rows_per_shard, shard_bytes = sizes
     if shard_bytes is not None:
-        return ByteSizedShards(target, shard_bytes)
+        return ByteSizedShards(destination, shard_bytes)
     if rows_per_shard is not None:
-        return ShardSequence(target, repeat(rows_per_shard), None)
+        return ShardSequence(destination, repeat(rows_per_shard), None)
     count = shards or 1
     if count == 1:
-        return ShardSequence(target, [NO_LIMIT], 1)
+        return ShardSequence(destination, [NO_LIMIT], 1)
     if deal:
-        return DealtShards(target, count)
+        return DealtShards(destination, count)
     if num_rows is not None:
-        return ShardSequence(target, _sizes(num_rows, count), count)
-    return SpooledShards(target, count)
+        return ShardSequence(destination, _sizes(num_rows, count), count)
+    return SpooledShards(destination, count)
 
 
 class ShardSequence:
     """Shards one after another, each with a given number of rows.
 
     Args:
-        target: Where the shards are.
+        destination: Where the shards are.
         sizes: The rows of each shard.
         count: How many shards there are, of which the last one takes all further rows; None: as many as needed.
     """
 
-    def __init__(self, target: Target, sizes: Iterable[int], count: int | None) -> None:
-        self._target = target
+    def __init__(self, destination: Destination, sizes: Iterable[int], count: int | None) -> None:
+        self._destination = destination
         self._sizes = iter(sizes)
         self._count = count
         self._shards: list[ShardWriter] = []
@@ -110,22 +110,22 @@ class ShardSequence:
     def close(self, pool: Executor) -> list[ShardWriter]:
         """Finish all shards, and return them in order."""
         if self._room:
-            self._target.finish(self._shards[-1])
+            self._destination.finish(self._shards[-1])
         while len(self._shards) < (self._count or 1):
             self._open()
             if self._room:
-                self._target.finish(self._shards[-1])
+                self._destination.finish(self._shards[-1])
         return self._shards
 
     def abort(self) -> None:
-        """Do nothing: the target knows all files."""
+        """Do nothing: the destination knows all files."""
 
     def _open(self) -> None:
-        shard = self._target.open(len(self._shards), self._count)
+        shard = self._destination.open(len(self._shards), self._count)
         self._shards.append(shard)
         self._room = next(self._sizes) if len(self._shards) != self._count else NO_LIMIT
         if not self._room:
-            self._target.finish(shard)
+            self._destination.finish(shard)
 
 
 class ByteSizedShards:
@@ -136,8 +136,8 @@ class ByteSizedShards:
 
     takes_any_piece = False
 
-    def __init__(self, target: Target, size: int) -> None:
-        self._target = target
+    def __init__(self, destination: Destination, size: int) -> None:
+        self._destination = destination
         self._size = size
         self._shards: list[ShardWriter] = []
         self._is_full = True
@@ -150,11 +150,11 @@ class ByteSizedShards:
         """Write rows of a block."""
         while first < stop:
             if self._is_full:
-                self._shards.append(self._target.open(len(self._shards), None))
+                self._shards.append(self._destination.open(len(self._shards), None))
             first = self._shards[-1].write(block, first, stop, self._size)
             self._is_full = self._shards[-1].framed_bytes >= self._size
             if self._is_full:
-                self._target.finish(self._shards[-1])
+                self._destination.finish(self._shards[-1])
 
     def send(self, frames: _core.FrameBuffer) -> None:
         """Never called: pieces would end elsewhere than shards."""
@@ -163,24 +163,24 @@ class ByteSizedShards:
     def close(self, pool: Executor) -> list[ShardWriter]:
         """Finish all shards, and return them in order."""
         if not self._shards:
-            self._shards.append(self._target.open(0, None))
+            self._shards.append(self._destination.open(0, None))
             self._is_full = False
         if not self._is_full:
-            self._target.finish(self._shards[-1])
+            self._destination.finish(self._shards[-1])
         return self._shards
 
     def abort(self) -> None:
-        """Do nothing: the target knows all files."""
+        """Do nothing: the destination knows all files."""
 
 
 class DealtShards:
     """Shards that each get a part of every block, of even sizes in the end."""
 
-    def __init__(self, target: Target, count: int) -> None:
-        if target.is_local:
+    def __init__(self, destination: Destination, count: int) -> None:
+        if destination.is_local:
             allow_open_files(count)
-        self._target = target
-        self._shards = [target.open(number, count, piece_bytes(count)) for number in range(count)]
+        self._destination = destination
+        self._shards = [destination.open(number, count, piece_bytes(count)) for number in range(count)]
         self._rows = 0
 
     def place(self, rows: int) -> list[tuple[Sink, int, int, bool]]:
@@ -196,11 +196,11 @@ class DealtShards:
     def close(self, pool: Executor) -> list[ShardWriter]:
         """Finish all shards, and return them in order."""
         for shard in self._shards:
-            self._target.finish(shard)
+            self._destination.finish(shard)
         return self._shards
 
     def abort(self) -> None:
-        """Do nothing: the target knows all files."""
+        """Do nothing: the destination knows all files."""
 
 
 def deal(first: int, rows: int, shards: int) -> list[int]:

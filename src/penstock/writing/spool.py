@@ -27,9 +27,9 @@ from penstock.codec.encoder import EncodedRows
 from penstock.compression import Compression, inflate, open_compressor
 from penstock.storage.local import LocalFiles
 from penstock.storage.store import Upload
+from penstock.writing.destination import Destination
 from penstock.writing.hidden_files import TemporaryFiles, remove_abandoned
 from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
-from penstock.writing.target import Target
 
 RUN_BYTES = 256 << 20
 """A run ends with the piece that brings it to this size."""
@@ -38,17 +38,17 @@ RUN_BYTES = 256 << 20
 class SpooledShards:
     """Collect rows in runs; :meth:`close` makes shards of them. For one thread at a time."""
 
-    def __init__(self, target: Target, shards: int) -> None:
-        self._target = target
+    def __init__(self, destination: Destination, shards: int) -> None:
+        self._destination = destination
         self._shards = shards
-        self._kind: Compression = "" if target.kind == "ZLIB" else target.kind
-        self._compressor = open_compressor(self._kind, target.level) if self._kind else None
+        self._kind: Compression = "" if destination.kind == "ZLIB" else destination.kind
+        self._compressor = open_compressor(self._kind, destination.level) if self._kind else None
         self._pending: deque[int] = deque()  # the rows of each piece that is being compressed
         self._frames = _core.FrameBuffer(PIECE_BYTES)
-        self._temporary = target.temporary
-        if not target.is_local:
+        self._temporary = destination.temporary
+        if not destination.is_local:
             folder = tempfile.gettempdir()
-            base = os.path.join(folder, f"penstock-{sha256(target.base.encode()).hexdigest()[:16]}")
+            base = os.path.join(folder, f"penstock-{sha256(destination.base.encode()).hexdigest()[:16]}")
             remove_abandoned(base)
             self._temporary = TemporaryFiles(base)
         self._runs: list[_Run] = []
@@ -56,7 +56,7 @@ class SpooledShards:
     @property
     def takes_any_piece(self) -> bool:
         """Whether the bytes of the shards are the same wherever frames are cut into pieces."""
-        return self._target.kind == ""
+        return self._destination.kind == ""
 
     def place(self, rows: int) -> Iterator[tuple[SpooledShards, int, int, bool]]:
         """Return where the rows of the next block go."""
@@ -92,7 +92,7 @@ class SpooledShards:
             for number, (first, stop) in enumerate(pairwise(bounds))
         ]
         shards = [future.result() for future in made]
-        if self._temporary is not self._target.temporary:
+        if self._temporary is not self._destination.temporary:
             self._temporary.close()
         return shards
 
@@ -101,7 +101,7 @@ class SpooledShards:
         self._compressor = None
         for run in self._runs:
             run.remove()
-        if self._temporary is not self._target.temporary:
+        if self._temporary is not self._destination.temporary:
             with suppress(OSError):
                 self._temporary.close()
 
@@ -129,18 +129,18 @@ class SpooledShards:
         return self._runs[-1]
 
     def _make_shard(self, number: int, first: int, stop: int, starts: list[int]) -> ShardWriter:
-        shard = self._target.open(number, self._shards)
+        shard = self._destination.open(number, self._shards)
         for run, start in zip(self._runs, starts, strict=False):
             begin, end = max(first, start) - start, min(stop, start + run.rows) - start
             if begin < end:
                 self._copy(run, begin, end, shard)
                 run.release()
-        self._target.finish(shard)
+        self._destination.finish(shard)
         return shard
 
     def _copy(self, run: _Run, first: int, stop: int, shard: ShardWriter) -> None:
         """Copy some rows of a run to a shard."""
-        joins = self._kind == self._target.kind
+        joins = self._kind == self._destination.kind
         for stored, start, rows in run.pieces(first, stop):
             begin, end = max(first - start, 0), min(stop - start, rows)
             if joins and end - begin == rows:

@@ -13,6 +13,7 @@ from penstock.compression.detect import by_extension
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
 from penstock.storage import StrPath, locate
+from penstock.writing.destination import AppendDestination, Destination
 from penstock.writing.engine import check_seed, permutation
 from penstock.writing.hugging_face import encoded_images
 from penstock.writing.inputs import (
@@ -27,7 +28,6 @@ from penstock.writing.inputs import (
     schema_of_table,
     traced,
 )
-from penstock.writing.target import AppendTarget, Target
 from penstock.writing.write_mapped import write_mapped_elements
 from penstock.writing.writer import Writer, expect, write_whole
 
@@ -173,8 +173,8 @@ def append(
 class _Appender(Writer):
     """Writes further shards of a dataset."""
 
-    def _open_target(self, path: StrPath, part: str | int | None, **options: Any) -> Target:
-        return AppendTarget(path, **options)
+    def _open_destination(self, path: StrPath, part: str | int | None, **options: Any) -> Destination:
+        return AppendDestination(path, **options)
 
 
 def _write(

@@ -22,11 +22,11 @@ from penstock.manifest import Manifest
 from penstock.progress import ProgressBar
 from penstock.schema import Feature, Schema
 from penstock.storage import StrPath
-from penstock.writing.commit import PartTarget
+from penstock.writing.commit import PartDestination
+from penstock.writing.destination import Destination
 from penstock.writing.engine import WriteEngine, check_seed, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
 from penstock.writing.layout import check_shard_sizes, open_layout
-from penstock.writing.target import Target
 
 FIRST_ROWS = 256
 """The most rows that a schema is inferred from."""
@@ -114,15 +114,17 @@ class Writer:
             self._start(schema)
         if part is not None and replace:
             raise ValueError("parts replace nothing: pass replace=True to commit()")
-        self._target = self._open_target(path, part, compression=compression, level=level, replace=replace, sync=sync)
+        self._destination = self._open_destination(
+            path, part, compression=compression, level=level, replace=replace, sync=sync
+        )
         self._engine: WriteEngine | None = None
         self._shows_progress = progress
         self._progress: ProgressBar | None = None
         self._closed = False
         self._manifest: Manifest | None = None
 
-    def _open_target(self, path: StrPath, part: str | int | None, *, replace: bool, **options: Any) -> Target:
-        return Target(path, replace=replace, **options) if part is None else PartTarget(path, part, **options)
+    def _open_destination(self, path: StrPath, part: str | int | None, *, replace: bool, **options: Any) -> Destination:
+        return Destination(path, replace=replace, **options) if part is None else PartDestination(path, part, **options)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"
@@ -205,7 +207,7 @@ class Writer:
             self._write_gathered()
             if self._encoder is None:
                 raise SchemaError("there are no rows to infer a schema from: pass schema=...")
-            self._manifest = self._target.commit(self._open_engine().close(), self._encoder.schema)
+            self._manifest = self._destination.commit(self._open_engine().close(), self._encoder.schema)
         except BaseException as error:
             raise self._failure(error) from None
         self._end()
@@ -319,10 +321,10 @@ class Writer:
 
     def _open_engine(self) -> WriteEngine:
         if self._engine is None:
-            layout = open_layout(self._target, self._shard_sizes, num_rows=self._num_rows, deal=self._deals)
+            layout = open_layout(self._destination, self._shard_sizes, num_rows=self._num_rows, deal=self._deals)
             self._progress = ProgressBar("writing", self._num_rows, "rows", show=self._shows_progress)
             self._progress.__enter__()
-            self._engine = WriteEngine(self._target, layout, self._progress)
+            self._engine = WriteEngine(self._destination, layout, self._progress)
         return self._engine
 
     def _failure(self, error: BaseException) -> BaseException:
@@ -351,7 +353,7 @@ class Writer:
         if self._engine is not None:
             self._engine.abort()
         self._end()
-        self._target.abort()
+        self._destination.abort()
 
     def _end(self) -> None:
         self._closed = True

@@ -20,7 +20,7 @@ from penstock.writing.hidden_files import OldFiles, TemporaryFiles, old_files, r
 from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
 
 
-class Target:
+class Destination:
     """The files of one dataset that is being written.
 
     Shards have temporary names, or are uploads that nobody sees, until :meth:`commit`. A dataset that is to be
@@ -113,7 +113,7 @@ class Target:
         return str(ShardName(self.base, number, count, written_suffix(self.kind)))
 
 
-class AppendTarget(Target):
+class AppendDestination(Destination):
     """New shards of a dataset that is there: numbers go on, and a new manifest takes the place of the old one."""
 
     def _find_old(self, replace: bool) -> list[str]:
