@@ -56,7 +56,7 @@ SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
 ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
-IO_CHECKED := $(addprefix cpp/io/,file_posix.cc file_region.cc frame_probe.cc header_walk.cc header_window.cc ownership.cc salvage_scan.cc workers.cc)
+IO_CHECKED := $(addprefix cpp/io/,file_posix.cc file_region.cc frame_probe.cc header_walk.cc header_window.cc nested_records.cc salvage_scan.cc workers.cc)
 CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc memory.cc salvage_scan_check.cc)
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "bindings/bindings.h"
-#include "bindings/plain_piece.h"
+#include "bindings/inflated_piece.h"
 #include "core/crc32/crc32.h"
 #include "core/inflate/stream_inflater.h"
 #include "io/member_queue.h"
@@ -17,16 +17,16 @@ namespace {
 using inflate::Piece;
 
 int piece_buffer(PyObject* self, Py_buffer* view, int flags) {
-  const std::span<const std::byte> bytes = nb::inst_ptr<PlainPiece>(self)->bytes();
+  const std::span<const std::byte> bytes = nb::inst_ptr<InflatedPiece>(self)->bytes();
   return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.data()), static_cast<Py_ssize_t>(bytes.size()), 1,
                            flags);
 }
 
 PyType_Slot piece_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(piece_buffer)}, {0, nullptr}};
 
-std::optional<PlainPiece> plain(std::optional<Piece> piece) {
+std::optional<InflatedPiece> plain(std::optional<Piece> piece) {
   if (!piece) return std::nullopt;
-  return PlainPiece(std::move(*piece));
+  return InflatedPiece(std::move(*piece));
 }
 
 // Two bodies in the queue, which Python must not free.
@@ -62,7 +62,7 @@ class Members {
     }
   }
 
-  std::array<std::optional<PlainPiece>, 2> next() {
+  std::array<std::optional<InflatedPiece>, 2> next() {
     MemberQueue::Inflated found;
     wait_for([&](auto timeout) {
       std::optional<MemberQueue::Inflated> inflated = queue_.next(timeout);
@@ -91,9 +91,9 @@ class FedInflater {
     inflater_.feed(held_->bytes());
   }
 
-  PlainPiece next() {
+  InflatedPiece next() {
     const ReleasedGil release;
-    return PlainPiece(inflater_.next());
+    return InflatedPiece(inflater_.next());
   }
 
   const inflate::StreamInflater& inflater() const { return inflater_; }
@@ -128,10 +128,10 @@ void bind_inflate(nb::module_& m) {
       nb::arg("data"), nb::arg("crc") = 0, nb::arg("kernel") = nb::none(),
       "CRC-32 (that of gzip) of a bytes-like object, continuing from ``crc``.");
 
-  nb::class_<PlainPiece>(m, "PlainPiece", nb::type_slots(piece_slots),
-                         nb::sig("class PlainPiece(typing_extensions.Buffer)"),
-                         "A piece of an inflated stream: bytes that StreamRecords takes without a copy.")
-      .def("__len__", [](const PlainPiece& piece) { return piece.bytes().size(); });
+  nb::class_<InflatedPiece>(m, "InflatedPiece", nb::type_slots(piece_slots),
+                            nb::sig("class InflatedPiece(typing_extensions.Buffer)"),
+                            "A piece of an inflated stream: bytes that StreamRecords takes without a copy.")
+      .def("__len__", [](const InflatedPiece& piece) { return piece.bytes().size(); });
 
   nb::class_<OpenMembers>(m, "MemberQueue", "Inflates gzip members on native threads, two interleaved on each.")
       .def(
@@ -145,7 +145,7 @@ void bind_inflate(nb::module_& m) {
           nb::arg("one"), nb::arg("other"), "Submit what follows the headers of two members (b'' for none).")
       .def(
           "next", [](OpenMembers& self) { return self.get()->next(); },
-          nb::sig("def next(self) -> list[PlainPiece | None]"),
+          nb::sig("def next(self) -> list[InflatedPiece | None]"),
           "Return the oldest two, inflated; None for one that is damaged or claims more than ``max_bytes`` bytes.")
       .def("close", &OpenMembers::close, "End the threads.");
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "bindings/bindings.h"
-#include "bindings/plain_piece.h"
+#include "bindings/inflated_piece.h"
 #include "io/file.h"
 
 namespace penstock::bindings {
@@ -36,7 +36,7 @@ void bind_stream_records(nb::module_& m) {
           "feed",
           [](StreamRecords& self, nb::handle data) {
             std::optional<inflate::Piece> piece;
-            if (PlainPiece* plain; nb::try_cast(data, plain) && plain != nullptr) piece = plain->take();
+            if (InflatedPiece* plain; nb::try_cast(data, plain) && plain != nullptr) piece = plain->take();
             if (piece) {
               const ReleasedGil release;
               return self.take(piece->buffer, piece->begin, piece->end);
@@ -45,7 +45,7 @@ void bind_stream_records(nb::module_& m) {
             const ReleasedGil release;
             return self.feed(view.bytes());
           },
-          nb::arg("data"), "Add data, copied unless it is a PlainPiece; return the records that it completes.")
+          nb::arg("data"), "Add data, copied unless it is a InflatedPiece; return the records that it completes.")
       .def("finish", &StreamRecords::finish, "End the stream; a record that is still incomplete is a fault.")
       .def_prop_ro("record", &StreamRecords::record, "Number of the next record.")
       .def_prop_ro("offset", &StreamRecords::offset, "Byte offset of the next record.");

@@ -9,7 +9,7 @@
 #include "core/little_endian.h"
 #include "io/file_region.h"
 #include "io/frame_probe.h"
-#include "io/ownership.h"
+#include "io/nested_records.h"
 
 namespace penstock {
 namespace {

@@ -8,7 +8,7 @@
 //    lies inside that payload.
 //
 // Otherwise the next whole frame, header and payload, is searched at every byte. Payloads may contain TFRecords, so it
-// is not necessarily a record of the file: ownership.h describes the decision.
+// is not necessarily a record of the file: nested_records.h describes the decision.
 //
 // So no whole frame is lost: it is a record, or doubtful, or inside a record whose checksums show its extent. Two can
 // overlap only with a probability of 2^-32, or if a payload has eight bytes (see frame_probe.h); then both are

@@ -191,7 +191,7 @@ bool PartDecoder::decode_sequence(std::size_t feature, ColumnPart& column) {
   NontemporalCopies* copies = column.values.is_borrowed() ? copies_of(plan) : nullptr;
   wire::Bytes list = found.value;
   std::int64_t steps = 0;
-  const StepPrefix& prefix = step_prefixes_[feature];
+  const SequenceStepPrefix& prefix = step_prefixes_[feature];
   if (const std::size_t count = prefix.count(list); count != 0) {
     const std::size_t size = plan.item_bytes(), stride = prefix.stride();
     std::byte* out = column.values.reserve_more(count * size);

@@ -14,7 +14,7 @@
 #include "core/example/plan.h"
 #include "core/example/row_values.h"
 #include "core/example/scalar_prefix.h"
-#include "core/example/step_prefix.h"
+#include "core/example/sequence_step_prefix.h"
 #include "core/example/view_buffers.h"
 
 namespace penstock {
@@ -66,16 +66,16 @@ class PartDecoder {
   KeyIndex context_;
   KeyIndex sequence_;
   ScalarPrefixes prefixes_;
-  std::vector<std::uint8_t> scalar_;       // whether a feature is decoded during the walk
-  std::vector<std::size_t> masked_;        // features whose column has a mask
-  std::vector<int> same_key_;              // the next feature with the same key, or kNotRequested
-  std::vector<StepPrefix> step_prefixes_;  // of each feature
-  std::vector<std::byte*> dense_;          // per feature: the memory of row 0, if rows are of one size
-  std::uint64_t records_ = 0;              // started so far
-  std::vector<State> states_;              // of the features of this record
-  std::vector<Found> found_;               // for kFound
-  ResolvedFeature resolved_;               // scratch
-  Joined joined_;                          // scratch
+  std::vector<std::uint8_t> scalar_;               // whether a feature is decoded during the walk
+  std::vector<std::size_t> masked_;                // features whose column has a mask
+  std::vector<int> same_key_;                      // the next feature with the same key, or kNotRequested
+  std::vector<SequenceStepPrefix> step_prefixes_;  // of each feature
+  std::vector<std::byte*> dense_;                  // per feature: the memory of row 0, if rows are of one size
+  std::uint64_t records_ = 0;                      // started so far
+  std::vector<State> states_;                      // of the features of this record
+  std::vector<Found> found_;                       // for kFound
+  ResolvedFeature resolved_;                       // scratch
+  Joined joined_;                                  // scratch
   DecodeFault fault_;
   std::int32_t default_buffer_ = 0;
   NontemporalCopies* nontemporal_ = nullptr;

@@ -6,7 +6,7 @@ import zlib
 from typing import Literal, Protocol, TypeAlias
 
 from penstock import _core
-from penstock._core import PlainPiece
+from penstock._core import InflatedPiece
 
 HEAD_BYTES = 1 << 19
 """Bytes at the start of a file that :func:`detect` needs: enough for a whole SNAPPY block."""
@@ -92,7 +92,7 @@ EXTENSIONS: dict[Compression, tuple[str, ...]] = {
 """The extensions of compressed files; the first one is written."""
 Trailing: TypeAlias = Literal["error", "zeros", "ignore"]
 """What may follow a compressed stream: nothing, zero padding, or anything."""
-Plain: TypeAlias = bytes | PlainPiece
+Plain: TypeAlias = bytes | InflatedPiece
 """A piece of an uncompressed stream."""
 
 

@@ -62,7 +62,7 @@ def member_size(head: bytes) -> int | None:
     return member and member.size
 
 
-def inflate_member(member: bytes | memoryview) -> _core.PlainPiece | None:
+def inflate_member(member: bytes | memoryview) -> _core.InflatedPiece | None:
     """Inflate one whole member; return None if it is damaged or too large, and must be inflated in steps."""
     return _core.inflate_member(body_of(member), max_bytes=MOST_AT_ONCE)
 

@@ -1,4 +1,4 @@
-#include "io/ownership.h"
+#include "io/nested_records.h"
 
 namespace penstock {
 namespace {

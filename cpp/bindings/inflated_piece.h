@@ -1,4 +1,4 @@
-// Python's PlainPiece.
+// Python's InflatedPiece.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace penstock::bindings {
 
-class PlainPiece {
+class InflatedPiece {
  public:
-  explicit PlainPiece(inflate::Piece piece) : piece_(std::move(piece)) {}
+  explicit InflatedPiece(inflate::Piece piece) : piece_(std::move(piece)) {}
 
   std::span<const std::byte> bytes() const { return piece_.bytes(); }
 

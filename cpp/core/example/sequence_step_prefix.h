@@ -12,10 +12,10 @@
 
 namespace penstock {
 
-class StepPrefix {
+class SequenceStepPrefix {
  public:
   // Empty for any other kind of feature.
-  explicit StepPrefix(const FeaturePlan& plan) {
+  explicit SequenceStepPrefix(const FeaturePlan& plan) {
     if (!plan.sequence() || plan.ragged || plan.element != Element::kFloat32 || plan.count > kMaxFloats) return;
     const std::uint64_t run = 4 * plan.count, list = 1 + varint_size(run) + run, step = 1 + varint_size(list) + list;
     std::byte bytes[2 * kWord] = {}, mask[2 * kWord] = {};
