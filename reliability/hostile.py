@@ -196,7 +196,7 @@ def indexes(folder: str, tell: object, seed: int) -> dict[str, Any]:
 
     def load(data: bytes, identity: Identity) -> None:
         index = file_format.from_bytes(data, identity)
-        index.places(np.arange(min(index.records, 1000)))
+        index.locations(np.arange(min(index.records, 1000)))
 
     for _ in range(EXECUTIONS):
         data, identity = chance.choice(whole)

@@ -1,4 +1,4 @@
-"""Records by their places: whatever the order, what comes is what stands there, or what is wrong with it."""
+"""Records by their locations: whatever the order, what comes is what stands there, or what is wrong with it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def test_records_come_in_the_order_in_which_they_are_asked_for(
 ):
     rows = orders()[name]
     decoder = Decoder(SCHEMA)
-    places = shards.places(starts_alone=starts_alone)
-    fetcher = _core.RecordFetcher(shards.paths, places, threads=3, verify=verify)
+    locations = shards.locations(starts_alone=starts_alone)
+    fetcher = _core.RecordFetcher(shards.paths, locations, threads=3, verify=verify)
     expected = [shards.records[row] for row in rows]
     assert fetcher.records(rows) == (expected, [])
     fetcher.submit(rows, decoder._native)
@@ -44,7 +44,7 @@ def test_records_come_in_the_order_in_which_they_are_asked_for(
     fetcher.close()
 
 
-def test_records_of_one_length_need_no_list_of_places(tmp_path: Path):
+def test_records_of_one_length_need_no_list_of_locations(tmp_path: Path):
     records = [f"record {n}".encode() for n in range(10)]
     paths = [tmp_path / "0.tfrecord", tmp_path / "empty.tfrecord", tmp_path / "1.tfrecord"]
     for path, some in zip(paths, (records[:4], [], records[4:]), strict=True):
@@ -102,8 +102,8 @@ def test_few_files_are_open_at_a_time(tmp_path: Path):
         import numpy as np
         from penstock import _core
         starts = np.load(sys.argv[1])
-        places = _core.RecordLocations(tuple((part, None) for part in starts))
-        fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=1, max_open_files=4)
+        locations = _core.RecordLocations(tuple((part, None) for part in starts))
+        fetcher = _core.RecordFetcher(sys.argv[2:], locations, threads=1, max_open_files=4)
         import resource
         resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
         records, faults = fetcher.records(np.random.default_rng(2).permutation(120))
@@ -191,8 +191,8 @@ def test_an_index_that_is_wrong_or_stale_is_found(shards: Shards):
     ):
         assert kind_at(path, *far) == "truncated-record"
     for starts in ([5, 0], [size - 16, 1 << 63], [1 << 63, 1 << 62]):  # the length is what lies between
-        places = _core.RecordLocations(((np.array(starts, np.uint64), None),))
-        fault = _core.RecordFetcher([path], places, threads=1).record(0)
+        locations = _core.RecordLocations(((np.array(starts, np.uint64), None),))
+        fault = _core.RecordFetcher([path], locations, threads=1).record(0)
         assert not isinstance(fault, bytes)
         assert fault.kind == "truncated-record"
 
@@ -202,8 +202,8 @@ def test_all_rows_that_are_wrong_are_named(shards: Shards, threads: int):
     starts, lengths = shards.offsets[shards.shards == 2], shards.lengths[shards.shards == 2]
     starts[[7, 1500]] += 1
     lengths[8] += 1
-    places = _core.RecordLocations(((starts, lengths),))
-    fetcher = _core.RecordFetcher(shards.paths[2:], places, threads=threads)
+    locations = _core.RecordLocations(((starts, lengths),))
+    fetcher = _core.RecordFetcher(shards.paths[2:], locations, threads=threads)
     rows, decoder = np.arange(2000)[::-1].copy(), Decoder(SCHEMA)
     fetcher.submit(rows, decoder._native)
     expected = [(499, "length-crc"), (1991, "moved"), (1992, "length-crc")]
@@ -214,11 +214,11 @@ def test_all_rows_that_are_wrong_are_named(shards: Shards, threads: int):
 
 def test_a_file_that_was_cut_short_is_truncated(tmp_path: Path):
     shards = Shards(tmp_path, [10])
-    place = int(shards.offsets[9]), int(shards.lengths[9])
-    fetcher = open_at(shards.paths[0], [place])
+    location = int(shards.offsets[9]), int(shards.lengths[9])
+    fetcher = open_at(shards.paths[0], [location])
     assert found_kind(fetcher) == "good"  # and so the file is open
     with shards.paths[0].open("r+b") as file:
-        file.truncate(place[0] + 14)
+        file.truncate(location[0] + 14)
     assert found_kind(fetcher) == "truncated-record"
 
 
@@ -256,7 +256,7 @@ def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
     with pytest.raises(ValueError, match="end of the last"):
         _core.RecordLocations(((starts[:0], None),))
     with pytest.raises(ValueError, match="an entry for each file"):
-        _core.RecordFetcher(shards.paths[:2], shards.places(), threads=1)
+        _core.RecordFetcher(shards.paths[:2], shards.locations(), threads=1)
     fetcher.close()
     with pytest.raises(ValueError, match="closed"):
         fetcher.next()
@@ -295,8 +295,8 @@ def test_a_child_starts_a_fetcher_of_its_own(shards: Shards):
         import numpy as np
         from penstock import Decoder, Feature, Schema, _core
         decoder = Decoder(Schema({"n": Feature("int64")}))
-        rows, places = np.arange(1), _core.RecordLocations(((1, int(sys.argv[1])),))
-        fetcher = _core.RecordFetcher(sys.argv[2:], places, threads=2)
+        rows, locations = np.arange(1), _core.RecordLocations(((1, int(sys.argv[1])),))
+        fetcher = _core.RecordFetcher(sys.argv[2:], locations, threads=2)
         fetcher.submit(rows, decoder._native)
         child = os.fork()
         if child == 0:
@@ -307,7 +307,7 @@ def test_a_child_starts_a_fetcher_of_its_own(shards: Shards):
                     use()
                 except RuntimeError as error:
                     refused += "cannot cross a fork" in str(error)
-            own = _core.RecordFetcher(sys.argv[2:], places, threads=2)
+            own = _core.RecordFetcher(sys.argv[2:], locations, threads=2)
             own.submit(rows, decoder._native)
             sys.exit(0 if refused == 4 and own.next()[0][0] == 1 else 1)
         _, status = os.waitpid(child, 0)

@@ -31,7 +31,7 @@ def test_places_in_files_of_all_kinds(memory, suffix, tmp_path):
     assert told[-1] == (local.stat().st_size, local.stat().st_size)
     expected = open_index(local)
     rows = np.arange(5000)
-    assert [part.tolist() for part in found.places(rows)] == [part.tolist() for part in expected.places(rows)]
+    assert [part.tolist() for part in found.locations(rows)] == [part.tolist() for part in expected.locations(rows)]
     assert (found.seekable, found.identity) == (expected.seekable, expected.identity)
     if expected.members is not None:
         assert found.members.file_offset.tolist() == expected.members.file_offset.tolist()

@@ -142,7 +142,7 @@ def test_an_index_is_valid_as_long_as_the_object_is_the_same(s3, tmp_path, monke
     url = "s3://data/some.tfrecord"
     with ps.RecordWriter(url) as writer:
         writer.write_many(RECORDS)
-    assert open_index(url).places([2])[0].tolist() == [2 * 24]
+    assert open_index(url).locations([2])[0].tolist() == [2 * 24]
     assert load_index(url).records == 100
     with ps.RecordWriter(url) as writer:
         writer.write_many(RECORDS[::-1])

@@ -104,7 +104,7 @@ def test_what_is_measured_of_a_gzip_file_is_kept(write):
     path = write("a.tfrecord.gz")
     open_index(path)
     assert load_index(path).lengths is None
-    open_index(path).places([0])
+    open_index(path).locations([0])
     assert load_index(path).lengths is not None
 
 

@@ -53,7 +53,7 @@ def test_one_beside_the_data_is_used(write, tmp_path, name, content):
     path = write("a.tfrecord", RECORDS)
     (tmp_path / name).write_bytes(content)
     index = open_index(path, progress=refuse)
-    offsets, lengths = index.places(np.arange(100))
+    offsets, lengths = index.locations(np.arange(100))
     assert offsets.tolist() == [start for start, _ in entries()]
     assert lengths.tolist() == [len(record) for record in RECORDS]
 

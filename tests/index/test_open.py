@@ -18,40 +18,40 @@ from penstock.index import load_index, open_index
 KINDS = ["a.tfrecord", "a.tfrecord.gz", "a.tfrecord.zz", "a.tfrecord.snappy"]
 
 
-def expected_places(lengths: list[int]) -> tuple[list[int], list[int]]:
+def expected_locations(lengths: list[int]) -> tuple[list[int], list[int]]:
     return [0, *np.cumsum([length + 16 for length in lengths])[:-1].tolist()], lengths
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_places_in_files_of_all_kinds(write, name):
+def test_locations_in_files_of_all_kinds(write, name):
     path = write(name)
     lengths = [len(record) for record in ps.RecordReader(path)]
     for index in (open_index(path), load_index(path), open_index(path, where="none")):
         assert index is not None
         assert index.records == len(index) == len(lengths)
         assert index.seekable == (name in ("a.tfrecord", "a.tfrecord.gz"))
-        offsets, found = index.places(np.arange(len(lengths)))
-        assert (offsets.tolist(), found.tolist()) == expected_places(lengths)
+        offsets, found = index.locations(np.arange(len(lengths)))
+        assert (offsets.tolist(), found.tolist()) == expected_locations(lengths)
         assert (offsets.dtype, found.dtype) == (np.uint64, np.uint64)
 
 
-def test_places_of_equal_records_in_any_order(write):
+def test_locations_of_equal_records_in_any_order(write):
     index = open_index(write("equal.tfrecord", [b"12345678"] * 100))
-    offsets, lengths = index.places([99, 0, 0, 7])
+    offsets, lengths = index.locations([99, 0, 0, 7])
     assert (offsets.tolist(), lengths.tolist()) == ([99 * 24, 0, 0, 7 * 24], [8] * 4)
 
 
 @pytest.mark.parametrize("rows", [[-1], [0, 5000], [2**40]])
 def test_rows_that_are_not_there(write, rows):
     with pytest.raises(IndexError, match="there are 5000 records"):
-        open_index(write("a.tfrecord")).places(rows)
+        open_index(write("a.tfrecord")).locations(rows)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_file_without_records(write, name):
     index = open_index(write(name, []))
     assert index.records == 0
-    assert [len(part) for part in index.places([])] == [0, 0]
+    assert [len(part) for part in index.locations([])] == [0, 0]
 
 
 def test_members_of_gzip_files_hold_the_records_that_they_tell(write):
@@ -61,7 +61,7 @@ def test_members_of_gzip_files_hold_the_records_that_they_tell(write):
     assert members is not None
     assert len(members) > 1
     assert int(members.file_offset[-1]) == path.stat().st_size
-    starts, _ = index.places(members.first_record[:-1])
+    starts, _ = index.locations(members.first_record[:-1])
     assert starts.tolist() == members.stream_offset[:-1].tolist()
     rows = np.array([0, 4999, 2500])
     holding = members.holding(rows)
@@ -83,7 +83,7 @@ def test_a_gzip_file_of_somebody_else_is_not_seekable(tmp_path):
     path.write_bytes(gzip.compress(framing.frames([b"one", b"three"])))
     index = open_index(path)
     assert (index.records, index.seekable, index.members) == (2, False, None)
-    assert index.places([1])[0].tolist() == [19]
+    assert index.locations([1])[0].tolist() == [19]
 
 
 def test_members_that_lie_about_their_records_are_found_out_when_they_are_measured(write):
@@ -93,13 +93,13 @@ def test_members_that_lie_about_their_records_are_found_out_when_they_are_measur
     path.write_bytes(data)
     index = open_index(path)
     with pytest.raises(ps.CorruptDataError, match="other records than their headers state"):
-        index.places([0])
+        index.locations([0])
 
 
 @pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz"])
 def test_an_index_crosses_process_borders(write, name):
     index = pickle.loads(pickle.dumps(open_index(write(name))))
-    assert index.places([1])[1].tolist() == [37]
+    assert index.locations([1])[1].tolist() == [37]
 
 
 def test_damage_says_where_it_is(write):
@@ -171,8 +171,8 @@ def test_lengths_are_not_held_twice(tmp_path: Path):
     path.write_bytes((framing.frame(b"") + framing.frame(b"1")) * 1_000_000)
     code = """
         from penstock.index import open_index
-        open_index(sys.argv[1], where="none", threads=1).places([0])
+        open_index(sys.argv[1], where="none", threads=1).locations([0])
         limit_memory(96 << 20)
-        print(open_index(sys.argv[1], where="none", threads=1).places([1999999])[0])
+        print(open_index(sys.argv[1], where="none", threads=1).locations([1999999])[0])
     """
     assert run_python(code, path) == (0, b"[32999983]\n", "")

@@ -24,21 +24,21 @@ class Shards:
     def __init__(self, folder: Path, shares: list[int]) -> None:
         self.records = [record(n) for n in range(sum(shares))]
         self.paths: list[Path] = []
-        places = []
+        locations = []
         n = 0
         for shard, share in enumerate(shares):
             self.paths.append(folder / f"{shard}.tfrecord")
             self.paths[-1].write_bytes(framing.frames(self.records[n : n + share]))
             offset = 0
             for payload in self.records[n : n + share]:
-                places.append((shard, offset, len(payload)))
+                locations.append((shard, offset, len(payload)))
                 offset += len(payload) + 16
             n += share
         self.shards, self.offsets, self.lengths = (
-            np.array(column, dtype) for column, dtype in zip(zip(*places, strict=True), "iQQ", strict=True)
+            np.array(column, dtype) for column, dtype in zip(zip(*locations, strict=True), "iQQ", strict=True)
         )
 
-    def places(self, *, starts_alone: bool = False) -> _core.RecordLocations:
+    def locations(self, *, starts_alone: bool = False) -> _core.RecordLocations:
         files: list[Any] = []
         for shard in range(len(self.paths)):
             starts, lengths = self.offsets[self.shards == shard], self.lengths[self.shards == shard]
@@ -47,12 +47,12 @@ class Shards:
         return _core.RecordLocations(tuple(files))
 
     def open(self, **options: Any) -> _core.RecordFetcher:
-        return _core.RecordFetcher(self.paths, self.places(), **options)
+        return _core.RecordFetcher(self.paths, self.locations(), **options)
 
 
-def open_at(path: Path, places: list[tuple[int, int]]) -> _core.RecordFetcher:
+def open_at(path: Path, locations: list[tuple[int, int]]) -> _core.RecordFetcher:
     """Open a file by an index that may be wrong."""
-    starts, lengths = (np.array(column, np.uint64) for column in zip(*places, strict=True))
+    starts, lengths = (np.array(column, np.uint64) for column in zip(*locations, strict=True))
     return _core.RecordFetcher([path], _core.RecordLocations(((starts, lengths),)), threads=1)
 
 

@@ -24,7 +24,7 @@ from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import Stage
 from penstock.dataset.transforms.batch import BatchStage, PackStage
 from penstock.dataset.transforms.bucket import BucketStage
-from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, in_epoch, start_place
+from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, in_epoch, position_of
 from penstock.dataset.transforms.filter import FilterStage
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
@@ -206,10 +206,10 @@ class _CacheBypass(Stage):
     """Replaces a cache: reads its input again, in the epoch that the cache would hold."""
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = start_place(cursor)
-        with closing(upstream(place["up"])) as blocks:
-            for number, block in enumerate(blocks, place["block"]):
-                yield in_epoch(block, place | {"block": number})
+        position = position_of(cursor)
+        with closing(upstream(position["up"])) as blocks:
+            for number, block in enumerate(blocks, position["block"]):
+                yield in_epoch(block, position | {"block": number})
 
     @property
     def calls(self) -> list[str]:

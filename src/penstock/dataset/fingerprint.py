@@ -40,9 +40,9 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
         return digest.hexdigest()
     for fn in functions:
         try:
-            for part in Parts().of(fn):
+            for part in FingerprintInput().of(fn):
                 digest.update(f"{len(part)} ".encode() + part)
-        except UnknownPartError as unknown:
+        except UnknownContentError as unknown:
             raise ValueError(
                 f"changes of {name_of(fn)} cannot be detected, because it uses {unknown}. "
                 'Pass a version of the function, cache(path, key="1"), and change it when the function changes'
@@ -50,11 +50,11 @@ def fingerprint(description: Any, functions: Iterable[Callable[..., Any]], key: 
     return digest.hexdigest()
 
 
-class UnknownPartError(Exception):
+class UnknownContentError(Exception):
     """A value whose content cannot be hashed."""
 
 
-class Parts:
+class FingerprintInput:
     """The bytes that identify a function: its code, constants and references; packages count by name and version."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Parts:
         elif isinstance(value, dict):
             yield from self._of_all([item for pair in value.items() for item in pair])
         elif isinstance(value, set | frozenset):
-            yield from sorted(b"".join(Parts().of(item)) for item in value)
+            yield from sorted(b"".join(FingerprintInput().of(item)) for item in value)
         elif isinstance(value, np.ndarray | np.generic):
             yield from self._of_array(np.asarray(value))
         elif isinstance(value, np.dtype | range | slice | Enum) or value is Ellipsis:
@@ -104,7 +104,7 @@ class Parts:
         elif callable(value) and hasattr(value, "__dict__"):
             yield from self._of_all([type(value), vars(value)])
         else:
-            raise UnknownPartError(f"a {type(value).__module__}.{type(value).__qualname__}")
+            raise UnknownContentError(f"a {type(value).__module__}.{type(value).__qualname__}")
 
     def _of_all(self, values: Iterable[Any]) -> Iterator[bytes]:
         for value in values:
@@ -112,7 +112,7 @@ class Parts:
 
     def _of_array(self, array: np.ndarray[Any, Any]) -> Iterator[bytes]:
         if array.dtype.hasobject:
-            raise UnknownPartError("an array of objects")
+            raise UnknownContentError("an array of objects")
         yield f"{array.dtype} {array.shape}".encode()
         yield array.tobytes()
 

@@ -56,17 +56,17 @@ class Stage(ABC):
 class ElementSupply:
     """Takes elements from a flow, starting at an epoch or at a number of elements after a cursor."""
 
-    def __init__(self, upstream: OpenFlow, place: Cursor) -> None:
-        self._up: Cursor = place if is_start(place) else place["up"]
-        self._skip: int = 0 if is_start(place) else place["skip"]
+    def __init__(self, upstream: OpenFlow, cursor: Cursor) -> None:
+        self._up: Cursor = cursor if is_start(cursor) else cursor["up"]
+        self._skip: int = 0 if is_start(cursor) else cursor["skip"]
         self._flow = upstream(self._up)
         self._block: Block | None = None
         """The current block; dropped once it is used up, so that its memory is free for the next one."""
         self._used = 0
 
     @property
-    def place(self) -> Cursor:
-        """The place of the next element: a supply opened there starts with it."""
+    def cursor(self) -> Cursor:
+        """The cursor of the next element: a supply opened there starts with it."""
         # Counted from the start of the block even at its end: after a truncated block comes its error.
         return {"up": self._up, "skip": self._used + self._skip}
 

@@ -61,7 +61,7 @@ def to_text(index: ShardIndex) -> bytes:
     """Return the content of the index file that DALI and tfrecord read."""
     if index.compression:
         raise IndexFileError(f"DALI and tfrecord read only plain files, and this one is {index.compression}")
-    starts, lengths = index.places(np.arange(index.records))
+    starts, lengths = index.locations(np.arange(index.records))
     sizes = lengths + np.uint64(FRAME_OVERHEAD)
     return b"".join(b"%d %d\n" % entry for entry in zip(starts.tolist(), sizes.tolist(), strict=True))
 

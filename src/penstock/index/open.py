@@ -117,7 +117,7 @@ def known_starts(path: StrPath) -> Uint64s | None:
     """Return where the records of a damaged file start, by its index; None without a usable index."""
     try:
         index = load_index(path)
-        return None if index is None else index.places(np.arange(index.records))[0]
+        return None if index is None else index.locations(np.arange(index.records))[0]
     except (OSError, PenstockError, ValueError):
         return None  # the index of a damaged file may be damaged as well
 

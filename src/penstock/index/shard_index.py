@@ -45,7 +45,7 @@ class ShardIndex:
     """Where every record of a file is.
 
     >>> index = open_index("train.tfrecord")
-    >>> offsets, lengths = index.places([3, 1, 2])
+    >>> offsets, lengths = index.locations([3, 1, 2])
     """
 
     def __init__(
@@ -81,17 +81,17 @@ class ShardIndex:
         """Whether a record can be read without reading all records before it."""
         return not self.compression or self.members is not None
 
-    def places(self, rows: ArrayLike) -> tuple[Uint64s, Uint64s]:
+    def locations(self, rows: ArrayLike) -> tuple[Uint64s, Uint64s]:
         """Return where the frames of these records start in the uncompressed stream, and their payload lengths.
 
         The members of a gzip file state how many records they hold, not their lengths: for such a file, the first
         call inflates it once. :attr:`members` is available without that.
         """
-        return self._measured().places(np.asarray(rows, np.int64))
+        return self._measured().locations(np.asarray(rows, np.int64))
 
-    def place(self, row: int) -> tuple[int, int]:
+    def location(self, row: int) -> tuple[int, int]:
         """Return where the frame of one record starts, and its payload length."""
-        return self._measured().place(row)
+        return self._measured().location(row)
 
     def layout(self) -> Layout:
         """Return where all records are, for native readers."""
@@ -182,7 +182,7 @@ class Lengths:
                 return begin + int(above[0])
         return None
 
-    def place(self, row: int) -> tuple[int, int]:
+    def location(self, row: int) -> tuple[int, int]:
         """Return where the frame of one record starts, and its payload length."""
         if not 0 <= row < self.count:
             raise IndexError(f"there are {self.count} records, found row {row}")
@@ -192,7 +192,7 @@ class Lengths:
         length = self.equal or 0
         return row * (length + FRAME_OVERHEAD), length
 
-    def places(self, rows: NDArray[np.int64]) -> tuple[Uint64s, Uint64s]:
+    def locations(self, rows: NDArray[np.int64]) -> tuple[Uint64s, Uint64s]:
         """Return where the frames of these records start, and their payload lengths."""
         if len(rows) and not (rows.min() >= 0 and rows.max() < self.count):
             raise IndexError(f"there are {self.count} records, found rows {rows.min()} to {rows.max()}")

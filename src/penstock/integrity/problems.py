@@ -96,15 +96,15 @@ class Problem:
     """The exception behind it, which was not raised."""
 
     def __str__(self) -> str:
-        """Return the place and the cause, in one line."""
-        place = [self.path] if self.path else []
+        """Return the location and the cause, in one line."""
+        where = [self.path] if self.path else []
         if self.record is not None:
-            place.append(f"record {self.record}")
+            where.append(f"record {self.record}")
         if self.offset is not None:
             stop = "" if self.stop is None else f" to {self.stop}"
-            place.append(f"byte {self.offset}{stop}")
+            where.append(f"byte {self.offset}{stop}")
         what = f"{self.damage}, {self.cause}" if self.damage else self.cause
-        return f"{', '.join(place)}: {what}" if place else what
+        return f"{', '.join(where)}: {what}" if where else what
 
     def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the problem as JSON values, with what ``advise`` returns as ``"advice"``."""
@@ -121,8 +121,8 @@ def problem_of(path: str, error: Exception) -> Problem:
     """Return the problem that an exception describes, which was raised while ``path`` was read or written."""
     if isinstance(error, CorruptDataError):
         cause = MEANINGS.get(error.kind, str(error)) + (f"; {error.seems}" if error.seems else "")
-        place: dict[str, Any] = {"record": error.record, "offset": error.offset, "stop": error.stop}
-        return Problem(path, error.kind, cause, **place, damage=cause_of(error), error=error)
+        location: dict[str, Any] = {"record": error.record, "offset": error.offset, "stop": error.stop}
+        return Problem(path, error.kind, cause, **location, damage=cause_of(error), error=error)
     if isinstance(error, MalformedExampleError):
         feature = "" if error.feature is None else f', feature "{error.feature}"'
         cause = str(error).removesuffix(f": {error.path}, record {error.record}{feature}")
@@ -152,15 +152,15 @@ def problem_among(paths: Sequence[str], error: Exception) -> Problem:
 
 def _problem_of_system(path: str, error: OSError) -> Problem:
     """Distinguish reading from writing: a path that does not exist, and is not that of the input, is an output."""
-    place = error.filename if isinstance(error.filename, str) else path
+    found = error.filename if isinstance(error.filename, str) else path
     cause = _first_lower(error.strerror or "")
     denied = isinstance(error, PermissionError)
-    if is_remote(place):
-        return Problem(place, "not-readable", cause, error=error)
-    if place == path or os.path.lexists(place):
-        return Problem(place, "not-readable", "no permission to read it" if denied else cause, error=error)
+    if is_remote(found):
+        return Problem(found, "not-readable", cause, error=error)
+    if found == path or os.path.lexists(found):
+        return Problem(found, "not-readable", "no permission to read it" if denied else cause, error=error)
     cause = f"it cannot be written: {'no permission' if denied else cause}"
-    return Problem(_PARTIAL.sub(r"\1\2", place), "not-writable", cause, error=error)
+    return Problem(_PARTIAL.sub(r"\1\2", found), "not-writable", cause, error=error)
 
 
 def _suggestion(path: str) -> str:

@@ -49,31 +49,31 @@ def error_of(
     offset = fault.offset + shift
     record = fault.record if record is None else record
     where = f"{path}, record {record}, byte {offset}"
-    place: dict[str, Any] = {"path": path, "offset": offset, "record": record, "kind": fault.kind}
+    location: dict[str, Any] = {"path": path, "offset": offset, "record": record, "kind": fault.kind}
     hint, seems = describe(instead)
     match fault.kind:
         case "length-crc":
-            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=stop, **seems, **place)
+            return ChecksumError(f"the header's checksum does not match: {where}{hint}", stop=stop, **seems, **location)
         case "data-crc":
             what = f"the payload's checksum does not match: {where} (payload at byte {offset + 12})"
-            return ChecksumError(what, stop=stop or offset + fault.need, **place)
+            return ChecksumError(what, stop=stop or offset + fault.need, **location)
         case "too-large":
             what = f"the record claims {fault.need} bytes, more than max_record_bytes allows"
-            return RecordTooLargeError(f"{what}: {where}", stop=stop, **place)
+            return RecordTooLargeError(f"{what}: {where}", stop=stop, **location)
         case "truncated-header":
             what = f"the input ends inside a record's header (12 bytes needed, {fault.have} there)"
-            return TruncatedError(f"{what}: {where}{hint}", stop=stop or offset + fault.have, **seems, **place)
+            return TruncatedError(f"{what}: {where}{hint}", stop=stop or offset + fault.have, **seems, **location)
         case _:
             what = f"the input ends inside a record ({fault.need} bytes needed, {fault.have} there)"
-            return TruncatedError(f"{what}: {where}", stop=stop or offset + fault.have, **place)
+            return TruncatedError(f"{what}: {where}", stop=stop or offset + fault.have, **location)
 
 
 def doubt_of(path: str, records: int, *, record: int, offset: int, stop: int) -> CorruptDataError:
     """Return the error for records that may be inside the payload of a damaged record."""
     what = f"{records} records may lie inside the payload of a damaged record"
     where = f"{path}, record {record}, byte {offset}; if no payload holds TFRecords, nested=False reads them"
-    place: dict[str, Any] = {"path": path, "offset": offset, "stop": stop, "record": record}
-    return CorruptDataError(f"{what}: {where}", kind="doubtful", records=records, **place)
+    location: dict[str, Any] = {"path": path, "offset": offset, "stop": stop, "record": record}
+    return CorruptDataError(f"{what}: {where}", kind="doubtful", records=records, **location)
 
 
 def describe(instead: Lookalike | None) -> tuple[str, dict[str, Any]]:

@@ -301,8 +301,8 @@ class RecordScanner:
         """Add what the layers below do not know: the record, and what the file seems to be instead."""
         wrong_kind = error.offset == 0 and detect(self._head) != self._compression()
         hint, seems = describe(lookalike(self._head) if wrong_kind else None)
-        place: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
-        return type(error)(f"{error}, record {record}{hint}", **seems, **place)
+        location: dict[str, Any] = {"path": error.path, "offset": error.offset, "record": record, "kind": error.kind}
+        return type(error)(f"{error}, record {record}{hint}", **seems, **location)
 
 
 def _gather_head(stream: Iterator[bytes]) -> bytes:

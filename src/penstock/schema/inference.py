@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from penstock.errors import MalformedExampleError, PenstockError, SchemaError
 from penstock.schema.feature import Encoding, Feature, Kind
-from penstock.schema.observations import Observations, RecordPlace, Section, read_features
+from penstock.schema.observations import Observations, RecordLocation, Section, read_features
 from penstock.schema.recognize import Form
 from penstock.schema.schema import Schema
 
@@ -25,12 +25,12 @@ class Inference:
 
     def add(self, payload: bytes, path: str, record: int) -> None:
         """Add one record; raise if it is not an Example, or contradicts earlier records."""
-        place = RecordPlace(path, record)
+        location = RecordLocation(path, record)
         try:
             found = read_features(payload)
         except MalformedExampleError as error:
             raise MalformedExampleError(
-                f"the record is not an Example: {error}: {place}", path=path, record=record
+                f"the record is not an Example: {error}: {location}", path=path, record=record
             ) from None
         self._records += 1
         for feature in found:
@@ -38,7 +38,7 @@ class Inference:
             self._is_sequence = self._is_sequence or feature.section == "sequence"
             if slot not in self._observed:
                 self._observed[slot] = Observations(*slot)
-            self._observed[slot].add(feature, place)
+            self._observed[slot].add(feature, location)
 
     @property
     def records(self) -> int:

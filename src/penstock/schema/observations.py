@@ -70,7 +70,7 @@ def _values(kind: str, values: list[Any], length: int) -> Values:
 
 
 @dataclass(frozen=True)
-class RecordPlace:
+class RecordLocation:
     """The file and number of a record."""
 
     path: str
@@ -109,7 +109,7 @@ class Observations:
     key: str
     present: int = 0
     kind: Kind | None = None
-    first: RecordPlace | None = None
+    first: RecordLocation | None = None
     counts: Range = field(default_factory=Range)
     steps: Range = field(default_factory=Range)
     sizes: Range = field(default_factory=Range)
@@ -119,27 +119,27 @@ class Observations:
     ranks: set[int] = field(default_factory=set)
     sample: str = ""
 
-    def add(self, found: FoundFeature, place: RecordPlace) -> None:
+    def add(self, found: FoundFeature, location: RecordLocation) -> None:
         """Add the values of one record."""
         if self.section == "context" and found.steps[0].kind is None:
             return  # an unset feature counts as absent
         self.present += 1
         self.steps.add(len(found.steps))
         for values in found.steps:
-            self._add_kind(values.kind, place)
+            self._add_kind(values.kind, location)
             self.counts.add(values.length)
             for value in values.values if values.kind == "bytes" else ():
                 self._add_bytes(value)
             if not self.sample and values.length:
                 self.sample = _sample_text(values)
 
-    def _add_kind(self, kind: Kind | None, place: RecordPlace) -> None:
+    def _add_kind(self, kind: Kind | None, location: RecordLocation) -> None:
         if kind is None:
             return
         if self.kind is None:
-            self.kind, self.first = kind, place
+            self.kind, self.first = kind, location
         elif kind != self.kind:
-            raise SchemaError(f"feature {self.key!r} is {self.kind} in {self.first}, but {kind} in {place}")
+            raise SchemaError(f"feature {self.key!r} is {self.kind} in {self.first}, but {kind} in {location}")
 
     def _add_bytes(self, value: bytes) -> None:
         self.sizes.add(len(value))

@@ -106,7 +106,7 @@ class RangeRows:
         self._max_gap = 0 if remote is None or options.skips_damage else _MAX_GAP_BYTES
 
     def request(self, rows: Ints) -> PendingRecords:
-        offsets, lengths = self._index.places(rows)
+        offsets, lengths = self._index.locations(rows)
         numbers = _record_numbers(self._index, rows)
         ends = offsets + lengths + np.uint64(16)
         breaks = np.flatnonzero(offsets[1:] - ends[:-1] > self._max_gap) + 1
@@ -142,17 +142,17 @@ class RangeRows:
             if not bad:
                 parts.append(picked)
                 break
-            number, place = min(bad), int(np.searchsorted(rest, min(bad)))
+            number, at = min(bad), int(np.searchsorted(rest, min(bad)))
             before = [error for lost, error in zip(missing, picked.errors, strict=True) if lost < number]
             error = picked.errors[len(before)] if number in missing else changed_file(self._path, number)
             if error.kind.startswith("truncated") and len(data) == stop - start:
                 error = changed_file(self._path, number)  # the file does not end where the index says
             if error.kind in ("changed", "length-crc") and self._index_was_stale:
                 error = changed_file(self._path, number, "; its index was rebuilt: open the dataset again")
-            parts.append(PickedRecords(slice_chunks(picked.chunks, 0, int(present[:place].sum())), [*before, error]))
+            parts.append(PickedRecords(slice_chunks(picked.chunks, 0, int(present[:at].sum())), [*before, error]))
             if not self._options.skips_damage:
                 break  # the first error is raised
-            first += place + 1
+            first += at + 1
         return PickedRecords.concat(parts)
 
     @cached_property

@@ -225,11 +225,11 @@ class RowFetcher:
                 self.decode(slice_chunks(picked.chunks, start, stop))
             except MalformedExampleError as error:
                 row = self._row_of(error, rows[start:stop])
-                place = int(np.searchsorted(rows, row))
+                at = int(np.searchsorted(rows, row))
                 # Drop the traceback: its frames reference the record buffers and would keep them alive.
                 error.__context__ = None
                 found.append((error.with_traceback(None), row))
-                todo += [part for part in ((place + 1, stop), (start, place)) if part[0] < part[1]]
+                todo += [part for part in ((at + 1, stop), (start, at)) if part[0] < part[1]]
         return found
 
     def read(self, rows: Ints) -> tuple[list[RecordChunk], Ints]:

@@ -53,7 +53,7 @@ def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, N
         if first_row >= shards.rows:
             return
         shard, number = (int(found[0]) for found in shards.split(np.array([first_row])))
-        start = (shard, int(shards.index(shard).places(np.array([number]))[0][0]), number)
+        start = (shard, int(shards.index(shard).locations(np.array([number]))[0][0]), number)
     batches = decoder._open_files(
         shards.paths, size, verify=options.verify, max_record_bytes=options.max_record_bytes, start=start
     )

@@ -181,7 +181,7 @@ def check_lengths(path: str, index: ShardIndex, limit: int) -> None:
     """Raise if a record exceeds the limit: a cached index may have been built with a higher one."""
     number = None if index.lengths is None else index.lengths.first_above(limit)
     if number is not None:
-        offset, length = index.place(number)
+        offset, length = index.location(number)
         raise RecordTooLargeError(
             f"the record has {length} bytes, more than max_record_bytes allows: {path}, record {number}, byte {offset}",
             path=path,
@@ -213,7 +213,7 @@ class SalvagedIndex:
         """Whether a record can be read without reading those before it."""
         return not self.compression
 
-    def places(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
+    def locations(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
         """Return the frame offsets and payload lengths of records."""
         return self._starts[rows], self._lengths[rows]
 

@@ -114,12 +114,12 @@ class BatchStage(Stage):
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(ElementSupply(upstream, cursor)) as supply:
             while supply.ready():
-                start = supply.place
+                start = supply.cursor
                 parts = supply.take(self.size)
                 if self.drop_last and sum(map(len, parts)) < self.size:
                     return
                 batch = padded(as_batch(concat_elements([part.elements for part in parts])), self.pad)
-                yield batch_block(batch, parts[0].keys, start, supply.place)
+                yield batch_block(batch, parts[0].keys, start, supply.cursor)
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else (upstream if self.drop_last else upstream + self.size - 1) // self.size

@@ -73,8 +73,8 @@ class BucketStage(Stage):
             cursor = {"up": cursor, "skip": 0, "waiting": []}
         up, used, waiting, start = cursor["up"], cursor["skip"], cursor["waiting"], cursor
         buckets = [Bucket(size) for size in self._sizes()]
-        for number, (place, positions) in enumerate(waiting):
-            self._refill(buckets, number, _block_at(upstream, place), positions)
+        for number, (block_cursor, positions) in enumerate(waiting):
+            self._refill(buckets, number, _block_at(upstream, block_cursor), positions)
 
         def emptied(bucket: Bucket) -> Block:
             nonlocal start
@@ -126,8 +126,8 @@ class BucketStage(Stage):
         return ["bucket", list(self.boundaries), self._sizes(), key, self.drop_last, describe_padding(self.pad)]
 
 
-def _block_at(upstream: OpenFlow, place: Cursor) -> Block:
-    with closing(upstream(place)) as blocks:
+def _block_at(upstream: OpenFlow, cursor: Cursor) -> Block:
+    with closing(upstream(cursor)) as blocks:
         return next(blocks)
 
 

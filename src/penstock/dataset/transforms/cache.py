@@ -81,8 +81,8 @@ def _sample_rows(order: Order) -> list[int]:
     if order.run is not None:
         return []
     length = order.length(Epoch())
-    places = np.arange(_SAMPLES) if length is None else np.unique(np.linspace(0, length - 1, _SAMPLES).astype(np.int64))
-    rows: list[int] = [] if length == 0 else order.at(places, Epoch()).rows.tolist()
+    at = np.arange(_SAMPLES) if length is None else np.unique(np.linspace(0, length - 1, _SAMPLES).astype(np.int64))
+    rows: list[int] = [] if length == 0 else order.at(at, Epoch()).rows.tolist()
     return [-1 if length is None else length, *rows]
 
 
@@ -118,22 +118,22 @@ class MemoryCacheStage(Stage):
     _memory: _Memory = field(default_factory=_Memory, init=False, compare=False, repr=False)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = start_place(cursor)
+        position = position_of(cursor)
         cached = self._memory.blocks
-        if cached is not None and has_place(cached, place):
-            for number in range(place["block"], len(cached)):
+        if cached is not None and has_position(cached, position):
+            for number in range(position["block"], len(cached)):
                 yield in_epoch(
-                    replace(cached[number], elements=_copied(cached[number].elements)), place | {"block": number}
+                    replace(cached[number], elements=_copied(cached[number].elements)), position | {"block": number}
                 )
             return
         collected: list[Block] = []
-        with closing(upstream(place["up"])) as blocks:
-            for number, block in enumerate(blocks, place["block"]):
+        with closing(upstream(position["up"])) as blocks:
+            for number, block in enumerate(blocks, position["block"]):
                 # Copied, because the consumer may change its elements, and a few strings may keep much memory alive.
-                if is_start(place["up"]):
+                if is_start(position["up"]):
                     collected.append(replace(block, elements=_copied(block.elements)))
-                yield in_epoch(block, place | {"block": number})
-        if is_start(place["up"]):
+                yield in_epoch(block, position | {"block": number})
+        if is_start(position["up"]):
             self._memory.blocks = collected
 
     def length(self, upstream: int | None) -> int | None:
@@ -147,8 +147,8 @@ class MemoryCacheStage(Stage):
         return ["cache"]
 
 
-def start_place(cursor: Cursor) -> dict[str, Any]:
-    """Return a place: the epoch, the number of a block, and its cursor in the flow before the cache."""
+def position_of(cursor: Cursor) -> dict[str, Any]:
+    """Return a position: the epoch, the number of a block, and its cursor in the flow before the cache."""
     return {"epoch": epoch_of(cursor), "block": 0, "up": start_of(0)} if is_start(cursor) else cursor
 
 
@@ -160,17 +160,17 @@ class _Placed(Protocol):
     def stop(self) -> Cursor: ...
 
 
-def has_place(blocks: Sequence[_Placed], place: dict[str, Any]) -> bool:
-    """Whether cached blocks have the place: another version may have cut blocks differently."""
-    number, up = place["block"], place["up"]
+def has_position(blocks: Sequence[_Placed], position: dict[str, Any]) -> bool:
+    """Whether cached blocks have the position: another version may have cut blocks differently."""
+    number, up = position["block"], position["up"]
     if number < len(blocks):
         return is_start(up) if number == 0 else blocks[number].start == up
     return number == len(blocks) and (is_start(up) if number == 0 else blocks[-1].stop == up)
 
 
-def in_epoch(block: Block, place: dict[str, Any]) -> Block:
-    """Return a block at its place in an epoch after the cache."""
-    epoch, number = place["epoch"], place["block"]
+def in_epoch(block: Block, position: dict[str, Any]) -> Block:
+    """Return a block at its position in an epoch after the cache."""
+    epoch, number = position["epoch"], position["block"]
     stop = {"epoch": epoch, "block": number + 1, "up": block.stop}
     keys = RowKeys(block.keys.rows, block.keys.epochs + epoch)
     return with_cursors(replace(block, keys=keys), {"epoch": epoch, "block": number, "up": block.start}, stop)
@@ -200,24 +200,24 @@ class DiskCacheStage(Stage):
     fingerprint: str
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = start_place(cursor)
+        position = position_of(cursor)
         folder = Path(self.path) / self.fingerprint
         cached = CachedBlocks(folder) if folder.exists() else None
-        if cached is not None and has_place(cached.entries, place):
-            for number in range(place["block"], len(cached.entries)):
+        if cached is not None and has_position(cached.entries, position):
+            for number in range(position["block"], len(cached.entries)):
                 with meter.timed("reading"):
                     block = cached.read(number)
-                yield in_epoch(block, place | {"block": number})
-        elif cached is None and is_start(place["up"]):
-            with CachedBlocksWriter(folder) as writer, closing(_stored_form(upstream, place["up"])) as blocks:
+                yield in_epoch(block, position | {"block": number})
+        elif cached is None and is_start(position["up"]):
+            with CachedBlocksWriter(folder) as writer, closing(_stored_form(upstream, position["up"])) as blocks:
                 for number, block in enumerate(blocks):
                     writer.add(block)
-                    yield in_epoch(block, place | {"block": number})
+                    yield in_epoch(block, position | {"block": number})
                 writer.commit()
         else:
-            with closing(_stored_form(upstream, place["up"])) as blocks:
-                for number, block in enumerate(blocks, place["block"]):
-                    yield in_epoch(block, place | {"block": number})
+            with closing(_stored_form(upstream, position["up"])) as blocks:
+                for number, block in enumerate(blocks, position["block"]):
+                    yield in_epoch(block, position | {"block": number})
 
     def length(self, upstream: int | None) -> int | None:
         return upstream

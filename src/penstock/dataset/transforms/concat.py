@@ -109,7 +109,7 @@ class ConcatFlow:
         for number in range(cursor["child"], len(self._children)):
             with closing(self._children[number](up)) as blocks:
                 for block in blocks:
-                    place = {"epoch": epoch, "child": number}
+                    position = {"epoch": epoch, "child": number}
                     given = replace(block, keys=child_keys(block.keys, number))
-                    yield with_cursors(given, place | {"up": block.start}, place | {"up": block.stop})
+                    yield with_cursors(given, position | {"up": block.start}, position | {"up": block.stop})
             up = start_of(epoch)

@@ -100,11 +100,11 @@ class MixFlow:
             cursor = {"epoch": epoch, "at": 0, "places": [start_of(epoch)] * len(self._children)}
         with ExitStack() as stack:
             supplies = [
-                None if place is None else stack.enter_context(closing(ElementSupply(child, place)))
-                for child, place in zip(self._children, cursor["places"], strict=True)
+                None if child_cursor is None else stack.enter_context(closing(ElementSupply(child, child_cursor)))
+                for child, child_cursor in zip(self._children, cursor["places"], strict=True)
             ]
             choices = _Choices(self._seed, cursor["epoch"], self._weights)
-            place = partial(_place, cursor["epoch"], supplies)
+            cursor_at = partial(_cursor_at, cursor["epoch"], supplies)
             at = cursor["at"]
             while any(supplies):
                 # A block is everything that is ready, so that blocks are the same after a resume.
@@ -118,11 +118,11 @@ class MixFlow:
                         raise ValueError(f"dataset {number} of the mix is empty and cannot start again")
                     supplies[number] = None
                     continue
-                start = place(at)
+                start = cursor_at(at)
                 chosen = chosen[: _served(chosen, ready)]
                 elements, keys = _interleaved(chosen, supplies)
                 at += len(chosen)
-                yield Block(elements, keys, start, place(at))
+                yield Block(elements, keys, start, cursor_at(at))
 
 
 class _Choices:
@@ -167,8 +167,8 @@ def _interleaved(chosen: NDArray[np.intp], supplies: Sequence[ElementSupply | No
     )
 
 
-def _place(epoch: int, supplies: Sequence[ElementSupply | None], at: int) -> Cursor:
-    return {"epoch": epoch, "at": at, "places": [supply and supply.place for supply in supplies]}
+def _cursor_at(epoch: int, supplies: Sequence[ElementSupply | None], at: int) -> Cursor:
+    return {"epoch": epoch, "at": at, "places": [supply and supply.cursor for supply in supplies]}
 
 
 def _endless(child: OpenFlow, cursor: Cursor) -> Flow:

@@ -108,8 +108,8 @@ class RepeatStage(Stage):
             with closing(upstream(up)) as blocks:
                 for block in blocks:
                     empty = False
-                    place = {"first": first, "done": done}
-                    yield with_cursors(block, place | {"up": block.start}, place | {"up": block.stop})
+                    position = {"first": first, "done": done}
+                    yield with_cursors(block, position | {"up": block.start}, position | {"up": block.stop})
             if empty and self.times is None:
                 return  # repeating an empty epoch would never end
             up = start_of(first + done + 1)

@@ -179,9 +179,9 @@ class WindowShuffleStage(Stage):
             for number in count(0 if is_start(cursor) else cursor["window"]):
                 if not supply.ready():
                     return
-                start = supply.place | {"window": number}
+                start = supply.cursor | {"window": number}
                 parts = supply.take(self.window)
-                stop = supply.place | {"window": number + 1}
+                stop = supply.cursor | {"window": number + 1}
                 keys = concat_keys([part.keys for part in parts])
                 collected = Block(concat_elements([part.elements for part in parts]), keys, start, stop)
                 yield take_from_block(collected, self._order(len(collected), int(keys.epochs[0]), number))

@@ -130,11 +130,11 @@ class SkipStage(Stage):
         _check_not_negative(self.count)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
-        place = {"up": cursor, "skip": self.count} if is_start(cursor) else cursor
-        with closing(ElementSupply(upstream, place)) as supply:
+        position = {"up": cursor, "skip": self.count} if is_start(cursor) else cursor
+        with closing(ElementSupply(upstream, position)) as supply:
             while count := supply.ready():
-                start = supply.place
-                yield with_cursors(supply.take_ready(count), start, supply.place)
+                start = supply.cursor
+                yield with_cursors(supply.take_ready(count), start, supply.cursor)
 
     def length(self, upstream: int | None) -> int | None:
         return None if upstream is None else max(0, upstream - self.count)

@@ -17,7 +17,7 @@ from penstock.dataset.stage import Stage
 
 # A batch has the key of its first row. Its rows need distinct keys: their position in the batch is added above any
 # number of rows.
-_PLACE = 2**40
+_BATCH_ROW = 2**40
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class UnbatchStage(Stage):
                 parts = [_rows(batch) for batch in block.elements]
                 lengths = np.array([part.num_rows if isinstance(part, Batch) else len(part) for part in parts])
                 if lengths.any():
-                    places = np.concatenate([np.arange(length) for length in lengths])
-                    rows, epochs = (np.repeat(keys, lengths) for keys in block.keys)
-                    yield replace(block, elements=concat_elements(parts), keys=RowKeys(rows + places * _PLACE, epochs))
+                    in_batch = np.concatenate([np.arange(length) for length in lengths])
+                    rows, epochs = (np.repeat(part, lengths) for part in block.keys)
+                    keys = RowKeys(rows + in_batch * _BATCH_ROW, epochs)
+                    yield replace(block, elements=concat_elements(parts), keys=keys)
 
     @property
     def calls(self) -> list[str]:

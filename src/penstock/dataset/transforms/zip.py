@@ -52,15 +52,15 @@ class ZipFlow:
 
     def open(self, cursor: Cursor) -> Flow:
         """Open the flow at a cursor."""
-        places = [cursor] * len(self._children) if is_start(cursor) else cursor["places"]
+        cursors = [cursor] * len(self._children) if is_start(cursor) else cursor["places"]
         with ExitStack() as stack:
             supplies = [
-                stack.enter_context(closing(ElementSupply(child, place)))
-                for child, place in zip(self._children, places, strict=True)
+                stack.enter_context(closing(ElementSupply(child, child_cursor)))
+                for child, child_cursor in zip(self._children, cursors, strict=True)
             ]
             while count := min((supply.ready() for supply in supplies), default=0):
-                start = {"places": [supply.place for supply in supplies]}
+                start = {"places": [supply.cursor for supply in supplies]}
                 parts = [supply.take_ready(count) for supply in supplies]
-                stop = {"places": [supply.place for supply in supplies]}
+                stop = {"places": [supply.cursor for supply in supplies]}
                 elements = list(zip(*(iter_elements(part.elements) for part in parts), strict=True))
                 yield Block(elements, parts[0].keys, start, stop)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from penstock.dataset.fingerprint import Parts, UnknownPartError
+from penstock.dataset.fingerprint import FingerprintInput, UnknownContentError
 from penstock.index.file_identity import identify
 from penstock.storage import locate
 from penstock.tf.data.node import Dependencies, Node
@@ -35,7 +35,7 @@ class Fingerprint(NamedTuple):
 
 def fingerprint_of(node: Node) -> Fingerprint:
     """Return the fingerprint of the elements of a node."""
-    parts = _ElementParts()
+    parts = _NodeFingerprintInput()
     digest = hashlib.blake2b(digest_size=16)
     for part in parts.of(node):
         digest.update(f"{len(part)} ".encode() + part)
@@ -49,7 +49,7 @@ class _Dataset(Protocol):
     def _elements(self) -> Node: ...
 
 
-class _ElementParts(Parts):
+class _NodeFingerprintInput(FingerprintInput):
     """The parts of nodes and of the values they hold. A value that cannot be named counts by its type alone.
 
     Nodes are named by their ``dependencies()``, and Penstock's functions and classes without their modules, so that a
@@ -97,7 +97,7 @@ class _ElementParts(Parts):
         else:
             try:
                 yield from super()._of_object(value)
-            except UnknownPartError:
+            except UnknownContentError:
                 yield b"unknown"
 
     def _of_array(self, array: np.ndarray[Any, Any]) -> Iterator[bytes]:

@@ -75,10 +75,10 @@ def _weights(old: int, new: int, method: str, *, antialias: bool) -> Floats:
 
 def _stepped_cubic(old: int, new: int) -> Floats:
     """Return the weights of bicubic interpolation, in the steps of TensorFlow's table."""
-    places = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * (np.float32(old) / np.float32(new))
-    places -= np.float32(0.5)
-    first = np.floor(places)
-    steps = np.rint((places - first) * np.float32(_CUBIC_STEPS)) / _CUBIC_STEPS
+    positions = (np.arange(new, dtype=np.float32) + np.float32(0.5)) * (np.float32(old) / np.float32(new))
+    positions -= np.float32(0.5)
+    first = np.floor(positions)
+    steps = np.rint((positions - first) * np.float32(_CUBIC_STEPS)) / _CUBIC_STEPS
     distances = np.abs(np.arange(old) - (first + steps)[:, None])
     return _normalized(np.where(distances < 2, _keys_cubic(distances), 0))
 
@@ -102,8 +102,8 @@ def resample_by_corners(images: NDArray[Any], height: int, width: int, method: s
     (rows, row_scale), (columns, column_scale) = (_places(*side, align=align) for side in sides)
     if method == "nearest":
         down, across = (
-            np.minimum(np.floor(places + np.float64(0.5 if align else 0)).astype(np.int64), old - 1)
-            for places, (old, _) in zip((rows, columns), sides, strict=True)
+            np.minimum(np.floor(positions + np.float64(0.5 if align else 0)).astype(np.int64), old - 1)
+            for positions, (old, _) in zip((rows, columns), sides, strict=True)
         )
         return np.asarray(images.take(down, -3).take(across, -2))
     if method == "bilinear":
@@ -122,34 +122,34 @@ def _places(old: int, new: int, *, align: bool) -> tuple[Floats, np.float32]:
     return np.arange(new, dtype=np.float32) * scale, scale
 
 
-def _interpolate(pixels: Floats, places: Floats, axis: int) -> Floats:
+def _interpolate(pixels: Floats, positions: Floats, axis: int) -> Floats:
     """Interpolate between the two pixels around each coordinate."""
-    lower = np.floor(places)
-    upper = np.minimum(np.ceil(places).astype(np.int64), pixels.shape[axis] - 1)
-    weights = (places - lower).reshape(-1, *[1] * (-1 - axis))
+    lower = np.floor(positions)
+    upper = np.minimum(np.ceil(positions).astype(np.int64), pixels.shape[axis] - 1)
+    weights = (positions - lower).reshape(-1, *[1] * (-1 - axis))
     first = pixels.take(np.minimum(lower.astype(np.int64), pixels.shape[axis] - 1), axis)
     return np.asarray(first + (pixels.take(upper, axis) - first) * weights, np.float32)
 
 
-def _cubic_by_corners(old: int, places: Floats) -> Floats:
+def _cubic_by_corners(old: int, positions: Floats) -> Floats:
     """Return the weights of bicubic interpolation; coordinates outside are clamped to the edge."""
-    first = np.floor(places).astype(np.int64)
-    steps = np.rint((places - first.astype(np.float32)) * np.float32(_CUBIC_STEPS)) / _CUBIC_STEPS
-    weights = np.zeros((len(places), old))
+    first = np.floor(positions).astype(np.int64)
+    steps = np.rint((positions - first.astype(np.float32)) * np.float32(_CUBIC_STEPS)) / _CUBIC_STEPS
+    weights = np.zeros((len(positions), old))
     for offset in range(-1, 3):
         x = np.abs(offset - steps)
         near, far = (1.25 * x - 2.25) * x * x + 1, ((-0.75 * x + 3.75) * x - 6) * x + 3
-        np.add.at(weights, (np.arange(len(places)), np.clip(first + offset, 0, old - 1)), np.where(x < 1, near, far))
+        np.add.at(weights, (np.arange(len(positions)), np.clip(first + offset, 0, old - 1)), np.where(x < 1, near, far))
     return weights.astype(np.float32)
 
 
-def _area_by_corners(old: int, places: Floats, scale: np.float32) -> Floats:
+def _area_by_corners(old: int, positions: Floats, scale: np.float32) -> Floats:
     """Return the fraction of each new pixel that each old pixel covers, clamped to the edge."""
     if not scale:  # there is only one
-        return np.ones((len(places), old), np.float32)
-    weights = np.zeros((len(places), old), np.float32)
-    ends = np.arange(1, len(places) + 1, dtype=np.float32) * scale
-    for row, (start, end) in enumerate(zip(places, ends, strict=True)):
+        return np.ones((len(positions), old), np.float32)
+    weights = np.zeros((len(positions), old), np.float32)
+    ends = np.arange(1, len(positions) + 1, dtype=np.float32) * scale
+    for row, (start, end) in enumerate(zip(positions, ends, strict=True)):
         pixels = np.arange(int(np.floor(start)), int(np.ceil(end)))
         inside = np.minimum(pixels + 1, end) - np.maximum(pixels, start)
         np.add.at(weights[row], np.clip(pixels, 0, old - 1), inside / scale)

@@ -163,13 +163,13 @@ def split_rows_sparse(value: Any, split: Callable[[bytes], list[bytes]]) -> Spar
     """Split each string; the parts of a string are the last dimension of a SparseTensor."""
     array = strings_of(value)
     found = [split(text) for text in array.flat]
-    places = [
+    positions = [
         (*place, part) for place, row in zip(np.ndindex(array.shape), found, strict=True) for part in range(len(row))
     ]
     parts = [part for row in found for part in row]
     shape = (*array.shape, max(map(len, found), default=0))
     return SparseTensor(
-        np.array(places, np.int64).reshape(-1, len(shape)),
+        np.array(positions, np.int64).reshape(-1, len(shape)),
         object_array(parts, (len(parts),)),
         np.array(shape, np.int64),
     )
