@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from penstock.errors import ChecksumError as ChecksumError
     from penstock.errors import CompressionError as CompressionError
     from penstock.errors import CorruptDataError as CorruptDataError
+    from penstock.errors import ExpressionError as ExpressionError
     from penstock.errors import IndexFileError as IndexFileError
     from penstock.errors import MalformedExampleError as MalformedExampleError
     from penstock.errors import ManifestError as ManifestError
@@ -97,6 +98,7 @@ _HOMES = {
     "Dataset": "dataset.dataset",
     "Decoder": "codec.decoder",
     "Encoder": "codec.encoder",
+    "ExpressionError": "errors",
     "Feature": "schema",
     "IndexFileError": "errors",
     "Inferred": "schema.inference",

@@ -13,6 +13,7 @@
     ├── ManifestError             also a ValueError: a manifest that is none, or that is not understood
     ├── IndexFileError            also a ValueError: an index file that is none, or that is not understood
     │   └── StaleIndexError       an index that belongs to other data
+    ├── ExpressionError           also a ValueError: text, position: a condition that is none, or fits no columns
     ├── WorkerError               a worker process died, or raised what cannot be sent
     ├── StateError                also a ValueError: a saved state that does not fit the data or the pipeline
     ├── NotSeekableError          also a ValueError: an order that needs random access to files that have none
@@ -133,6 +134,20 @@ class IndexFileError(PenstockError, ValueError):
 
 class StaleIndexError(IndexFileError):
     """An index that belongs to other data: the file that it stands for changed, or is another."""
+
+
+class ExpressionError(PenstockError, ValueError):
+    """A condition that cannot be parsed, or that does not fit the columns."""
+
+    def __init__(self, message: str, *, text: str = "", position: int = 0) -> None:
+        super().__init__(message)
+        self.text = text
+        """The condition."""
+        self.position = position
+        """Where in it something is wrong, in characters from 0."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), str(self), vars(self))
 
 
 class WorkerError(PenstockError):

@@ -22,6 +22,7 @@ LAYERS = {
         storage
         schema
         columns
+        expression
         manifest, records.read_options, records.damage
         records.salvage
         records.scanner

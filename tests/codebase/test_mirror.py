@@ -16,6 +16,7 @@ TESTED_THROUGH_OTHERS = {
     "dataset": "block read_rows stage",
     "dataset/source": "pick_records row_source sequential",
     "discovery": "infer sidecars splits",
+    "expression": "tree",
     "frameworks": "jax keras tensorflow torch",
     "index": "build file_identity gzip_members shard_index",
     "integrity": "report",
