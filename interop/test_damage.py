@@ -150,7 +150,7 @@ FIRST, SECOND = FEW[:2], FEW[2:]
         ),
     ],
 )
-def test_what_tensorflow_passes_over_in_silence(
+def test_what_tensorflow_skips_silently(
     oracle: Oracle, file: bytes, compression: str, theirs: Outcome, ours: Outcome
 ) -> None:
     assert oracle.read((file, compression), reader="dataset") == [theirs]

@@ -53,11 +53,11 @@ def test_an_empty_batch_stays_empty():
         ((4, 4, 3), (0, 2), "must be at least 1"),
     ],
 )
-def test_what_is_no_image_is_refused(shape: tuple[int, ...], size: tuple[int, int], reason: str):
+def test_what_is_no_image_raises(shape: tuple[int, ...], size: tuple[int, int], reason: str):
     with pytest.raises(ValueError, match=reason):
         ps.image.resize(np.zeros(shape), size)
 
 
-def test_an_unknown_method_is_refused():
+def test_an_unknown_method_raises():
     with pytest.raises(ValueError, match="bilinear"):
         ps.image.resize(np.zeros((2, 2, 1)), (1, 1), method="cubic")  # type: ignore[arg-type]

@@ -58,13 +58,13 @@ def test_what_a_newer_version_wrote_is_kept(manifest: ps.Manifest):
         {"shards": [7]},
     ],
 )
-def test_what_is_no_manifest_is_refused(manifest: ps.Manifest, change: dict[str, Any]):
+def test_what_is_no_manifest_raises(manifest: ps.Manifest, change: dict[str, Any]):
     with pytest.raises(ps.ManifestError):
         ps.Manifest.from_json(json.dumps(document(manifest) | change))
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"7", b"\xff", b"[" * 100_000, b'{"format": "penstock.manifest"}'])
-def test_hostile_text_is_refused(text: bytes):
+def test_hostile_text_raises(text: bytes):
     with pytest.raises(ps.ManifestError):
         ps.Manifest.from_json(text)
 
@@ -89,7 +89,7 @@ def test_names_do_not_lead_out_of_the_folder(manifest: ps.Manifest, name: object
         {"name": "data-00001-of-00003.tfrecord"},
     ],
 )
-def test_shards_that_cannot_be_are_refused(manifest: ps.Manifest, change: dict[str, Any]):
+def test_shards_that_cannot_be_raise(manifest: ps.Manifest, change: dict[str, Any]):
     changed = document(manifest)
     changed["shards"][0] |= change
     with pytest.raises(ps.ManifestError):

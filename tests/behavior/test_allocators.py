@@ -77,6 +77,6 @@ def test_an_allocator_serves_batches_that_are_decoded_ahead(records: list[bytes]
         ("y", np.empty(ROWS, np.int64), "which is not decoded"),
     ],
 )
-def test_memory_that_does_not_fit_is_refused(records: list[bytes], name: str, array: np.ndarray, message: str):
+def test_memory_that_does_not_fit_raises(records: list[bytes], name: str, array: np.ndarray, message: str):
     with pytest.raises(ValueError, match=message):
         ps.Decoder(SCHEMA).decode(records, out={name: array})

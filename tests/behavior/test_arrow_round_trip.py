@@ -107,7 +107,7 @@ def test_a_table_that_was_changed_is_read_by_its_columns(tmp_path: Path, change)
     assert back.schema != ds.schema
 
 
-def test_lists_that_are_no_array_are_refused(tmp_path: Path):
+def test_lists_that_are_no_array_raise(tmp_path: Path):
     schema = ps.Schema({"t": ps.Feature("int64", (None, None), encoding="tensor")})
     with pytest.raises(ps.SchemaError, match="found lists of different lengths: row 1"):
         ps.write(tmp_path / "x", pa.table({"t": [[[1]], [[1], [2, 3]]]}), schema=schema)

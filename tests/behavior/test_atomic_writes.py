@@ -64,7 +64,7 @@ def test_an_exception_keeps_the_old_file(path):
 
 
 @pytest.mark.parametrize("step", ["flush", "sync"])
-def test_an_exception_after_a_flush_keeps_the_records_and_tells_where(path, step):
+def test_an_exception_after_a_flush_leaves_the_records_and_reports_where(path, step):
     with pytest.raises(ZeroDivisionError) as caught, ps.RecordWriter(path) as writer:
         writer.write(b"kept")
         getattr(writer, step)()
@@ -103,7 +103,7 @@ def test_an_exception_after_close_changes_nothing(path):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zlib", ".snappy"])
-def test_a_forgotten_writer_warns_and_tells_where_the_records_are(tmp_path, suffix):
+def test_a_forgotten_writer_warns_and_reports_where_the_records_are(tmp_path, suffix):
     writer = ps.RecordWriter(tmp_path / f"some.tfrecord{suffix}")
     writer.write(b"record")
     with pytest.warns(ResourceWarning, match=r"was not closed; what was written is in .*\.partial"):
@@ -148,7 +148,7 @@ def test_a_link_is_followed(tmp_path, there):
 
 
 @pytest.mark.parametrize("atomic", [True, False])
-def test_a_missing_folder_and_a_folder_are_refused_at_once(tmp_path, atomic):
+def test_a_missing_folder_and_a_folder_raise_at_once(tmp_path, atomic):
     with pytest.raises(FileNotFoundError):
         ps.RecordWriter(tmp_path / "none" / "some.tfrecord", atomic=atomic)
     with pytest.raises(IsADirectoryError):
@@ -162,7 +162,7 @@ def test_sync_on_close(path):
     assert list(ps.RecordReader(path)) == [b"record"]
 
 
-def test_a_whole_file_that_cannot_have_its_name_is_kept_and_told_of(path):
+def test_a_whole_file_that_cannot_have_its_name_stays_and_is_reported(path):
     writer = ps.RecordWriter(path)
     writer.write(b"record")
     path.mkdir()  # somebody else was faster

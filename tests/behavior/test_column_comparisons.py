@@ -109,7 +109,7 @@ def test_bytes_compare_with_nothing_but_bytes() -> None:
 
 
 @pytest.mark.parametrize("other", [["a"], strings(["a"]), Nullable(strings(["a"]), [True]), np.array(["a", "b", "c"])])
-def test_other_lengths_are_refused(other: object) -> None:
+def test_other_lengths_raise(other: object) -> None:
     for column in (strings(["a", "b"]), Nullable(strings(["a", "b"]), [True, False])):
         with pytest.raises(ValueError, match="lengths must be equal"):
             column == other  # noqa: B015
@@ -231,7 +231,7 @@ def test_a_mask_picks_rows_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 4])
-def test_a_mask_of_another_length_is_refused(length: int) -> None:
+def test_a_mask_of_another_length_raises(length: int) -> None:
     mask = np.ones(length, bool)
     picks: list[Callable[[], object]] = [
         lambda: Batch({"n": np.arange(3)})[mask],

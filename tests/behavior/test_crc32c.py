@@ -66,7 +66,7 @@ def test_a_checksum_continues_where_another_ended(kernel):
         assert _core.crc32c(data[cut:], first, kernel=kernel) == whole
 
 
-def test_an_unknown_kernel_is_refused():
+def test_an_unknown_kernel_raises():
     with pytest.raises(ValueError, match="no CRC32C kernel named abacus"):
         _core.crc32c(b"", kernel="abacus")
 

@@ -51,7 +51,7 @@ def test_tolerate_tail_forgives_an_incomplete_end_only(damaged, kind):
             list(reader)
 
 
-def test_skip_record_passes_over_damaged_payloads_only(damaged, kind):
+def test_skip_record_skips_damaged_payloads_only(damaged, kind):
     reader = ps.RecordReader(damaged, on_error="skip_record")
     if kind == "data-crc":
         assert list(reader) == [b"good"] * 3
@@ -101,7 +101,7 @@ def test_skip_counts_what_it_brings_back(tmp_path):
     assert reader.count() == len(list(reader)) == 40
 
 
-def test_skip_tells_the_damaged_range(tmp_path):
+def test_skip_reports_the_damaged_range(tmp_path):
     path = tmp_path / "file.tfrecord"
     path.write_bytes(GOOD + BAD_HEADER[:12] + b"some bytes that are no record" + GOOD)
     reader = ps.RecordReader(path, on_error="skip")

@@ -220,7 +220,7 @@ def test_after_any_one_failure_the_old_dataset_is_whole_or_the_new_one(tmp_path:
     assert (True, True) in outcomes  # the old files could not be deleted, and the error says so
 
 
-def test_a_store_that_cannot_rename_tells_what_there_is_of_the_new_dataset(monkeypatch: pytest.MonkeyPatch):
+def test_a_store_that_cannot_rename_reports_what_exists_of_the_new_dataset(monkeypatch: pytest.MonkeyPatch):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     ps.write("memory://replacing/data", {"x": np.arange(10)}, shards=2)

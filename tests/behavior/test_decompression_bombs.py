@@ -56,7 +56,7 @@ def test_a_member_that_claims_to_be_ours(tmp_path, body, size):
     assert run_python(READ, path) == (0, b"RecordTooLargeError 1\n", "")
 
 
-def test_garbage_behind_the_stream_is_counted_without_keeping_it(tmp_path):
+def test_garbage_after_the_stream_is_counted_without_storing_it(tmp_path):
     path = tmp_path / "padded.gz"
     with open(path, "wb") as file:
         file.write(gzip.compress(framing.frame(b"good")))

@@ -93,13 +93,13 @@ def test_a_shape_without_values_takes_an_empty_list_alone(dtype: str, shape: tup
     ],
 )
 @pytest.mark.parametrize("options", [{}, {"optional": True}, {"shape": (None,)}, {"shape": (2,)}])
-def test_another_kind_is_refused(dtype: str, value: Any, found: str, options: dict[str, Any]):
+def test_another_kind_raises(dtype: str, value: Any, found: str, options: dict[str, Any]):
     assert refuse(Feature(dtype, **options), example(a=value)).startswith(found)
 
 
 @pytest.mark.parametrize("value", [1, 1.0, b"x"])
 @pytest.mark.parametrize("count", [0, 1, 3, 5, 300, 1000])
-def test_another_count_is_refused(value: Any, count: int):
+def test_another_count_raises(value: Any, count: int):
     dtype = {int: "int64", float: "float32", bytes: "bytes"}[type(value)]
     kind = {int: 3, float: 2, bytes: 1}[type(value)]
     record = example(a=[value] * count) if count else field(1, field(1, field(1, b"a") + field(2, field(kind, b""))))
@@ -167,7 +167,7 @@ def test_every_narrow_float_comes_back_with_all_its_bits(dtype: str, stored: Any
     ("dtype", "values"),
     [("float16", [1e-8, 65520.0, 1e30, 1 + 2**-11, 2**-24 * 1.5]), ("bfloat16", [1 + 2**-8, 1.1, 3.3e38])],
 )
-def test_a_float_that_does_not_fit_is_refused(dtype: str, values: list[float]):
+def test_a_float_that_does_not_fit_raises(dtype: str, values: list[float]):
     for value in values:
         for shape in ((), (None,)):
             message = refuse(Feature(dtype, shape), example(a=float(np.float32(value))))
@@ -198,7 +198,7 @@ def test_raw_booleans_are_one_where_a_byte_is_not_zero():
     assert column.view(np.uint8).tolist() == [[0, 1, 1, 1]]
 
 
-def test_raw_bytes_of_another_size_are_refused():
+def test_raw_bytes_of_another_size_raise():
     assert refuse(Feature("int16", (2,), encoding="raw"), example(a=b"12345")).startswith(
         "expected 4 raw bytes, found 5"
     )
@@ -240,7 +240,7 @@ def test_scalars_decode_beside_records_that_are_written_like_them_or_not():
     assert Decoder(schema).decode(records).to_list() == expected
 
 
-def test_keys_are_told_apart_by_every_byte():
+def test_keys_are_distinguished_by_every_byte():
     keys = ["", "a", "b", "ab", "ba", "abc", "abcd", "abce", "abcdefgh", "abcdefgi", "abcdefghi", "abcdefghj", "\0"]
     schema = Schema({f"f{i}": Feature("int64", key=key) for i, key in enumerate(keys)})
     for shift in range(len(keys)):
@@ -249,6 +249,6 @@ def test_keys_are_told_apart_by_every_byte():
         assert [int(batch[name][0]) for name in schema] == list(range(len(keys)))
 
 
-def test_a_key_that_is_not_text_is_passed_over():
+def test_a_key_that_is_not_text_is_skipped():
     entry = field(1, field(1, b"\xff\xfe") + field(2, feature(5)))
     assert decode(Feature("int64"), field(1, entry) + example(a=7)).tolist() == [7]

@@ -39,7 +39,7 @@ def test_a_failed_flush_is_final(compression):
 
 
 @pytest.mark.parametrize("compression", KINDS)
-def test_close_tells_of_a_full_disk(compression):
+def test_close_reports_a_full_disk(compression):
     writer = ps.RecordWriter("/dev/full", atomic=False, compression=compression)
     writer.write(b"record")
     assert_full(writer.close)
@@ -109,7 +109,7 @@ def test_what_was_flushed_survives_kill_9(tmp_path, suffix, atomic):
     assert list(reader) == [b"record %d" % number for number in range(1000)]
 
 
-def test_a_missing_folder_is_told_by_the_name_that_was_given(tmp_path):
+def test_a_missing_folder_is_reported_by_the_given_name(tmp_path):
     path = tmp_path / "none" / "some.tfrecord"
     with pytest.raises(FileNotFoundError) as caught:
         ps.RecordWriter(path)

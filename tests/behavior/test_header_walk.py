@@ -64,7 +64,7 @@ def test_any_pieces_give_what_a_plain_walk_gives(tmp_path, payloads, large, thre
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("where", [0.0, 0.3, 0.9])
-def test_a_fault_is_found_where_it_is_whatever_looks_like_a_frame_behind_it(tmp_path, threads, where):
+def test_a_fault_is_found_where_it_is_whatever_looks_like_a_frame_after_it(tmp_path, threads, where):
     payload = framing.frames([b"inner", b"frames"])
     frame = framing.frame(payload)
     count = 20_000

@@ -15,7 +15,7 @@ GIANT = [1 << 62, (1 << 63) - 4, 1 << 63, (1 << 63) + 1, (1 << 64) - 17, (1 << 6
 
 
 @pytest.mark.parametrize("length", GIANT, ids=hex)
-def test_a_giant_length_is_refused_in_files_and_streams(tmp_path, length):
+def test_a_giant_length_raises_in_files_and_streams(tmp_path, length):
     data = framing.frame(b"good") + framing.header(length) + b"payload"
     path = tmp_path / "giant.tfrecord"
     path.write_bytes(data)
@@ -38,7 +38,7 @@ def test_skipping_looks_at_lengths_too(tmp_path):
         list(ps.RecordReader(path, skip=1))
 
 
-def test_a_record_above_the_limit_is_refused_and_one_at_the_limit_is_not(tmp_path):
+def test_a_record_above_the_limit_raises_and_one_at_the_limit_does_not(tmp_path):
     path = tmp_path / "limit.tfrecord"
     path.write_bytes(framing.frames([b"x" * 100, b"x" * 101]))
     with pytest.raises(ps.RecordTooLargeError, match="claims 101 bytes") as caught:

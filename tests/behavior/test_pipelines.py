@@ -202,14 +202,14 @@ def test_reading_further_ahead_is_no_other_pipeline(shards):
         lambda ds, rank, world: ds.shard(rank, world).repeat().batch(2),
     ],
 )
-def test_another_number_of_ranks_is_refused_where_nobody_knows_what_was_seen(change, shards):
+def test_another_number_of_ranks_raises_where_the_seen_rows_are_unknown(change, shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA)
     state = iter(change(ds, 0, 2)).state_dict()
     with pytest.raises(ps.StateError, match="2 ranks saved this state, 3 cannot resume it"):
         iter(change(ds, 0, 3)).load_state_dict(state)
 
 
-def test_an_exact_shuffle_of_a_stream_is_refused_with_the_way_out(shards):
+def test_an_exact_shuffle_of_a_stream_raises_with_the_way_out(shards):
     ds = ps.Dataset(shards("stream"), schema=SCHEMA).shuffle(seed=1)
     with pytest.raises(ps.NotSeekableError, match=r"window=10_000.*penstock convert"):
         next(iter(ds))

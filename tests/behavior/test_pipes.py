@@ -22,7 +22,7 @@ posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes"
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zlib.compress], ids=["plain", "gzip", "zlib"])
-def test_standard_input_is_read_and_its_compression_told(pack):
+def test_standard_input_is_read_and_its_compression_detected(pack):
     code = "import hashlib; print(hashlib.sha256(b''.join(ps.RecordReader('-'))).hexdigest())"
     expected = hashlib.sha256(b"".join(RECORDS)).hexdigest()
     assert run_python(code, input=pack(DATA)) == (0, expected.encode() + b"\n", "")
@@ -65,7 +65,7 @@ def test_standard_output_is_written(compression):
 
 @posix
 @pytest.mark.parametrize("kind", ["plain", "gzip", "snappy"])
-def test_a_pipe_that_begins_with_single_bytes_is_told_right(tmp_path, kind):
+def test_a_pipe_that_begins_with_single_bytes_is_detected_correctly(tmp_path, kind):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     # Random payloads: a block of SNAPPY that is larger than what a pipe gives at once.

@@ -239,7 +239,7 @@ def test_a_missing_file_is_named_and_costs_one_job(shards: Shards, tmp_path: Pat
             use(0)
 
 
-def test_what_no_row_or_place_can_be_is_refused(shards: Shards):
+def test_impossible_rows_and_locations_raise(shards: Shards):
     fetcher, decoder = shards.open(threads=1), Decoder(SCHEMA)
     for row in (-1, 3001):
         with pytest.raises(IndexError):

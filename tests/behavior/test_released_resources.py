@@ -127,7 +127,7 @@ def test_nothing_is_said_when_the_interpreter_ends_in_the_middle(path):
     assert run_python(code, path) == (0, b"end\n", "")
 
 
-def test_damage_is_found_with_the_file_closed_behind_it(tmp_path):
+def test_the_file_is_closed_once_damage_is_found(tmp_path):
     path = tmp_path / "bad.tfrecord"
     path.write_bytes(framing.flip(framing.frame(b"bad"), 0))
     before = held()

@@ -299,7 +299,7 @@ def test_no_payload_is_longer_than_the_limit(tmp_path: Path):
 
 
 @pytest.mark.parametrize("bit", range(96))
-def test_a_header_with_one_wrong_bit_still_tells_where_its_record_ends(tmp_path: Path, bit: int):
+def test_a_header_with_one_wrong_bit_still_gives_the_end_of_its_record(tmp_path: Path, bit: int):
     # The record behind it is damaged as well: without the length, all up to the last would be searched.
     model = ModelFile(OUTER)
     model.flip(22 + bit // 8, 1 << bit % 8)

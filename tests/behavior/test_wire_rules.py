@@ -153,7 +153,7 @@ REFUSED: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_protobuf_refuses_is_refused(case: str):
+def test_what_protobuf_rejects_raises(case: str):
     message = REFUSED[case]
     assert _core.read_example(message) is None
     for wanted in (Feature("int64", (None,)), Feature("float32", (None,)), Feature("bytes", (None,)), Feature("int64")):
@@ -163,7 +163,7 @@ def test_what_protobuf_refuses_is_refused(case: str):
 
 
 @pytest.mark.parametrize("cut", range(1, len(record(ONE) + record(field(2, field(1, bytes(8)))))))
-def test_a_message_that_was_cut_is_refused_unless_the_cut_is_between_fields(cut: int):
+def test_a_message_that_was_cut_raises_unless_the_cut_is_between_fields(cut: int):
     message = record(ONE) + record(field(2, field(1, bytes(8))))
     whole = cut == len(record(ONE))
     assert (_core.read_example(message[:cut]) is not None) == whole

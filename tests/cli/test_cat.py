@@ -78,7 +78,7 @@ def test_skip_damaged_saves_the_good_records(penstock, damaged: str, folder: Pat
     assert list(ps.RecordReader("saved.tfrecord")) == RECORDS[:3] + RECORDS[4:9]
 
 
-def test_json_with_a_format_is_refused(penstock):
+def test_json_with_a_format_raises(penstock):
     result = penstock("cat", "good.tfrecord", "--json", "--format", "hex")
     assert result.exit_code == 2
     assert "exclude each other" in result.stderr

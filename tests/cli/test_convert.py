@@ -31,7 +31,7 @@ def test_options_reach_the_function(penstock, train):
     assert [row["label"] for row in new] == [row["label"] for row in ps.Dataset(train).shuffle(seed=7).skip(2).take(10)]
 
 
-def test_the_old_name_of_an_option_is_answered_with_the_new_one(penstock, train):
+def test_the_old_name_of_an_option_fails_with_the_new_one(penstock, train):
     result = penstock("convert", train, "-o", "data/new", "--pack", "gzip")
     assert result.exit_code == 2
     assert "--pack is now --output-compression." in result.stderr

@@ -51,7 +51,7 @@ def test_values_that_are_not_finite_are_noted(penstock, write_records):
     assert "2 values not finite" in penstock("stats", "x.tfrecord").stdout
 
 
-def test_the_old_name_of_an_option_is_answered_with_the_new_one(penstock, write_records):
+def test_the_old_name_of_an_option_fails_with_the_new_one(penstock, write_records):
     write_records("x.tfrecord", [example(a=1)])
     result = penstock("stats", "x.tfrecord", "--records", "all")
     assert result.exit_code == 2

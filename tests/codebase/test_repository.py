@@ -25,7 +25,7 @@ def test_the_stub_of_the_native_module_is_fresh(tmp_path: Path):
     assert fresh.read_text() == (ROOT / "src/penstock/_core.pyi").read_text(), "run: make stubs"
 
 
-def test_type_checkers_are_told_the_names_that_are_there():
+def test_type_checkers_see_the_names_that_exist():
     tree = ast.parse((ROOT / "src/penstock/__init__.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
     told = {
@@ -41,7 +41,7 @@ def test_type_checkers_are_told_the_names_that_are_there():
     assert "__getattr__" not in in_plain_sight, "type checkers would take any name for one that is there"
 
 
-def test_a_name_that_is_misspelt_is_met_with_a_suggestion():
+def test_a_misspelt_name_raises_with_a_suggestion():
     result = subprocess.run([sys.executable, "-c", "import penstock as ps; ps.Datset"], capture_output=True, text=True)
     assert "'Datset'. Did you mean: 'Dataset'?" in result.stderr
 

@@ -171,7 +171,7 @@ def test_memory_of_columns_may_come_from_the_caller(numbers: list[Path]):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("rows", [0, 1, 299, 300, 301, 1000, 2000])
-def test_reading_ends_behind_the_rows_asked_for(numbers: list[Path], rows: int, threads: int):
+def test_reading_ends_after_the_requested_rows(numbers: list[Path], rows: int, threads: int):
     batches = open_files(Decoder(NUMBERS, threads=threads), numbers, 100, rows=rows, block_bytes=1000)
     assert [n for batch in batches for n in batch["n"].tolist()] == list(range(min(rows, 1000)))
 
@@ -284,7 +284,7 @@ def test_the_limit_on_records_holds(tmp_path: Path):
         list(Decoder(NUMBERS).decode_files([path], 5, max_record_bytes=3))
 
 
-def test_a_file_that_is_not_there_raises_behind_the_rows_of_those_before(numbers: list[Path], tmp_path: Path):
+def test_a_missing_file_raises_after_the_rows_of_those_before(numbers: list[Path], tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="missing"):
         Decoder(NUMBERS).decode_files([tmp_path / "missing"], 5)
     seen, error = until_error(open_files(Decoder(NUMBERS), [numbers[0], tmp_path / "missing"], 7))
@@ -293,7 +293,7 @@ def test_a_file_that_is_not_there_raises_behind_the_rows_of_those_before(numbers
     assert error.filename == str(tmp_path / "missing")
 
 
-def test_a_compressed_file_is_told_by_its_name(tmp_path: Path):
+def test_a_compressed_file_is_recognized_by_its_name(tmp_path: Path):
     path = tmp_path / "packed.gz"
     with ps.RecordWriter(path) as writer:
         writer.write(example(n=1))
@@ -301,7 +301,7 @@ def test_a_compressed_file_is_told_by_its_name(tmp_path: Path):
         list(Decoder(NUMBERS).decode_files([path], 5))
 
 
-def test_what_is_no_local_file_is_refused():
+def test_what_is_no_local_file_raises():
     with pytest.raises(ValueError, match="reads local uncompressed files"):
         Decoder(NUMBERS).decode_files(["-"], 5)
 

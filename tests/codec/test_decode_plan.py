@@ -63,7 +63,7 @@ def test_items_have_the_inner_shape():
     assert batch["s"].to_list() == [[[b"a", b"b"]], [], []]
 
 
-def test_a_part_of_an_item_is_refused():
+def test_a_part_of_an_item_raises():
     error = refuse(Schema({"a": Feature("int64", (None, 3))}), example(a=[1, 2, 3]), example(a=[1, 2, 3, 4]))
     assert str(error) == 'expected a multiple of 3 values, found 4: record 1, feature "a"'
 
@@ -152,7 +152,7 @@ def test_feature_lists_are_ragged_over_their_steps(threads: int):
         ({"x": [], "maybe": [[1, 2]]}, "maybe", "expected 1 values, found 2"),
     ],
 )
-def test_a_step_that_does_not_fit_is_refused(lists: dict[str, Any], feature: str, message: str):
+def test_a_step_that_does_not_fit_raises(lists: dict[str, Any], feature: str, message: str):
     error = refuse(STEPS, sequence_example({}, {"x": []}), sequence_example({}, lists))
     assert (error.record, error.feature) == (1, feature)
     assert message in str(error)

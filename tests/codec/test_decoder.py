@@ -120,7 +120,7 @@ def test_a_batch_has_at_least_one_row(size: int):
         next(Decoder(SCHEMA).decode_batches([], size))
 
 
-def test_columns_too_large_for_any_memory_are_refused():
+def test_columns_too_large_for_any_memory_raise():
     # So large that the bytes of all rows would not even be counted by 64 bits.
     wide = Decoder(Schema({"a": Feature("int64", (1 << 48,), optional=True)}))
     with pytest.raises(MemoryError):
@@ -164,7 +164,7 @@ def test_only_the_features_that_were_asked_for_are_decoded():
     assert Decoder(SCHEMA, columns=[]).decode(RECORDS).num_rows == 101
 
 
-def test_an_unknown_feature_is_refused_by_name():
+def test_an_unknown_feature_raises_by_name():
     with pytest.raises(SchemaError, match="no feature 'labels'; it has 'id', 'score', 'tags', 'maybe'"):
         Decoder(SCHEMA, columns=["labels"])
 

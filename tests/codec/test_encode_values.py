@@ -28,7 +28,7 @@ def test_integers_are_numbers_in_a_column_of_bfloat16(shape: Any, value: Any):
     np.testing.assert_array_equal(np.asarray(decoded[0], np.float32), np.asarray(value, np.float32))
 
 
-def test_a_list_that_holds_itself_is_refused(tmp_path: Path):
+def test_a_list_that_holds_itself_raises(tmp_path: Path):
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(RecursionError):
@@ -56,7 +56,7 @@ def test_an_empty_array_of_no_chosen_dtype_is_an_empty_list(tmp_path: Path, give
 
 
 @pytest.mark.parametrize("shape", [(3,), (None,)])
-def test_the_values_behind_a_mask_are_never_stored(shape: tuple[int | None, ...]):
+def test_masked_values_are_never_stored(shape: tuple[int | None, ...]):
     encoder = ps.Encoder(ps.Schema({"x": ps.Feature("int64", shape)}))
     with pytest.raises(ps.SchemaError, match=r'a masked array would lose its mask.*feature "x"'):
         encoder.encode([{"x": np.ma.array([1, 2, 3], mask=[False, True, False])}])

@@ -238,7 +238,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("schema", "value", "message"), REFUSED)
-def test_what_does_not_fit_is_refused_with_its_place(schema: ps.Schema, value: Any, message: str):
+def test_what_does_not_fit_raises_with_its_location(schema: ps.Schema, value: Any, message: str):
     good = {"x": ps.Decoder(schema).decode(ps.Encoder(schema).encode([]))["x"]}
     assert len(good["x"]) == 0
     fitting = {"int64": 1, "float32": 1.0, "uint8": 1, "bool": True, "str": "a", "bytes": b"a", "float16": 1.0}
@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_refused_with_its_place(schema: ps.Schema, value: A
     assert 'row 2, feature "x"' in str(caught.value)
 
 
-def test_columns_that_do_not_fit_are_refused_with_the_row():
+def test_columns_that_do_not_fit_raise_with_the_row():
     ragged = ps.Ragged(np.array([1, 2, 300, 4]), [0, 2, 2, 4])
     with pytest.raises(ps.SchemaError, match=r'that uint8 does not hold: row 2, feature "x"'):
         ps.Encoder(ps.Schema({"x": ps.Feature("uint8", (None,))})).encode({"x": ragged})

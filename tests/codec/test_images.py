@@ -103,7 +103,7 @@ EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage
         (encode_image(PIXELS[..., :3], "jpeg"), "uint16", ANY, "from PNG and TIFF, found JPEG"),
     ],
 )
-def test_what_does_not_fit_is_refused(data: bytes, dtype: str, shape: tuple[int | None, ...], reason: str):
+def test_what_does_not_fit_raises(data: bytes, dtype: str, shape: tuple[int | None, ...], reason: str):
     with pytest.raises(ps.MalformedExampleError, match=reason):
         decode_image(data, dtype=dtype, shape=shape)
 
@@ -111,12 +111,12 @@ def test_what_does_not_fit_is_refused(data: bytes, dtype: str, shape: tuple[int 
 # Beyond the limit Pillow warns, beyond twice the limit it raises.
 @pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
 @pytest.mark.parametrize("side", [10_000, 60_000])
-def test_a_bomb_is_refused_before_it_is_decoded(side: int):
+def test_a_bomb_raises_before_it_is_decoded(side: int):
     with pytest.raises(ps.MalformedExampleError, match="pixels"):
         decode_image(png(side, side, b""), dtype="uint8", shape=ANY)
 
 
-def test_an_image_that_the_schema_has_no_room_for_is_refused_before_it_is_decoded():
+def test_an_image_that_the_schema_has_no_room_for_raises_before_it_is_decoded():
     # Below Pillow's limit, and without the pixels that its header promises: decoding it would tell of these.
     with pytest.raises(ps.MalformedExampleError, match="found height and width"):
         decode_image(png(5000, 5000, b""), dtype="uint8", shape=(9, 7, 3))
@@ -141,7 +141,7 @@ def test_damage_gives_an_image_or_one_kind_of_error(encoding: str, data: st.Data
     "array",
     [np.zeros((2, 2), np.uint8), np.zeros((2, 2, 5), np.uint8), np.zeros((2, 0, 3), np.uint8), np.ones((2, 2, 3))],
 )
-def test_arrays_that_are_no_images_are_refused(encoding: str, array: np.ndarray):
+def test_arrays_that_are_no_images_raise(encoding: str, array: np.ndarray):
     with pytest.raises(ps.SchemaError, match=rf'encoding="{encoding}" takes'):
         encode_image(array, encoding)
 

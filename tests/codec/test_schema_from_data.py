@@ -108,7 +108,7 @@ REFUSED: list[tuple[list[Any], str]] = [
 
 
 @pytest.mark.parametrize(("values", "message"), REFUSED)
-def test_what_has_no_default_is_refused(tmp_path: Path, values: list[Any], message: str):
+def test_what_has_no_default_raises(tmp_path: Path, values: list[Any], message: str):
     with pytest.raises(ps.SchemaError) as caught:
         ps.write(tmp_path / "x", [{"x": value} for value in values])
     assert message in str(caught.value)

@@ -72,7 +72,7 @@ def test_strings_come_back(array: np.ndarray):
 
 
 @pytest.mark.parametrize("array", [np.zeros(1, "datetime64[s]"), np.array([1, b"a"], object), np.zeros(1, "V3")])
-def test_what_a_tensor_proto_cannot_hold_is_refused(array: np.ndarray):
+def test_what_a_tensor_proto_cannot_hold_raises(array: np.ndarray):
     with pytest.raises(TypeError, match="TensorProto"):
         serialize_tensor(array)
 
@@ -129,12 +129,12 @@ def test_rules_of_parsing(message: str, expected: object):
         ("0801 1200 a306 a406", "wire type 3"),
     ],
 )
-def test_what_is_no_tensor_is_refused(message: str, reason: str):
+def test_what_is_no_tensor_raises(message: str, reason: str):
     with pytest.raises(ps.MalformedExampleError, match=reason):
         tensor(message)
 
 
-def test_another_dtype_is_refused():
+def test_another_dtype_raises():
     with pytest.raises(ps.MalformedExampleError, match="expected a tensor of float32, found int32"):
         parse_tensor(serialize_tensor(np.int32(1)), "float32")
 

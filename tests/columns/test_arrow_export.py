@@ -68,7 +68,7 @@ def test_arrays_of_another_layout_keep_their_values(array: np.ndarray) -> None:
     assert to_arrow(array).to_pylist() == array.tolist()
 
 
-def test_a_dtype_without_an_arrow_type_is_refused() -> None:
+def test_a_dtype_without_an_arrow_type_raises() -> None:
     with pytest.raises(TypeError, match="complex64"):
         Batch({"x": np.zeros(2, np.complex64)}).__arrow_c_stream__()
 
@@ -261,7 +261,7 @@ def test_a_child_that_was_moved_out_outlives_its_parent() -> None:
     assert alive() is None
 
 
-def test_many_exports_leave_nothing_behind() -> None:
+def test_many_exports_leak_nothing() -> None:
     batch = Batch(columns())
     pa.table(batch)
     tracemalloc.start()

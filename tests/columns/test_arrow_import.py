@@ -153,12 +153,12 @@ def test_a_type_without_a_column_names_the_column() -> None:
         from_arrow(pa.table({"when": [datetime.date(2026, 1, 1)]}))
 
 
-def test_two_columns_of_one_name_are_refused() -> None:
+def test_two_columns_of_one_name_raise() -> None:
     with pytest.raises(ValueError, match="need distinct names"):
         from_arrow(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]))
 
 
-def test_what_is_no_table_is_refused() -> None:
+def test_what_is_no_table_raises() -> None:
     with pytest.raises((TypeError, ValueError)):
         from_arrow(7)
 

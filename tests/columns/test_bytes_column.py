@@ -194,11 +194,11 @@ def test_the_utf8_check_agrees_with_python_on_every_second_byte(lead: int) -> No
         (np.zeros((2, 4), np.int32), [np.zeros(8, np.uint8)[::2]]),
     ],
 )
-def test_memory_of_another_layout_is_refused(views: np.ndarray, buffers: list[np.ndarray]) -> None:
+def test_memory_of_another_layout_raises(views: np.ndarray, buffers: list[np.ndarray]) -> None:
     with pytest.raises(TypeError):
         BytesColumn(views, buffers)
 
 
-def test_values_that_do_not_make_rows_are_refused() -> None:
+def test_values_that_do_not_make_rows_raise() -> None:
     with pytest.raises(ValueError, match="3 values"):
         strings(["a", "b", "c"], shape=(2,))

@@ -109,12 +109,12 @@ def test_batches_are_rows_of_larger_ones():
         ([object()], "are not supported"),
     ],
 )
-def test_what_makes_no_column_is_refused_by_name(values: list[Any], cause: str):
+def test_what_makes_no_column_raises_by_name(values: list[Any], cause: str):
     with pytest.raises(ValueError, match=f"column 'x': .*{cause}"):
         column(*values)
 
 
-def test_rows_of_different_names_are_refused():
+def test_rows_of_different_names_raise():
     with pytest.raises(ValueError, match=r"different names: \['a'\] and \['b'\]"):
         collate([{"a": 1}, {"b": 1}])
     with pytest.raises(ValueError, match="different names"):

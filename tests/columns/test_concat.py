@@ -72,17 +72,17 @@ def test_a_column_that_is_nullable_in_one_batch_is_in_all():
         (collate(["a"]), collate([b"a"])),
     ],
 )
-def test_columns_that_differ_are_refused_by_name(first: Any, second: Any):
+def test_columns_that_differ_raise_by_name(first: Any, second: Any):
     with pytest.raises(ValueError, match=r"column 'x': cannot concatenate"):
         concat([Batch({"x": first}), Batch({"x": second})])
 
 
-def test_names_that_differ_are_refused():
+def test_names_that_differ_raise():
     with pytest.raises(ValueError, match="different columns"):
         concat([Batch({"a": np.zeros(1)}), Batch({"b": np.zeros(1)})])
 
 
-def test_views_that_point_nowhere_are_refused():
+def test_views_that_point_nowhere_raise():
     views = np.array([[20, 0, 7, 0]], np.int32)
     wrong = BytesColumn(views, [np.zeros(20, np.uint8)])
     with pytest.raises(ValueError, match="a buffer that does not exist"):

@@ -55,7 +55,7 @@ def test_fill_of_text(value: str) -> None:
     assert shaped.fill(value).to_list() == [[value, value], ["c", "d"]]
 
 
-def test_fill_of_another_type_is_refused() -> None:
+def test_fill_of_another_type_raises() -> None:
     with pytest.raises(TypeError, match="expected str, found bytes"):
         Nullable(strings(["a"]), [False]).fill(b"a")
     with pytest.raises(TypeError, match="only be filled with"):
@@ -68,6 +68,6 @@ def test_fill_empties_ragged_rows() -> None:
 
 
 @pytest.mark.parametrize("valid", [[True], [1, 0], [[True, False]]])
-def test_a_mask_that_does_not_fit_is_refused(valid: list[object]) -> None:
+def test_a_mask_that_does_not_fit_raises(valid: list[object]) -> None:
     with pytest.raises(TypeError, match=r"valid must be bool\[2\]"):
         Nullable(np.arange(2), valid)  # type: ignore[arg-type]

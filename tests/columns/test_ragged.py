@@ -124,18 +124,18 @@ def test_copy_detaches_and_keeps_the_rows_alone() -> None:
 
 
 @pytest.mark.parametrize("offsets", [[0, 7], [-1, 2], [0, 3, 2], [5, 4], [2**62, 2**62]])
-def test_offsets_outside_the_values_are_refused(offsets: list[int]) -> None:
+def test_offsets_outside_the_values_raise(offsets: list[int]) -> None:
     with pytest.raises(ValueError, match="offsets must not decrease"):
         Ragged(np.arange(6), offsets)
 
 
 @pytest.mark.parametrize("offsets", [[], [[0, 1]], [0.0, 1.0], ["0"]])
-def test_offsets_that_are_none_are_refused(offsets: list[object]) -> None:
+def test_offsets_that_are_none_raise(offsets: list[object]) -> None:
     with pytest.raises(TypeError, match="offsets must be integers"):
         Ragged(np.arange(6), offsets)  # type: ignore[arg-type]
 
 
-def test_offsets_cannot_be_changed_behind_its_back() -> None:
+def test_offsets_cannot_be_changed_from_outside() -> None:
     with pytest.raises(ValueError, match="read-only"):
         ragged().offsets[0] = 3
 

@@ -26,7 +26,7 @@ def test_blocks_are_read_wherever_they_are_cut(path):
         assert list(ps.RecordReader(path)) == RECORDS
 
 
-def test_blocks_are_written_behind_their_length_and_hold_at_most_256_kib(path):
+def test_blocks_are_written_after_their_length_and_hold_at_most_256_kib(path):
     with ps.RecordWriter(path, compression="SNAPPY") as writer:
         writer.write_many(RECORDS)
     data, plain = path.read_bytes(), b""
@@ -50,7 +50,7 @@ def test_blocks_are_written_behind_their_length_and_hold_at_most_256_kib(path):
     ],
     ids=["length 2^32-1", "length 1 MiB", "declares 4 GiB", "garbage", "empty"],
 )
-def test_a_block_that_lies_is_an_error_behind_the_records_before_it(path, bad, words):
+def test_a_block_that_lies_raises_after_the_records_before_it(path, bad, words):
     few = RECORDS[:10]
     path.write_bytes(block(framing.frames(few)) + bad)
     records = []
@@ -61,7 +61,7 @@ def test_a_block_that_lies_is_an_error_behind_the_records_before_it(path, bad, w
     assert (caught.value.record, caught.value.offset) == (10, len(framing.frames(few)))
 
 
-def test_a_block_larger_than_256_kib_is_refused(path):
+def test_a_block_larger_than_256_kib_raises(path):
     path.write_bytes(block(framing.frame(bytes(1 << 19))))
     with pytest.raises(ps.CompressionError, match="grows to 524304 bytes"):
         list(ps.RecordReader(path, compression="SNAPPY"))

@@ -46,13 +46,13 @@ def test_a_second_stream_is_an_error_or_read_on_request(path):
 
 
 @pytest.mark.parametrize("garbage", [b"x", b"garbage" * 20])
-def test_garbage_behind_the_stream(path, garbage):
+def test_garbage_after_the_stream(path, garbage):
     path.write_bytes(zlib.compress(DATA) + garbage)
     assert error_behind_all_records(path).kind == "trailing-bytes"
     assert list(ps.RecordReader(path, trailing="ignore")) == RECORDS
 
 
-def test_zeros_behind_the_stream(path):
+def test_zeros_after_the_stream(path):
     path.write_bytes(zlib.compress(DATA) + bytes(100))
     assert error_behind_all_records(path).kind == "trailing-bytes"
     assert list(ps.RecordReader(path, trailing="zeros")) == RECORDS
@@ -66,7 +66,7 @@ def test_a_wrong_checksum(path):
     assert error.kind == "stream-crc"
 
 
-def test_a_preset_dictionary_is_refused(path):
+def test_a_preset_dictionary_raises(path):
     compressor = zlib.compressobj(zdict=b"record")
     path.write_bytes(compressor.compress(DATA) + compressor.flush())
     with pytest.raises(ps.CompressionError, match="preset dictionary"):

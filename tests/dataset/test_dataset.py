@@ -48,7 +48,7 @@ def test_a_dataset_crosses_to_other_processes(shards):
         pickle.dumps(iter(ds))
 
 
-def test_bad_arguments_are_refused_at_once(shards):
+def test_bad_arguments_raise_at_once(shards):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA)
     for call in (
         lambda: ds.batch(0),

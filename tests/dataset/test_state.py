@@ -8,7 +8,7 @@ from numbered import SCHEMA
 import penstock as ps
 
 
-def test_a_state_is_refused_where_it_does_not_fit(shards, tmp_path):
+def test_a_state_that_does_not_fit_raises(shards, tmp_path):
     ds = ps.Dataset(shards("plain"), schema=SCHEMA)
     state = iter(ds.batch(4)).state_dict()
     for other, reason in [

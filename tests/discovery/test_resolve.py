@@ -126,7 +126,7 @@ def test_a_dataset_of_others_is_found_by_its_name(tmp_path, kind: str):
         ("x.tfrecord", "x.tfrecord.gz"),
     ],
 )
-def test_files_whose_names_tell_of_no_splits_are_one_dataset(tmp_path, names: tuple[str, ...]):
+def test_files_whose_names_state_no_split_are_one_dataset(tmp_path, names: tuple[str, ...]):
     fill(tmp_path, *names)
     assert sorted(ids(ps.Dataset(tmp_path))) == [0, 1]
 

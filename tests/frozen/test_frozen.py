@@ -111,7 +111,7 @@ def test_a_parquet_file_carries_the_schema_of_its_records(samples: Path):
     [("features.schema.json", ps.Schema.from_json), ("steps.penstock.json", ps.Manifest.from_json)],
     ids=["schema", "manifest"],
 )
-def test_a_file_of_a_later_version_is_refused_with_that_version(samples: Path, file: str, read: Any):
+def test_a_file_of_a_later_version_raises_with_that_version(samples: Path, file: str, read: Any):
     later = load(samples / "data", file) | {"version": 99}
     with pytest.raises(ps.PenstockError, match="version 99"):
         read(json.dumps(later))
@@ -193,13 +193,13 @@ def test_a_state_of_two_ranks_is_taken_up_by_three(samples: Path):
             assert [plain(batch["id"]) for batch in it] == rest
 
 
-def test_a_state_of_a_later_version_is_refused_with_that_version(samples: Path):
+def test_a_state_of_a_later_version_raises_with_that_version(samples: Path):
     state = states_of(samples, "batch")["states"]["1"] | {"version": 99}
     with iter(PIPELINES["batch"](samples)) as it, pytest.raises(ps.StateError, match="version 99"):
         it.load_state_dict(state)
 
 
-def test_a_state_is_refused_for_other_data_and_for_another_pipeline(samples: Path):
+def test_a_state_of_other_data_or_another_pipeline_raises(samples: Path):
     state = states_of(samples, "batch")["states"]["1"]
     with iter(numbers(samples, "gzip").batch(5)) as it, pytest.raises(ps.StateError, match="data"):
         it.load_state_dict(state)
@@ -210,7 +210,7 @@ def test_a_state_is_refused_for_other_data_and_for_another_pipeline(samples: Pat
 # Caches on disk.
 
 
-def test_a_cache_on_disk_is_used_or_built_anew_once(samples: Path):
+def test_a_disk_cache_is_used_or_rebuilt_once(samples: Path):
     ds, expected = PIPELINES["cache with a key"](samples), states_of(samples, "cache with a key")["elements"]
     calls.clear()
     assert [plain(row) for row in ds] == expected

@@ -37,7 +37,7 @@ def test_a_copy_and_a_new_time_find_it(write, tmp_path):
     assert open_index(path, progress=refuse).records == open_index(copy, progress=refuse).records == 5000
 
 
-def test_changed_data_is_indexed_anew(write):
+def test_changed_data_is_indexed_again(write):
     path = write("a.tfrecord")
     open_index(path)
     data = path.read_bytes()
@@ -64,7 +64,7 @@ def test_beside_the_data_it_is_hidden_from_patterns(write, cache, tmp_path):
     assert list(tmp_path.glob("a*")) == [path]
 
 
-def test_a_stale_index_beside_the_data_is_told_of_and_replaced(write):
+def test_a_stale_sidecar_index_warns_and_is_replaced(write):
     path = write("a.tfrecord")
     open_index(path, where="sidecar")
     write("a.tfrecord", [b"others"] * 10)

@@ -75,12 +75,12 @@ def test_what_a_newer_version_wrote_beside_is_kept():
         ({"numbers": []}, "numbers"),
     ],
 )
-def test_what_is_not_understood_is_refused(changes, message):
+def test_what_is_not_understood_raises(changes, message):
     with pytest.raises(ps.IndexFileError, match=message):
         from_bytes(altered(GOOD, **changes), IDENTITY)
 
 
-def test_an_index_of_other_data_is_refused():
+def test_an_index_of_other_data_raises():
     for other in [Identity(IDENTITY.size + 1, 1, 2), Identity(IDENTITY.size, 1, 3), Identity(IDENTITY.size, tag="x")]:
         with pytest.raises(ps.StaleIndexError):
             from_bytes(GOOD, other)
@@ -102,7 +102,7 @@ def test_no_changed_byte_and_no_cut_is_believed():
 
 
 @pytest.mark.parametrize("entry", [{"count": 2**62}, {"width": 9}, {"base": 2**62}, {"count": -1}, {"bytes": 2**40}])
-def test_numbers_that_cannot_be_are_refused(entry):
+def test_numbers_that_cannot_be_raise(entry):
     numbers = json.loads(GOOD.partition(b"\n")[0])["numbers"]
     numbers["lengths"] |= entry
     with pytest.raises(ps.IndexFileError):
@@ -125,7 +125,7 @@ PLANES = bytes(range(12))  # four numbers of three bytes
     ],
     ids=["nothing", "no deflate data", "cut short", "something behind it", "too little", "too much", "far too much"],
 )
-def test_numbers_that_do_not_inflate_to_what_is_claimed_are_refused(body):
+def test_numbers_that_do_not_inflate_to_what_is_claimed_raise(body):
     head = {"count": 4, "base": 0, "width": 3, "crc32c": f"{_core.crc32c(body):08x}"}
     with pytest.raises(ps.IndexFileError, match="cannot be inflated"):
         unpack(head, body, most=4)

@@ -78,7 +78,7 @@ def test_one_that_does_not_fit_is_nothing_to_us(write, tmp_path, content):
     assert open_index(path, where="none").records == 100
 
 
-def test_one_that_adds_up_but_is_for_other_data_is_refused(write, tmp_path):
+def test_one_that_adds_up_but_is_for_other_data_raises(write, tmp_path):
     path = write("a.tfrecord", [b"four"] * 50)
     wrong = b"".join(b"%d %d\n" % (start, 40) for start in range(0, 1000, 40))
     (tmp_path / "a.tfrecord.idx").write_bytes(wrong)
@@ -96,7 +96,7 @@ def test_what_is_written_is_what_their_tools_write(write):
         to_text(open_index(write("a.tfrecord.gz", RECORDS)))
 
 
-def test_a_large_number_of_entries_is_told_by_the_size_of_the_data(write, tmp_path: Path):
+def test_a_large_number_of_entries_is_checked_against_the_size_of_the_data(write, tmp_path: Path):
     path = write("a.tfrecord", [b"one"])
     (tmp_path / "a.tfrecord.idx").write_bytes(text())
     assert open_index(path).records == 1

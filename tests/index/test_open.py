@@ -69,7 +69,7 @@ def test_members_of_gzip_files_hold_the_records_that_they_tell(write):
     assert (rows < members.first_record[holding + 1]).all()
 
 
-def test_members_behind_an_empty_one(write):
+def test_members_after_an_empty_one(write):
     path = write("a.tfrecord.gz", [])
     more = write("b.tfrecord.gz", [b"one", b"two"])
     path.write_bytes(path.read_bytes() + more.read_bytes())
@@ -135,7 +135,7 @@ def test_what_cannot_be_indexed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.zz"])
-def test_a_file_that_changes_while_it_is_indexed_is_refused(write, name, cache):
+def test_a_file_that_changes_while_it_is_indexed_raises(write, name, cache):
     path = write(name)
 
     changed = path.read_bytes() + b"more"
@@ -150,7 +150,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_refused(write, name, cache):
 
 
 @pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.zz"])
-def test_progress_is_told_in_bytes_of_the_file(write, name):
+def test_progress_is_reported_in_bytes_of_the_file(write, name):
     path = write(name)
     told: list[tuple[int, int]] = []
     open_index(path, progress=lambda done, total: told.append((done, total)))

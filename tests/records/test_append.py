@@ -49,7 +49,7 @@ def test_a_file_that_is_not_there_is_made(tmp_path: Path):
     assert (tmp_path / "new.tfrecord.gz").read_bytes().startswith(b"\x1f\x8b")
 
 
-def test_every_cut_of_the_last_record_is_cut_off_kept_and_told(tmp_path: Path):
+def test_every_cut_of_the_last_record_is_cut_off_saved_and_reported(tmp_path: Path):
     path, torn = tmp_path / "file.tfrecord", tmp_path / ".file.tfrecord.torn"
     whole = framing.frames(OLD)
     last = framing.frame(b"never completed")
@@ -112,7 +112,7 @@ def test_no_empty_member_stays_in_the_middle(tmp_path: Path):
 
 
 @pytest.mark.parametrize("position", [3, 16 + 3 + 2])
-def test_damage_in_the_middle_is_refused_and_nothing_changes(tmp_path: Path, position: int):
+def test_damage_in_the_middle_raises_and_nothing_changes(tmp_path: Path, position: int):
     path = tmp_path / "file.tfrecord"
     path.write_bytes(framing.flip(framing.frames(OLD), position))
     before = path.read_bytes()
@@ -122,7 +122,7 @@ def test_damage_in_the_middle_is_refused_and_nothing_changes(tmp_path: Path, pos
     assert path.read_bytes() == before
 
 
-def test_what_cannot_be_appended_to_is_refused(tmp_path: Path, path: Path):
+def test_what_cannot_be_appended_to_raises(tmp_path: Path, path: Path):
     for name in ("file.zlib", "file.snappy"):
         with pytest.raises(ValueError, match="cannot be appended to"):
             ps.RecordWriter(tmp_path / name, append=True)
@@ -144,7 +144,7 @@ def test_the_manifest_follows(tmp_path: Path):
     assert manifest.verify(tmp_path) == []
 
 
-def test_a_second_writer_is_refused_until_the_first_is_done(path: Path):
+def test_a_second_writer_raises_until_the_first_is_done(path: Path):
     with ps.RecordWriter(path, append=True) as first:
         first.write(b"four")
         with pytest.raises(BlockingIOError, match="another writer is appending"):

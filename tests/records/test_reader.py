@@ -62,7 +62,7 @@ def test_stray_bytes_at_the_end_are_an_error(file_of, stray):
 
 
 @pytest.mark.parametrize("missing", [1, 3, 4, 5, 8])
-def test_a_short_payload_or_checksum_tells_what_is_needed_and_there(file_of, missing):
+def test_a_short_payload_or_checksum_reports_needed_and_existing_bytes(file_of, missing):
     whole = framing.frames(RECORDS)
     last = framing.frame(b"next")
     records, error = read_until_error(ps.RecordReader(file_of(whole + last[:-missing])))
@@ -80,7 +80,7 @@ def test_a_damaged_header(file_of):
     assert (error.kind, error.offset, error.record, error.stop) == ("length-crc", len(good), 1, None)
 
 
-def test_a_damaged_payload_tells_the_record_and_the_payload(file_of):
+def test_a_damaged_payload_reports_the_record_and_the_payload(file_of):
     good = framing.frame(b"good")
     records, error = read_until_error(ps.RecordReader(file_of(good + framing.flip(good, 13) + good)))
     assert records == [b"good"]
@@ -134,6 +134,6 @@ def test_a_directory_is_no_file(tmp_path):
     ],
     ids=str,
 )
-def test_an_option_that_means_nothing_is_refused_at_once(wrong):
+def test_an_option_that_means_nothing_raises_at_once(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         ps.RecordReader("any.tfrecord", **wrong)

@@ -60,7 +60,7 @@ def test_a_member_that_is_gone_or_cut_short(tmp_path: Path):
 
 
 @pytest.mark.parametrize("position", [12, 17])
-def test_a_member_that_tells_a_wrong_size_is_read_like_those_of_others(tmp_path: Path, position: int):
+def test_a_member_with_a_wrong_size_field_is_read_like_those_of_others(tmp_path: Path, position: int):
     path = tmp_path / "file.tfrecord.gz"
     first, second, third = members(path)
     path.write_bytes(first + framing.flip(second, position, 0x41) + third)
@@ -100,7 +100,7 @@ def test_a_zlib_stream_gives_the_records_before_the_damage(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["file.tfrecord", "file.tfrecord.gz"])
-def test_frames_behind_damage_in_the_stream_itself(tmp_path: Path, name: str):
+def test_frames_after_damage_in_the_stream_itself(tmp_path: Path, name: str):
     plain = framing.flip(framing.frames(RECORDS), 5 * 76 + 2)
     store = fsspec.filesystem("memory")
     data = gzip.compress(plain) if name.endswith("gz") else plain
@@ -111,7 +111,7 @@ def test_frames_behind_damage_in_the_stream_itself(tmp_path: Path, name: str):
     assert (damage.kind, damage.record, damage.offset, damage.stop) == ("length-crc", 5, 5 * 76, 6 * 76)
 
 
-def test_chunks_behind_damage_tell_where_they_are(tmp_path: Path):
+def test_chunks_after_damage_state_their_offsets(tmp_path: Path):
     path = tmp_path / "file.tfrecord.gz"
     path.write_bytes(gzip.compress(framing.flip(framing.frames(RECORDS), 5 * 76 + 2)))
     chunks = list(ps.RecordReader(path, on_error="skip").chunks())

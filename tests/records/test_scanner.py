@@ -139,7 +139,7 @@ def test_records_across_many_blocks(tmp_path):
             assert from_file(path, block_bytes=block, threads=threads) == expected(records)
 
 
-def test_reading_starts_where_it_is_told(tmp_path):
+def test_reading_starts_at_the_given_offset(tmp_path):
     records = [b"first", b"second", b"third"]
     path = tmp_path / "some.tfrecord"
     path.write_bytes(framing.frames(records))
@@ -158,7 +158,7 @@ def test_nothing_comes_after_a_bad_header():
 
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"block_bytes": 63}])
-def test_a_reader_without_threads_or_room_is_refused(tmp_path, wrong):
+def test_a_reader_without_threads_or_room_raises(tmp_path, wrong):
     with pytest.raises(ValueError, match="must be"):
         _core.FileRecords(tmp_path / "any", **wrong)
 

@@ -103,7 +103,7 @@ def test_a_writer_is_not_copied(tmp_path):
     assert read(writer.path) == [b"record"]
 
 
-def test_readers_and_writers_tell_what_they_are_about(tmp_path):
+def test_the_repr_of_readers_and_writers_names_the_file(tmp_path):
     path = str(tmp_path / "some.tfrecord")
     with ps.RecordWriter(path) as writer:
         writer.write(b"record")
@@ -124,7 +124,7 @@ def test_a_record_may_change_after_it_was_written(tmp_path):
 
 
 @pytest.mark.parametrize("compression", ["gzip", "BOGUS", "NONE", "ZSTD", "zlib"])
-def test_a_compression_that_does_not_exist_is_refused(tmp_path, compression):
+def test_a_compression_that_does_not_exist_raises(tmp_path, compression):
     for kind in [ps.RecordReader, ps.RecordWriter, ps.Dataset, open_index]:
         with pytest.raises(ValueError, match="compression must be one of"):
             kind(tmp_path / "some.tfrecord", compression=compression)
@@ -132,12 +132,12 @@ def test_a_compression_that_does_not_exist_is_refused(tmp_path, compression):
 
 
 @pytest.mark.parametrize("level", [-1, 10, "fast"])
-def test_a_level_that_does_not_exist_is_refused(tmp_path, level):
+def test_a_level_that_does_not_exist_raises(tmp_path, level):
     with pytest.raises(ValueError, match="level must be from 0 to 9"):
         ps.RecordWriter(tmp_path / "some.gz", level=level)
 
 
-def test_wrong_arguments_leave_no_noise_behind(tmp_path, recwarn):
+def test_wrong_arguments_raise_without_further_noise(tmp_path, recwarn):
     with pytest.raises(TypeError):
         ps.RecordWriter(tmp_path / "some", bogus=1)
     with pytest.raises(TypeError, match=r"a path is a str or an os\.PathLike, not int"):

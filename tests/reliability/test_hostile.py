@@ -21,7 +21,7 @@ def attacked():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_mutated_input_gives_an_answer_or_a_documented_error(attacked: Sandbox, target: str):
+def test_mutated_input_gives_a_result_or_a_documented_error(attacked: Sandbox, target: str):
     ended = attacked.run(target, attacked.empty_folder(), 1)
     assert ended.status == 0
     assert "done" in ended.told[-1], ended.told

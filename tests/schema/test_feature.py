@@ -33,12 +33,12 @@ def test_dtype_is_kept_under_its_canonical_name(given: object, name: str) -> Non
 
 
 @pytest.mark.parametrize("given", ["float", "flaot32", "object", object, None, np.complex64, np.dtype("M8[s]"), [1], 3])
-def test_unknown_dtype_is_refused(given: object) -> None:
+def test_unknown_dtype_raises(given: object) -> None:
     with pytest.raises(SchemaError):
         Feature(given)
 
 
-def test_misspelt_dtype_is_answered_with_the_right_one() -> None:
+def test_misspelt_dtype_raises_with_the_right_one() -> None:
     with pytest.raises(SchemaError, match="float32"):
         Feature("flaot32")
 
@@ -56,7 +56,7 @@ def test_misspelt_dtype_is_answered_with_the_right_one() -> None:
         ((None, None, 4), 2, (4,), False),
     ],
 )
-def test_shape_tells_dense_from_ragged(shape: object, levels: int, inner: tuple[int, ...], dense: bool) -> None:
+def test_shape_distinguishes_dense_from_ragged(shape: object, levels: int, inner: tuple[int, ...], dense: bool) -> None:
     feature = Feature("int64", shape)  # type: ignore[arg-type]
     assert (feature.ragged_levels, feature.inner_shape, feature.is_dense) == (levels, inner, dense)
 
@@ -78,7 +78,7 @@ def test_shape_tells_dense_from_ragged(shape: object, levels: int, inner: tuple[
         (1,) * 32,
     ],
 )
-def test_impossible_shape_is_refused(shape: object) -> None:
+def test_impossible_shape_raises(shape: object) -> None:
     with pytest.raises(SchemaError):
         Feature("int64", shape)  # type: ignore[arg-type]
 
@@ -177,7 +177,7 @@ def test_default_is_kept_as_python_values(dtype: str, shape: tuple[int, ...], gi
         ("bytes", (), None),
     ],
 )
-def test_default_that_does_not_fit_is_refused(dtype: str, shape: tuple[int, ...], given: object) -> None:
+def test_default_that_does_not_fit_raises(dtype: str, shape: tuple[int, ...], given: object) -> None:
     with pytest.raises(SchemaError, match="default"):
         Feature(dtype, shape, default=given)
 
@@ -213,7 +213,7 @@ def test_bfloat16_is_that_of_ml_dtypes() -> None:
     assert feature == Feature("bfloat16", (2,), default=[0.5, 1])
 
 
-def test_numpy_dtype_of_text_is_refused() -> None:
+def test_numpy_dtype_of_text_raises() -> None:
     assert Feature("float16").numpy_dtype == np.float16
     with pytest.raises(SchemaError, match="no NumPy dtype"):
         _ = Feature("str").numpy_dtype

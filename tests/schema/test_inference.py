@@ -41,7 +41,7 @@ def tensor(*shape: int, content: bytes) -> bytes:
     return b"\x08\x01" + field(2, dims) + field(4, content)
 
 
-def test_counts_tell_scalars_dense_and_ragged_features(tmp_path: Path) -> None:
+def test_counts_distinguish_scalars_dense_and_ragged_features(tmp_path: Path) -> None:
     found = infer(tmp_path, [example(a=1, b=[0.5, 1.5], c=[1] * n, d=[]) for n in range(5)])
     assert found.schema == Schema(
         {
@@ -84,7 +84,7 @@ def test_contradicting_kinds_name_both_records(tmp_path: Path) -> None:
         ps.infer_schema(tmp_path)
 
 
-def test_sequences_are_told_by_their_lists(tmp_path: Path) -> None:
+def test_sequences_are_recognized_by_their_lists(tmp_path: Path) -> None:
     payloads = [
         sequence_example({"id": "a"}, {"x": [[0.5, 1.5]] * 3, "t": [1, 2], "w": [["a"], ["b", "c"]]}),
         sequence_example({"id": "b"}, {"x": [], "w": [None]}),
@@ -258,7 +258,7 @@ def test_empty_file_gives_an_empty_schema(tmp_path: Path) -> None:
     assert (len(found.schema), found.records) == (0, 0)
 
 
-def test_wrong_number_of_records_is_refused(tmp_path: Path) -> None:
+def test_wrong_number_of_records_raises(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="1 or more"):
         infer(tmp_path, [], records=0)
 

@@ -88,12 +88,12 @@ def test_key_that_is_no_text_is_kept() -> None:
     ],
     ids=repr,
 )
-def test_malformed_payload_is_refused(payload: bytes) -> None:
+def test_malformed_payload_raises(payload: bytes) -> None:
     with pytest.raises(MalformedExampleError):
         read(payload)
 
 
-def test_every_cut_of_a_record_is_refused_or_is_a_prefix() -> None:
+def test_every_cut_of_a_record_raises_or_is_a_prefix() -> None:
     payload = sequence_example({"a": [1, 2], "b": "xyz"}, {"t": [[0.5], [1.5]]})
     whole = read(payload)
     for length in range(len(payload)):

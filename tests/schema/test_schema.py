@@ -56,7 +56,7 @@ def test_named_partitions_are_left_alone() -> None:
         ({}, []),
     ],
 )
-def test_contradiction_is_refused(features: object, sequence: object) -> None:
+def test_contradiction_raises(features: object, sequence: object) -> None:
     with pytest.raises(SchemaError):
         Schema(features, sequence=sequence)  # type: ignore[arg-type]
 

@@ -52,7 +52,7 @@ def test_a_directory_stands_for_the_records_below_it(folder):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
-def test_what_is_not_finished_or_no_file_is_passed_over(folder):
+def test_what_is_unfinished_or_no_file_is_skipped(folder):
     """Spark leaves _temporary behind; a pipe has no end to wait for, and a link may lead nowhere."""
     before = below(folder, [folder])
     unfinished = folder / "_temporary" / "0" / "part-0.tfrecord"
@@ -65,7 +65,7 @@ def test_what_is_not_finished_or_no_file_is_passed_over(folder):
     assert below(folder, [folder / "_temporary"]) == ["_temporary/0/part-0.tfrecord"]  # who names it means it
 
 
-def test_a_link_to_nowhere_with_the_name_of_a_shard_is_not_passed_over(folder):
+def test_a_link_to_nowhere_with_the_name_of_a_shard_is_not_skipped(folder):
     """The disk that it leads to may not be mounted: to read the others alone would be to read less, in silence."""
     (folder / "gone.tfrecord").symlink_to("nowhere")
     assert "gone.tfrecord" in below(folder, [folder])

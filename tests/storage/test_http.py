@@ -37,7 +37,7 @@ def test_failures_that_pass_are_tried_again(http):
     assert http.failures == []
 
 
-def test_failures_that_stay_are_an_os_error_that_tells_the_tries(http):
+def test_lasting_failures_raise_an_os_error_that_states_the_attempts(http):
     http.files["/some.tfrecord"] = DATA
     http.failures = [503] * 100
     with pytest.raises(OSError, match="503") as caught:
@@ -104,7 +104,7 @@ def test_a_server_that_does_not_know_ranges_sends_a_file_once_for_all_its_parts(
     assert gets(unranged) == 1
 
 
-def test_rows_are_shuffled_behind_a_server_that_does_not_know_ranges(unranged):
+def test_rows_are_shuffled_from_a_server_without_ranges(unranged):
     schema = ps.Schema({"x": ps.Feature("int64", (200,))})
     records = ps.Encoder(schema).encode({"x": np.arange(500)[:, None] + np.full((1, 200), 1000)})
     unranged.files["/some.tfrecord"] = framing.frames(records)

@@ -95,7 +95,7 @@ def test_what_is_no_path_is_a_type_error():
 
 
 @pytest.mark.parametrize("name", ["", "missing/some.tfrecord", "file/some.tfrecord"])
-def test_a_name_that_cannot_be_is_refused_at_once_and_as_it_was_given(tmp_path, monkeypatch, name):
+def test_an_impossible_name_raises_at_once_and_as_it_was_given(tmp_path, monkeypatch, name):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "file").touch()
     monkeypatch.chdir(tmp_path / "here")

@@ -56,7 +56,7 @@ def test_a_file_without_records(memory):
     assert list(ps.RecordReader("memory://empty.tfrecord")) == []
 
 
-def test_damage_is_told_as_it_is_locally(memory):
+def test_damage_is_reported_as_it_is_locally(memory):
     memory.pipe("/bad.tfrecord", framing.frame(b"good") + framing.frame(b"cut")[:-1])
     with pytest.raises(ps.TruncatedError) as caught:
         list(ps.RecordReader("memory://bad.tfrecord"))
@@ -73,7 +73,7 @@ def test_a_missing_file_and_a_directory(memory):
         list(ps.RecordReader("memory://folder"))
 
 
-def test_in_place_is_refused(memory):
+def test_in_place_raises(memory):
     with pytest.raises(ValueError, match="cannot be written in place"):
         ps.RecordWriter("memory://some.tfrecord", atomic=False)
 

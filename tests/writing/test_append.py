@@ -95,7 +95,7 @@ def test_a_dataset_that_changes_meanwhile_is_not_overwritten(path: Path):
     assert ps.Manifest.load(f"{path}.penstock.json").verify(path.parent) == []
 
 
-def test_what_cannot_be_appended_to_is_refused(path: Path):
+def test_what_cannot_be_appended_to_raises(path: Path):
     with pytest.raises(FileNotFoundError):
         ps.append(path.parent / "other", {"x": [1]})
     (path.parent / "train-00007-of-00008.tfrecord").write_bytes(b"")

@@ -169,7 +169,7 @@ def test_a_commit_that_fails_leaves_the_parts_and_the_old_dataset(tmp_path: Path
     assert contents(tmp_path) == before
 
 
-def test_what_makes_no_dataset_is_refused(tmp_path: Path):
+def test_what_makes_no_dataset_raises(tmp_path: Path):
     path = tmp_path / "train"
     parts = [write_part(path, part, 0, 5) for part in range(3)]
     with pytest.raises(ps.ManifestError, match="at least one part"):

@@ -71,7 +71,7 @@ def test_any_batches_come_back_in_order(lengths: list[int], shards: int, compres
         check(Path(folder), manifest, int(starts[-1]), shards)
 
 
-def test_gzip_members_tell_their_records_after_shards_are_cut(tmp_path: Path):
+def test_gzip_members_state_their_records_after_shards_are_cut(tmp_path: Path):
     manifest = ps.write(tmp_path / "data", stream([50_000] * 100), shards=3, compression="GZIP")
     for shard in manifest.shards:
         path = tmp_path / shard.name

@@ -219,7 +219,7 @@ def test_options_are_checked(tmp_path: Path, path: str, options: dict[str, Any],
     assert list(tmp_path.iterdir()) == []
 
 
-def test_data_of_no_kind_is_refused(tmp_path: Path):
+def test_data_of_an_unknown_kind_raises(tmp_path: Path):
     for data in (7, "rows", None):
         with pytest.raises(TypeError, match="expected columns, rows"):
             ps.write(tmp_path / "data", data)
@@ -255,7 +255,7 @@ def test_a_structured_array_has_columns(tmp_path: Path):
 
 
 @pytest.mark.parametrize("values", [np.arange(3), pa.array([1, 2])], ids=["array", "arrow"])
-def test_values_without_a_name_are_refused(tmp_path: Path, values: object):
+def test_values_without_a_name_raise(tmp_path: Path, values: object):
     with pytest.raises(TypeError, match=r'write {"name": values}'):
         ps.write(tmp_path / "x", values)
 

@@ -75,7 +75,7 @@ def test_fit_goes_on_from_a_state(dataset: ps.Dataset, steps: int):
     assert len(seen.batches) <= len(expected) + 2  # and what the model was built with
 
 
-def test_behind_the_end_of_an_epoch_fit_goes_on_with_the_next(dataset: ps.Dataset):
+def test_after_the_end_of_an_epoch_fit_continues_with_the_next(dataset: ps.Dataset):
     shuffled = pairs(dataset.shuffle(seed=3))
     model, _ = model_that_sees()
     feed = feeds.feed(shuffled)

@@ -70,7 +70,7 @@ def test_datasets_that_were_joined(dataset: ps.Dataset):
     assert sum(len(batch) for batch in data) == len(dataset)
 
 
-def test_a_spec_that_is_told(dataset: ps.Dataset):
+def test_a_spec_that_is_given(dataset: ps.Dataset):
     widths = dataset.batch(3).map(lambda batch: (batch["tokens"].to_padded(),))
     spec = (tf.TensorSpec([None, None], tf.int64),)
     data = feeds.feed(widths).as_dataset(element_spec=spec)
@@ -94,7 +94,7 @@ def test_an_empty_dataset_asks_for_its_spec(dataset: ps.Dataset):
         feeds.feed(dataset.take(0)).as_dataset()
 
 
-def test_what_makes_no_tensor_is_refused_with_its_name_and_the_way_out(tmp_path: Path):
+def test_what_makes_no_tensor_raises_with_its_name_and_the_way_out(tmp_path: Path):
     pictures = [np.zeros((size, size), np.uint8) for size in (2, 3)]
     ps.write(tmp_path / "pictures", {"picture": pictures, "score": [1.0, None]})
     for column, way_out in (("picture", "resize them"), ("score", "fill")):

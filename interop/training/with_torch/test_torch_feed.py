@@ -46,7 +46,7 @@ def test_two_ragged_levels_are_padded_or_refused():
         feeds.convert({"x": column})
 
 
-def test_absent_rows_are_refused_with_the_way_out():
+def test_absent_rows_raise_with_the_way_out():
     with pytest.raises(TypeError, match="fill"):
         feeds.convert({"x": ps.Nullable(np.arange(2), [True, False])})
 
@@ -66,7 +66,7 @@ def test_tuples_of_a_function_stay_tuples(dataset: ps.Dataset):
 
 
 @pytest.mark.parametrize("given", [0, 1, 3, 6])
-def test_a_feed_resumes_behind_what_it_gave_out_not_behind_what_lies_ready(dataset: ps.Dataset, given: int):
+def test_a_feed_resumes_after_what_it_yielded_not_after_what_is_ready(dataset: ps.Dataset, given: int):
     shuffled = dataset.shuffle(seed=5).batch(32)
     feed = feeds.feed(shuffled, ahead=3)
     batches = iter(feed)

@@ -36,7 +36,7 @@ def test_every_kind_of_column_arrives_on_the_gpu_as_it_does_on_the_cpu(dataset: 
         assert [row.tolist() for row in there["tokens"].unbind()] == [row.tolist() for row in here["tokens"].unbind()]
 
 
-def test_a_model_that_lags_behind_reads_no_batch_after_its_memory_was_used_again(floats: Path) -> None:
+def test_a_slow_model_reads_no_batch_after_its_memory_was_reused(floats: Path) -> None:
     busy = torch.randn(4096, 4096, device="cuda")
     wrong = torch.zeros((), dtype=torch.int64, device="cuda")
     for batch in feeds.feed(ps.Dataset(floats).shuffle(seed=1).batch(BATCH).repeat(8), device="cuda", ahead=4):

@@ -100,7 +100,7 @@ def test_a_column_that_cannot_be_padded_is_named():
         padded({"n": 0})
 
 
-def test_rows_that_do_not_fit_together_are_refused():
+def test_rows_that_do_not_fit_together_raise():
     rows = [{"n": 1}, {"m": 2}]
     block = Block(rows, RowKeys(np.arange(2), np.zeros(2, np.int64)), {"epoch": 0}, {"block": 1})
     with pytest.raises(ValueError, match="different names"):

@@ -83,6 +83,6 @@ def test_buckets_are_padded_to_their_own_longest():
 
 
 @pytest.mark.parametrize(("boundaries", "sizes"), [([2, 1], 1), ([1], [1]), ([1], 0), ([1], [1, 0])])
-def test_what_cannot_be_is_refused(boundaries: list[int], sizes: Any):
+def test_invalid_arguments_raise(boundaries: list[int], sizes: Any):
     with pytest.raises(ValueError, match=r"boundaries must increase|need \d sizes"):
         BucketStage(boundaries, sizes, key="tokens")

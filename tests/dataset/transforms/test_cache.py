@@ -238,7 +238,7 @@ def test_without_a_path_it_is_in_memory(shards: Callable[[str], list[str]], tmp_
         cache_stage(pipeline, None, "1")
 
 
-def test_what_is_cached_is_computed_once_and_shuffled_anew(shards):
+def test_what_is_cached_is_computed_once_and_shuffled_again(shards):
     calls: list[int] = []
 
     def costly(row):

@@ -104,7 +104,7 @@ def test_batches_are_elements_too():
     assert seen == [3, 12, 13]
 
 
-def test_what_cannot_be_is_refused_at_once():
+def test_invalid_arguments_raise_at_once():
     with pytest.raises(TypeError, match="does not pickle"):
         MapStage(lambda element: element, workers=1, processes=True)
     with pytest.raises(ValueError, match="the number of processes"):

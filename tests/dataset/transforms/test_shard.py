@@ -59,6 +59,6 @@ def test_ranks_and_workers_part_the_records(shards):
             assert sorted(number for share in shares for number in share) == list(range(TOTAL))
 
 
-def test_arguments_of_shard_in_the_order_of_tf_data_are_refused(written: Path):
+def test_arguments_of_shard_in_the_order_of_tf_data_raise(written: Path):
     with pytest.raises(ValueError, match=r"shard\(rank, world\) .* not 4 \(tf.data takes them in the other order\)"):
         ps.Dataset(written / "train").shard(4, 1)

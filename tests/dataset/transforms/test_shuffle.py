@@ -73,7 +73,7 @@ def test_orders_of_a_saved_run_never_change():
     ]
 
 
-def test_a_position_outside_is_refused():
+def test_a_position_outside_raises():
     with pytest.raises(IndexError):
         _core.permute(np.array([3]), 3, seed=0)
     with pytest.raises(IndexError):
@@ -149,6 +149,6 @@ def test_a_shuffle_after_a_cache_on_disk_suggests_a_window(shards, tmp_path: Pat
     assert sorted(ids(cached.shuffle(seed=7, window=10_000))) == list(range(TOTAL))
 
 
-def test_a_shuffle_buffer_of_tf_data_is_refused_with_what_to_write(written: Path):
+def test_a_shuffle_buffer_of_tf_data_raises_with_what_to_write(written: Path):
     with pytest.raises(TypeError, match=r"no buffer size: .* shuffle\(seed=\.\.\., window=1000\)"):
         ps.Dataset(written / "train").shuffle(1000)

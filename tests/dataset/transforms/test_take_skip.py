@@ -43,7 +43,7 @@ def test_stages_follow_one_another(source: Source, skip: int, take: int, times: 
     check_resumes(repeated, upstream)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_arguments_raise():
     for refused in (lambda: TakeStage(-1), lambda: SkipStage(-1), lambda: ShardStage(2, 2), lambda: RepeatStage(-1)):
         with pytest.raises(ValueError, match=r"not -?\d"):
             refused()

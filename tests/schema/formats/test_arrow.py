@@ -66,17 +66,17 @@ def test_cast_column_is_read_by_its_new_type() -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("s"), pa.struct([("a", pa.int8())]), pa.list_(pa.list_(pa.int8()), 3)])
-def test_column_that_does_not_fit_is_refused(kind: Any) -> None:
+def test_column_that_does_not_fit_raises(kind: Any) -> None:
     with pytest.raises(SchemaError, match="'x'"):
         Schema.from_arrow(pa.schema([("x", kind)]))
 
 
-def test_damaged_metadata_are_refused() -> None:
+def test_damaged_metadata_raise() -> None:
     field = pa.field("x", pa.int8(), metadata={"penstock.feature": "{"})
     with pytest.raises(SchemaError, match="metadata"):
         Schema.from_arrow(pa.schema([field]))
 
 
-def test_two_columns_of_one_name_are_refused() -> None:
+def test_two_columns_of_one_name_raise() -> None:
     with pytest.raises(SchemaError, match="two columns"):
         Schema.from_arrow(pa.schema([("x", pa.int8()), ("x", pa.int8())]))

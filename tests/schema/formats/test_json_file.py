@@ -66,7 +66,7 @@ def test_keys_of_a_later_version_survive() -> None:
 
 
 @pytest.mark.parametrize("change", [{"version": 2}, {"requires": ["units"]}, {"requires": [["units"]]}])
-def test_what_is_required_and_unknown_is_refused(change: dict[str, Any]) -> None:
+def test_what_is_required_and_unknown_raises(change: dict[str, Any]) -> None:
     with pytest.raises(SchemaError, match="this Penstock"):
         Schema.from_json(json.dumps(FILE | change))
 
@@ -149,7 +149,7 @@ def test_error_names_the_file_and_the_feature(tmp_path: Path) -> None:
         Schema.load(path)
 
 
-def test_a_text_that_is_too_large_is_refused_unread():
+def test_a_text_that_is_too_large_raises_unread():
     with pytest.raises(SchemaError, match="larger than 67108864 bytes"):
         Schema.from_json(b" " * ((64 << 20) + 1))
 

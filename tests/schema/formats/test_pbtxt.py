@@ -110,6 +110,6 @@ def test_any_text_is_a_schema_or_a_schema_error(text: str) -> None:
         pass
 
 
-def test_a_text_that_is_too_large_is_refused_unread():
+def test_a_text_that_is_too_large_raises_unread():
     with pytest.raises(SchemaError, match="larger than 67108864 bytes"):
         Schema.from_pbtxt(" " * ((64 << 20) + 1))

@@ -109,7 +109,7 @@ def test_source_text_says_what_the_kind_does_not() -> None:
         Schema({}, sequence={"x": Feature("int64", (None, 2))}),
     ],
 )
-def test_what_tf_cannot_say_is_refused(schema: Schema) -> None:
+def test_what_tf_cannot_say_raises(schema: Schema) -> None:
     with pytest.raises(SchemaError, match="'x'"):
         schema.to_tf_source()
 
@@ -166,7 +166,7 @@ def test_sequence_description_is_read() -> None:
         ("int64", "str"),
     ],
 )
-def test_what_has_no_counterpart_is_refused_with_a_reason(spec: Any, reason: str) -> None:
+def test_what_has_no_counterpart_raises_with_a_reason(spec: Any, reason: str) -> None:
     with pytest.raises(SchemaError, match=f"'x'.*{reason}"):
         Schema.from_tf({"x": spec})
 

@@ -103,7 +103,7 @@ def test_fixed_length_around_a_ragged_sequence_reads_as_ragged() -> None:
         None,
     ],
 )
-def test_what_a_feature_cannot_describe_is_refused(feature: Any) -> None:
+def test_what_a_feature_cannot_describe_raises(feature: Any) -> None:
     with pytest.raises(SchemaError, match="x"):
         read(feature)
 
@@ -155,11 +155,11 @@ def test_round_trip_of_what_tfds_stores_alike() -> None:
         Schema({}, sequence={"x": int}),
     ],
 )
-def test_what_tfds_would_store_otherwise_is_refused(schema: Schema) -> None:
+def test_what_tfds_would_store_otherwise_raises(schema: Schema) -> None:
     with pytest.raises(SchemaError, match="TFDS"):
         schema.to_tfds()
 
 
-def test_a_text_that_is_too_large_is_refused_unread():
+def test_a_text_that_is_too_large_raises_unread():
     with pytest.raises(SchemaError, match="larger than 67108864 bytes"):
         Schema.from_tfds(" " * ((64 << 20) + 1))
