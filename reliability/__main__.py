@@ -54,7 +54,7 @@ def is_honest(outcome: Outcome) -> bool:
 def cuts(oracle: Oracle) -> Iterator[Figure]:
     for compression in COMPRESSIONS:
         whole = damage.written(FEW, compression)
-        # Between records a plain file tells nothing of its end; nor does an empty one.
+        # Between records a plain file does not state its end; nor does an empty one.
         silent = {len(damage.written(FEW[:count])) for count in range(len(FEW))} if not compression else {0}
         files = [file for file in damage.truncations(whole) if len(file) not in silent]
         ours = sum(damage.read(file, compression).reported for file in files)
@@ -79,7 +79,7 @@ def rescues(oracle: Oracle) -> Iterator[Figure]:
     doubtful = rescued([apart for _, apart in repairs])
     theirs = [outcome.records for outcome in peer.read(oracle, [case.file for case in cases], "")]
     for name, ours, others in (
-        ("read on behind damage", [damage.read(case.file, on_error="skip").records for case in cases], theirs),
+        ("read on after damage", [damage.read(case.file, on_error="skip").records for case in cases], theirs),
         ("repairs", [saved for saved, _ in repairs], None),
     ):
         right = rescued(ours) + doubtful == untouched and invented(ours) == 0
@@ -95,14 +95,16 @@ def rescues(oracle: Oracle) -> Iterator[Figure]:
 
 def nested_rescues() -> Figure:
     cases = [*damage.nested_damage(300 * TIMES), *damage.made_to_fool(600 * TIMES)]
-    untouched = kept = mixed_in = 0
+    untouched = saved_apart = mixed_in = 0
     for case in cases:
         saved, apart = damage.repaired(case.file)
         untouched += len(case.untouched)
-        kept += len(set(case.untouched) & {*saved, *apart})
+        saved_apart += len(set(case.untouched) & {*saved, *apart})
         mixed_in += len(set(saved) - set(case.records))
-    name = "repairs where payloads hold TFRecords: recovered or kept apart, mixed in"
-    return Figure(name, len(cases), f"{of(kept, untouched)}, {mixed_in}", holds=kept == untouched and not mixed_in)
+    name = "repairs where payloads hold TFRecords: recovered or saved apart, mixed in"
+    return Figure(
+        name, len(cases), f"{of(saved_apart, untouched)}, {mixed_in}", holds=saved_apart == untouched and not mixed_in
+    )
 
 
 def crashes(oracle: Oracle) -> Iterator[Figure]:
@@ -153,10 +155,10 @@ def attacks() -> Iterator[Figure]:
         for seed in range(TIMES):
             for target in hostile.TARGETS:
                 ended = sandbox.run(target, sandbox.empty_folder(), seed)
-                if ended.status != 0 or "done" not in ended.told[-1]:
+                if ended.status != 0 or "done" not in ended.messages[-1]:
                     findings.append(f"{target}, seed {seed}: {ended}")
                     continue
-                attack = hostile.Attack(**ended.told[-1]["done"])
+                attack = hostile.Attack(**ended.messages[-1]["done"])
                 executions += attack.executions
                 findings += [f"{target}, seed {seed}: {finding}" for finding in attack.findings]
                 peak = max(peak, attack.peak)

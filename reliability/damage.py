@@ -77,8 +77,8 @@ def repaired(file: bytes) -> tuple[list[bytes], list[bytes]]:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "source", Path(folder) / "target"
         source.write_bytes(file)
-        report = ps.repair(source, target, compression="")
-        apart = report.doubtful_target
+        repaired = ps.repair(source, target, compression="")
+        apart = repaired.doubtful_target
         saved = list(ps.RecordReader(target, compression=""))
         return saved, [] if apart is None else list(ps.RecordReader(apart, compression=""))
 
@@ -86,19 +86,19 @@ def repaired(file: bytes) -> tuple[list[bytes], list[bytes]]:
 def nested_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
     """Damage files whose records hold TFRecords, some of them: at the header of one, and in up to two other places."""
     for trial in range(trials):
-        chance = random.Random(f"nested {seed} {trial}")
-        records = [chance.randbytes(chance.randrange(4, 120)) for _ in range(12)]
-        holders = chance.sample(range(12), 4)
+        rng = random.Random(f"nested {seed} {trial}")
+        records = [rng.randbytes(rng.randrange(4, 120)) for _ in range(12)]
+        holders = rng.sample(range(12), 4)
         for number in holders:
-            inner = [chance.randbytes(chance.randrange(4, 40)) for _ in range(chance.randrange(1, 5))]
-            records[number] = chance.randbytes(chance.choice([0, 9])) + written(inner) + chance.randbytes(4)
+            inner = [rng.randbytes(rng.randrange(4, 40)) for _ in range(rng.randrange(1, 5))]
+            records[number] = rng.randbytes(rng.choice([0, 9])) + written(inner) + rng.randbytes(4)
         starts = [0, *itertools.accumulate(len(record) + 16 for record in records)]
         file = bytearray(written(records))
-        places = [starts[holders[0]], *(chance.randrange(len(file)) for _ in range(chance.randrange(3)))]
+        places = [starts[holders[0]], *(rng.randrange(len(file)) for _ in range(rng.randrange(3)))]
         hurt = set()
         for start in places:
-            for at in range(start, min(len(file), start + chance.choice([8, 12, 30, 100]))):
-                file[at] ^= chance.choice([0x11, file[at] or 0x11])  # noise, and zeros
+            for at in range(start, min(len(file), start + rng.choice([8, 12, 30, 100]))):
+                file[at] ^= rng.choice([0x11, file[at] or 0x11])  # noise, and zeros
                 hurt.add(at)
         untouched = [
             record
@@ -119,18 +119,18 @@ def made_to_fool(trials: int, seed: int = 1) -> Iterator[Damaged]:
 def random_damage(trials: int, seed: int = 1) -> Iterator[Damaged]:
     """Damage plain files of some dozens of different records: a flip, zeros, noise, a hole, more bytes, a cut."""
     for trial in range(trials):
-        chance = random.Random(f"damage {seed} {trial}")
-        count = chance.randrange(5, 40)
-        records = [number.to_bytes(4, "big") + chance.randbytes(chance.randrange(300)) for number in range(count)]
+        rng = random.Random(f"damage {seed} {trial}")
+        count = rng.randrange(5, 40)
+        records = [number.to_bytes(4, "big") + rng.randbytes(rng.randrange(300)) for number in range(count)]
         file = written(records)
-        what = chance.choice(["flip", "zeros", "noise", "hole", "insertion", "cut"])
-        start = chance.randrange(len(file))
-        stop = start + 1 if what == "flip" else min(len(file), start + chance.choice([1, 16, 100, 512, 4096]))
+        what = rng.choice(["flip", "zeros", "noise", "hole", "insertion", "cut"])
+        start = rng.randrange(len(file))
+        stop = start + 1 if what == "flip" else min(len(file), start + rng.choice([1, 16, 100, 512, 4096]))
         middle = {
-            "flip": bytes([file[start] ^ 1 << chance.randrange(8)]),
+            "flip": bytes([file[start] ^ 1 << rng.randrange(8)]),
             "zeros": bytes(stop - start),
-            "noise": chance.randbytes(stop - start),
-            "insertion": chance.randbytes(chance.choice([1, 7, 600])),
+            "noise": rng.randbytes(stop - start),
+            "insertion": rng.randbytes(rng.choice([1, 7, 600])),
         }.get(what, b"")
         if what == "insertion":
             stop = start

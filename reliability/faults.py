@@ -1,4 +1,4 @@
-"""Lets every call to the operating system fail in turn, and looks whether anybody is told.
+"""Lets every call to the operating system fail in turn, and checks that it is reported.
 
 A clean run counts the calls that a piece of work makes on its files. Then the work is done again for each of them, and
 that call fails, or does half of what it was asked for.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reliability.sandbox import Call, Sandbox
-from reliability.survivors import APPENDING_TO_DATA_SET, DATA_SETS, IN_PLACE, SMALL_FILES, prepare
+from reliability.survivors import APPENDING_TO_DATASET, DATASETS, IN_PLACE, SMALL_FILES, prepare
 from reliability.trial import FAIL, FALL_SHORT, Ended
 
 SHORT = 0
@@ -84,7 +84,7 @@ class Faults:
 class Clean:
     """What the work does undisturbed."""
 
-    answer: object
+    result: object
     before: dict[str, bytes]
     after: dict[str, bytes]
 
@@ -97,8 +97,8 @@ def inject_faults(sandbox: Sandbox, works: Iterable[str] = tuple(WORKS), *, ever
         folder = _begin(sandbox, work)
         before = _snapshot(folder)
         ended = sandbox.run(work, folder, _SEED)
-        assert "done" in ended.told[-1], ended
-        clean = Clean(ended.told[-1]["done"], before, _snapshot(folder))
+        assert "done" in ended.messages[-1], ended
+        clean = Clean(ended.messages[-1]["done"], before, _snapshot(folder))
         for number, call in enumerate(sandbox.calls()):
             for fault in FAULTS[call.kind]:
                 turn += 1
@@ -124,24 +124,24 @@ def _inject(sandbox: Sandbox, work: str, number: int, fault: int, clean: Clean, 
     if chosen is None or fault not in FAULTS[chosen.kind]:
         return  # threads take turns as they like: this time the call was another one, or there were fewer
     result.injected += 1
-    surfaced = bool(ended.told) and "raised" in ended.told[-1]
+    surfaced = bool(ended.messages) and "raised" in ended.messages[-1]
     result.surfaced += surfaced
     result.handled += not surfaced
     name = errno.errorcode[fault] if fault else "a short one"
-    problems = _judge_answer(chosen, fault, ended, clean) + _judge_files(work, surfaced, _snapshot(folder), clean)
+    problems = _judge_result(chosen, fault, ended, clean) + _judge_files(work, surfaced, _snapshot(folder), clean)
     result.problems += [f"{work}, call {number} ({chosen.kind}), {name}: {problem}" for problem in problems]
 
 
-def _judge_answer(call: Call, fault: int, ended: Ended, clean: Clean) -> list[str]:
+def _judge_result(call: Call, fault: int, ended: Ended, clean: Clean) -> list[str]:
     if ended.status != 0:
         return ["it hung" if ended.status is None else f"it died with status {ended.status}"]
-    answer = ended.told[-1]
-    if "raised" in answer:
+    last = ended.messages[-1]
+    if "raised" in last:
         if fault in TRANSIENT:
-            return [f"surfaced as {answer['raised']}: {answer['message']}"]
-        return [] if answer["errno"] == fault else [f"surfaced as {answer['raised']}: {answer['message']}"]
-    if answer["done"] != clean.answer:
-        return ["the answer is wrong"]
+            return [f"surfaced as {last['raised']}: {last['message']}"]
+        return [] if last["errno"] == fault else [f"surfaced as {last['raised']}: {last['message']}"]
+    if last["done"] != clean.result:
+        return ["the result is wrong"]
     return ["swallowed"] if call.changes and fault not in TRANSIENT else []
 
 
@@ -149,8 +149,8 @@ def _judge_files(work: str, surfaced: bool, found: dict[str, bytes], clean: Clea
     if not surfaced:
         return [] if found == clean.after else ["the files are not those of a clean run"]
     problems = []
-    if work in DATA_SETS:
-        # Old files that could not be deleted may lie beside a new dataset.
+    if work in DATASETS:
+        # Old files that could not be deleted may remain next to a new dataset.
         visible = {name: content for name, content in found.items() if not _REPLACED.fullmatch(name)}
         if visible != clean.after and found != clean.before:
             problems.append("neither the old dataset nor the new one is whole")
@@ -159,10 +159,10 @@ def _judge_files(work: str, surfaced: bool, found: dict[str, bytes], clean: Clea
         if name.endswith(".torn"):
             continue  # what an appending writer cut off, whole or in part: nothing else is lost with it
         if _PARTIAL.fullmatch(name):
-            if work in DATA_SETS or work in SMALL_FILES:
+            if work in DATASETS or work in SMALL_FILES:
                 problems.append(f"{name} is left")
-        elif work in APPENDING_TO_DATA_SET and b'"appending": true' in content:
-            continue  # the manifest tells that the writer was stopped
+        elif work in APPENDING_TO_DATASET and b'"appending": true' in content:
+            continue  # the manifest states that the writer was stopped
         elif content not in (clean.before.get(name), clean.after.get(name)) and not (
             work in IN_PLACE and clean.after[name].startswith(content)
         ):

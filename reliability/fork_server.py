@@ -29,7 +29,7 @@ def run(trial: Trial) -> Ended:
         os.close(source)
         _work(trial, sink)
     os.close(sink)
-    told = bytearray()
+    messages = bytearray()
     hung = False
     while True:
         if not select.select([source], [], [], PATIENCE)[0]:
@@ -38,12 +38,12 @@ def run(trial: Trial) -> Ended:
         piece = os.read(source, 1 << 16)
         if not piece:
             break
-        told += piece
-        if trial.kill_after is not None and told.count(b"\n") >= trial.kill_after:
+        messages += piece
+        if trial.kill_after is not None and messages.count(b"\n") >= trial.kill_after:
             os.kill(child, signal.SIGKILL)
     os.close(source)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    lines = told[: told.rfind(b"\n") + 1].splitlines()  # a kill may cut the last one
+    lines = messages[: messages.rfind(b"\n") + 1].splitlines()  # a kill may cut the last one
     return Ended(None if hung else status, [json.loads(line) for line in lines])
 
 
@@ -51,9 +51,9 @@ def _work(trial: Trial, sink: int) -> None:
     """Do the work in the child, which ends here."""
     log = os.open(trial.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    def tell(**what: object) -> None:
+    def report(**what: object) -> None:
         line = json.dumps(what)
-        os.write(log, f"told\t0\t0\t0\t0\t{line}\n".encode())
+        os.write(log, f"message\t0\t0\t0\t0\t{line}\n".encode())
         os.write(sink, f"{line}\n".encode())
 
     module, name = trial.work.split(":")
@@ -62,15 +62,15 @@ def _work(trial: Trial, sink: int) -> None:
         watch = ctypes.CDLL(None).intercept
         watch(trial.folder.encode(), trial.log.encode(), ctypes.c_long(trial.at), trial.action, trial.error)
     try:
-        tell(done=work(trial.folder, tell, trial.seed))
+        report(done=work(trial.folder, report, trial.seed))
     except BaseException as error:
-        tell(raised=type(error).__name__, errno=getattr(error, "errno", None), message=str(error))
+        report(raised=type(error).__name__, errno=getattr(error, "errno", None), message=str(error))
     os._exit(0)
 
 
 def main() -> None:
     warnings.simplefilter("ignore")  # that a torn record is cut off is what is tried here
-    answers = os.fdopen(os.dup(1), "wb")
+    results = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     for module in sys.argv[1:]:
         importlib.import_module(module)
@@ -79,8 +79,8 @@ def main() -> None:
             trial = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
-        pickle.dump(run(trial), answers)
-        answers.flush()
+        pickle.dump(run(trial), results)
+        results.flush()
 
 
 if __name__ == "__main__":

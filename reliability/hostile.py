@@ -1,6 +1,6 @@
 """Hands mutated input to everything in Python that takes input from strangers: files, messages, descriptions.
 
-Each function is work for :mod:`reliability.fork_server`: it tries many inputs in a child and answers an
+Each function is work for :mod:`reliability.fork_server`: it tries many inputs in a child and returns an
 :class:`Attack`, as a dict. A finding is an exception that is not of the documented kind. A crash or a hang ends the
 child: whoever started it finds that. The native parsers have fuzzers of their own in ``cpp/fuzz``.
 """
@@ -76,13 +76,13 @@ def _peak() -> int:
     return _memory("VmHWM")
 
 
-def _small_files(chance: random.Random) -> dict[str, bytes]:
-    records = [chance.randbytes(chance.choice([0, 1, 20, 90])) for _ in range(chance.randrange(1, 5))]
+def _small_files(rng: random.Random) -> dict[str, bytes]:
+    records = [rng.randbytes(rng.choice([0, 1, 20, 90])) for _ in range(rng.randrange(1, 5))]
     plain = framing.frames(records)
     members = gzip.compress(framing.frames(records[:1]), mtime=0) + gzip.compress(framing.frames(records[1:]), mtime=0)
     return {
         "plain": plain,
-        "hostile length": plain + framing.header(chance.choice([2**64 - 1, 2**63, 2**40, 2**30, 5000])) + bytes(20),
+        "hostile length": plain + framing.header(rng.choice([2**64 - 1, 2**63, 2**40, 2**30, 5000])) + bytes(20),
         "gzip": members,
         "zlib": zlib.compress(plain),
         "snappy": framing.snappy_block(plain),
@@ -90,20 +90,20 @@ def _small_files(chance: random.Random) -> dict[str, bytes]:
     }
 
 
-def files(folder: str, tell: object, seed: int) -> dict[str, Any]:
+def files(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Read mutated files of every compression under every policy; count, index, describe, repair and append to them."""
-    chance = random.Random(f"files {seed}")
+    rng = random.Random(f"files {seed}")
     attack = Attack()
     path = f"{folder}/file"
     policies = get_args(OnDamage)
     for _ in range(EXECUTIONS):
-        kind, data = chance.choice(list(_small_files(chance).items()))
-        Path(path).write_bytes(mutate_bytes(chance, data)[:MOST_BYTES])
-        policy = chance.choice(policies)
-        trailing = chance.choice(["error", "zeros", "ignore"])
+        kind, data = rng.choice(list(_small_files(rng).items()))
+        Path(path).write_bytes(mutate_bytes(rng, data)[:MOST_BYTES])
+        policy = rng.choice(policies)
+        trailing = rng.choice(["error", "zeros", "ignore"])
         compression = {"gzip": "GZIP", "zlib": "ZLIB", "snappy": "SNAPPY"}.get(kind, "")
         reader = ps.RecordReader(
-            path, on_error=policy, trailing=trailing, compression=chance.choice(["auto", compression]), threads=1
+            path, on_error=policy, trailing=trailing, compression=rng.choice(["auto", compression]), threads=1
         )
         attack.on(lambda: list(reader), ps.CorruptDataError)  # noqa: B023
         attack.on(reader.count, ps.CorruptDataError)
@@ -114,9 +114,9 @@ def files(folder: str, tell: object, seed: int) -> dict[str, Any]:
     return asdict(attack)
 
 
-def tensors(folder: str, tell: object, seed: int) -> dict[str, Any]:
+def tensors(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Parse mutated TensorProtos."""
-    chance = random.Random(f"tensors {seed}")
+    rng = random.Random(f"tensors {seed}")
     attack = Attack()
     messages = [
         serialize_tensor(np.arange(12, dtype=dtype).reshape(3, 4))
@@ -129,7 +129,7 @@ def tensors(folder: str, tell: object, seed: int) -> dict[str, Any]:
         b"\x08\x09\x12\x00\x52\x01\x01",
     ]
     for _ in range(EXECUTIONS):
-        message = mutate_bytes(chance, chance.choice(messages))[:MOST_BYTES]
+        message = mutate_bytes(rng, rng.choice(messages))[:MOST_BYTES]
         attack.on(lambda: parse_tensor(message), ps.MalformedExampleError)  # noqa: B023
     return asdict(attack)
 
@@ -146,9 +146,9 @@ _SCHEMA = ps.Schema(
 )
 
 
-def schemas(folder: str, tell: object, seed: int) -> dict[str, Any]:
+def schemas(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Load mutated schemas of every format, and plan how to decode by those that are accepted."""
-    chance = random.Random(f"schemas {seed}")
+    rng = random.Random(f"schemas {seed}")
     attack = Attack()
     plain = _SCHEMA.select(["label", "words"])
     sources: list[tuple[str, Callable[[Any], ps.Schema]]] = [
@@ -158,15 +158,15 @@ def schemas(folder: str, tell: object, seed: int) -> dict[str, Any]:
         (_SCHEMA.select(["label", "image", "words"]).to_tfds(), ps.Schema.from_tfds),
     ]
     for _ in range(EXECUTIONS):
-        text, load = chance.choice(sources)
-        mutated = _mutated_text(chance, text)
+        text, load = rng.choice(sources)
+        mutated = _mutated_text(rng, text)
         attack.on(lambda: ps.Decoder(load(mutated)), ps.SchemaError)  # noqa: B023
     return asdict(attack)
 
 
-def manifests(folder: str, tell: object, seed: int) -> dict[str, Any]:
+def manifests(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Load mutated manifests, and compare those that are accepted with the files that are there."""
-    chance = random.Random(f"manifests {seed}")
+    rng = random.Random(f"manifests {seed}")
     attack = Attack()
     text = ps.write(f"{folder}/data", {"x": [1, 2, 3]}, shards=2).to_json()
 
@@ -176,14 +176,14 @@ def manifests(folder: str, tell: object, seed: int) -> dict[str, Any]:
         ps.Manifest.from_json(text).verify(folder)
 
     for _ in range(EXECUTIONS):
-        mutated = _mutated_text(chance, text)
+        mutated = _mutated_text(rng, text)
         attack.on(lambda: load(mutated), (ps.ManifestError, OSError))  # noqa: B023
     return asdict(attack)
 
 
-def indexes(folder: str, tell: object, seed: int) -> dict[str, Any]:
+def indexes(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Load mutated indexes, and ask those that are accepted where all records are."""
-    chance = random.Random(f"indexes {seed}")
+    rng = random.Random(f"indexes {seed}")
     attack = Attack()
     whole = []
     for name, data in {
@@ -199,19 +199,19 @@ def indexes(folder: str, tell: object, seed: int) -> dict[str, Any]:
         index.locations(np.arange(min(index.records, 1000)))
 
     for _ in range(EXECUTIONS):
-        data, identity = chance.choice(whole)
-        if chance.random() < 0.5:
+        data, identity = rng.choice(whole)
+        if rng.random() < 0.5:
             head, _, rest = data.partition(b"\n")
-            data = json.dumps(mutate_json(chance, json.loads(head))).encode() + b"\n" + rest
+            data = json.dumps(mutate_json(rng, json.loads(head))).encode() + b"\n" + rest
         else:
-            data = mutate_bytes(chance, data)
+            data = mutate_bytes(rng, data)
         attack.on(lambda: load(data, identity), ps.IndexFileError)  # noqa: B023
     return asdict(attack)
 
 
-def records(folder: str, tell: object, seed: int) -> dict[str, Any]:
+def records(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Decode mutated records with images, tensors, text and raw bytes in them."""
-    chance = random.Random(f"records {seed}")
+    rng = random.Random(f"records {seed}")
     attack = Attack()
     row = {
         "label": 3,
@@ -225,18 +225,18 @@ def records(folder: str, tell: object, seed: int) -> dict[str, Any]:
     decoder = ps.Decoder(_SCHEMA)
     allowed = (ps.MalformedExampleError, UnicodeDecodeError)  # text is decoded where it is asked for
     for _ in range(EXECUTIONS):
-        mutated = mutate_bytes(chance, bytes(whole))[:MOST_BYTES]
+        mutated = mutate_bytes(rng, bytes(whole))[:MOST_BYTES]
         attack.on(lambda: decoder.decode([mutated])["words"].to_list(), allowed)  # noqa: B023
     return asdict(attack)
 
 
-def _mutated_text(chance: random.Random, text: str) -> str | bytes:
-    if text.startswith("{") and chance.random() < 0.7:
+def _mutated_text(rng: random.Random, text: str) -> str | bytes:
+    if text.startswith("{") and rng.random() < 0.7:
         value = json.loads(text)
-        for _ in range(chance.choice([1, 1, 2])):
-            value = mutate_json(chance, value)
+        for _ in range(rng.choice([1, 1, 2])):
+            value = mutate_json(rng, value)
         return json.dumps(value)
-    mutated = mutate_bytes(chance, text.encode())
+    mutated = mutate_bytes(rng, text.encode())
     return mutated.decode("utf-8", "surrogateescape") if not text.startswith("{") else mutated
 
 

@@ -1,7 +1,7 @@
 """Kills writers at random points, with SIGKILL, and looks what is left.
 
-Half of the kills come from inside, at a call to the operating system: before it, behind it, or when half of a write is
-done. The others come from outside when the writer has told of a random number of flushes, wherever it is by then.
+Half of the kills come from inside, at a call to the operating system: before it, after it, or when half of a write is
+done. The others come from outside when the writer has reported a random number of flushes, wherever it is by then.
 """
 
 from __future__ import annotations
@@ -46,30 +46,30 @@ def kill_writers(sandbox: Sandbox, trials: int, *, works: Iterable[str] = WRITER
     """Kill each kind of writer so many times."""
     result = Kills()
     for work in works:
-        chance = random.Random(f"{work} {seed}")
+        rng = random.Random(f"{work} {seed}")
         folder = sandbox.empty_folder()
         prepare(work, folder)
-        told = len(sandbox.run(work, folder, seed).told)
+        messages = len(sandbox.run(work, folder, seed).messages)
         calls = len(sandbox.calls())
         for _ in range(trials):
-            _kill_one(sandbox, work, chance, calls, told, result)
+            _kill_one(sandbox, work, rng, calls, messages, result)
     return result
 
 
-def _kill_one(sandbox: Sandbox, work: str, chance: random.Random, calls: int, told: int, result: Kills) -> None:
+def _kill_one(sandbox: Sandbox, work: str, rng: random.Random, calls: int, messages: int, result: Kills) -> None:
     folder = sandbox.empty_folder()
     prepare(work, folder)
-    seed = chance.randrange(1 << 20)
-    if chance.random() < 0.5:
-        action = chance.choice([KILL_BEFORE, KILL_HALFWAY, KILL_AFTER])
-        ended = sandbox.run(work, folder, seed, at=chance.randrange(calls), action=action)
+    seed = rng.randrange(1 << 20)
+    if rng.random() < 0.5:
+        action = rng.choice([KILL_BEFORE, KILL_HALFWAY, KILL_AFTER])
+        ended = sandbox.run(work, folder, seed, at=rng.randrange(calls), action=action)
     else:
-        ended = sandbox.run(work, folder, seed, kill_after=chance.randrange(told))
+        ended = sandbox.run(work, folder, seed, kill_after=rng.randrange(messages))
     if ended.status != -signal.SIGKILL:
         if ended.status != 0:
             result.problems.append(f"{work}: ended with status {ended.status}")
         return  # it was done before its call, or its kill, came
-    verdict = examine(work, folder, seed, ended.told, tail="tolerate_tail")
+    verdict = examine(work, folder, seed, ended.messages, tail="tolerate_tail")
     result.kills += 1
     result.safe += verdict.safe
     result.lost += verdict.lost

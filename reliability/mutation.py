@@ -14,47 +14,47 @@ _ODD_VALUES = [
 ]  # fmt: skip
 
 
-def mutate_bytes(chance: random.Random, data: bytes) -> bytes:
+def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
     """Flip, replace, insert, repeat or remove some bytes, or cut the rest."""
     changed = bytearray(data)
-    for _ in range(chance.choice([1, 1, 2, 3, 8])):
-        at = chance.randrange(len(changed) + 1)
-        end = at + chance.choice([1, 1, 2, 4, 8, 32])
-        match chance.randrange(7):
+    for _ in range(rng.choice([1, 1, 2, 3, 8])):
+        at = rng.randrange(len(changed) + 1)
+        end = at + rng.choice([1, 1, 2, 4, 8, 32])
+        match rng.randrange(7):
             case 0 if at < len(changed):
-                changed[at] ^= 1 << chance.randrange(8)
+                changed[at] ^= 1 << rng.randrange(8)
             case 1 if at < len(changed):
-                changed[at] = chance.choice(_ODD_BYTES)
+                changed[at] = rng.choice(_ODD_BYTES)
             case 2:
-                changed[at:at] = chance.randbytes(end - at)
+                changed[at:at] = rng.randbytes(end - at)
             case 3:
                 changed[at:at] = changed[at:end]
             case 4:
                 del changed[at:end]
             case 5:
-                changed[at:end] = bytes(end - at) if chance.random() < 0.5 else b"\xff" * (end - at)
-            case 6 if chance.random() < 0.3:
+                changed[at:end] = bytes(end - at) if rng.random() < 0.5 else b"\xff" * (end - at)
+            case 6 if rng.random() < 0.3:
                 del changed[at:]
     return bytes(changed)
 
 
-def mutate_json(chance: random.Random, value: Any) -> Any:
+def mutate_json(rng: random.Random, value: Any) -> Any:
     """Put something else in one or more places of a value."""
-    if chance.random() < 0.08:
-        return chance.choice(_ODD_VALUES)
+    if rng.random() < 0.08:
+        return rng.choice(_ODD_VALUES)
     if isinstance(value, dict) and value:
         items = list(value.items())
-        key, one = chance.choice(items)
-        match chance.randrange(8):
+        key, one = rng.choice(items)
+        match rng.randrange(8):
             case 0:
                 return {other: kept for other, kept in items if other != key}
             case 1:
-                return {chance.choice(["", "a", "../a", key + key]) if other == key else other: v for other, v in items}
+                return {rng.choice(["", "a", "../a", key + key]) if other == key else other: v for other, v in items}
             case _:
-                return value | {key: mutate_json(chance, one)}
+                return value | {key: mutate_json(rng, one)}
     if isinstance(value, list) and value:
-        at = chance.randrange(len(value))
-        if chance.random() < 0.2:
-            return value[:at] + value[at : at + 1] * chance.choice([0, 2, 3]) + value[at + 1 :]
-        return [*value[:at], mutate_json(chance, value[at]), *value[at + 1 :]]
-    return chance.choice(_ODD_VALUES)
+        at = rng.randrange(len(value))
+        if rng.random() < 0.2:
+            return value[:at] + value[at : at + 1] * rng.choice([0, 2, 3]) + value[at + 1 :]
+        return [*value[:at], mutate_json(rng, value[at]), *value[at + 1 :]]
+    return rng.choice(_ODD_VALUES)

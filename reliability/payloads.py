@@ -12,9 +12,9 @@ ROWS = 40
 
 def record(seed: int, number: int) -> bytes:
     """Mostly small, now and then larger than a buffer."""
-    chance = random.Random(seed << 20 | number)
-    size = chance.choice([0, 1, 20, 300, 3000, 3000, 40_000]) if number % 13 else 400_000
-    return chance.randbytes(size)
+    rng = random.Random(seed << 20 | number)
+    size = rng.choice([0, 1, 20, 300, 3000, 3000, 40_000]) if number % 13 else 400_000
+    return rng.randbytes(size)
 
 
 def records(seed: int, count: int = ROWS) -> list[bytes]:

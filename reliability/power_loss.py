@@ -2,7 +2,7 @@
 
 The writes, syncs and renames of a real process are logged. A disk in memory replays them up to some point. Then it
 keeps what was synced, some of what was written since, sector by sector, and the first few changes of names since the
-folder was synced. The file system has no mercy: nothing is kept that was not asked for.
+folder was synced. The file system has no mercy: nothing survives that was not synced.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class File:
             _apply(content, *change)
         return bytes(content)
 
-    def after_loss(self, chance: random.Random) -> bytes:
+    def after_loss(self, rng: random.Random) -> bytes:
         content = bytearray(self.safe)
-        kept = chance.choice([0.0, 0.5, 0.9, 1.0])
+        survival = rng.choice([0.0, 0.5, 0.9, 1.0])
         for offset, data in self.since:
             if data is None:
-                if chance.random() < kept:
+                if rng.random() < survival:
                     _apply(content, offset, None)
                 continue
-            whole = chance.random() < kept
+            whole = rng.random() < survival
             for start in range(0, len(data), SECTOR):
-                if whole or chance.random() < kept:
+                if whole or rng.random() < survival:
                     _apply(content, offset + start, data[start : start + SECTOR])
         return bytes(content)
 
@@ -95,12 +95,12 @@ class Disk:
             case "unlinked":
                 self._change((event.name, None))
 
-    def after_loss(self, chance: random.Random) -> dict[str, bytes]:
+    def after_loss(self, rng: random.Random) -> dict[str, bytes]:
         """The files that are found when the power is back."""
         names: dict[str, File] = dict(self._safe_names)
-        for changes in self._since[: chance.randint(0, len(self._since))]:
+        for changes in self._since[: rng.randint(0, len(self._since))]:
             _rename(names, changes)
-        return {name: file.after_loss(chance) for name, file in names.items()}
+        return {name: file.after_loss(rng) for name, file in names.items()}
 
     def _open(self, event: Event) -> None:
         if event.name == self.folder:
@@ -150,33 +150,35 @@ def lose_power(sandbox: Sandbox, trials: int, *, works: Iterable[str] = WRITERS,
     """Lose power so many times in each kind of work."""
     result = PowerLosses()
     for work in works:
-        chance = random.Random(f"{work} {seed}")
+        rng = random.Random(f"{work} {seed}")
         folder = sandbox.empty_folder()
         prepare(work, folder)
         disk = Disk(folder)
         ended = sandbox.run(work, folder, seed)
-        assert "done" in ended.told[-1], ended
+        assert "done" in ended.messages[-1], ended
         events = [event for event in read_log(sandbox.log) if event.what != "call"]
-        points = sorted(chance.randint(0, len(events)) for _ in range(trials))
-        told: list[Any] = []
+        points = sorted(rng.randint(0, len(events)) for _ in range(trials))
+        messages: list[Any] = []
         at = 0
         for point in points:
             for event in events[at:point]:
-                if event.what == "told":
-                    told.append(json.loads(event.name))
+                if event.what == "message":
+                    messages.append(json.loads(event.name))
                 else:
                     disk.replay(event)
             at = point
-            _look(work, folder, disk.after_loss(chance), told, seed, result)
+            _look(work, folder, disk.after_loss(rng), messages, seed, result)
     return result
 
 
-def _look(work: str, folder: Path, files: dict[str, bytes], told: list[Any], seed: int, result: PowerLosses) -> None:
+def _look(
+    work: str, folder: Path, files: dict[str, bytes], messages: list[Any], seed: int, result: PowerLosses
+) -> None:
     for path in folder.iterdir():
         path.unlink()
     for name, content in files.items():
         Path(name).write_bytes(content)
-    verdict = examine(work, folder, seed, told, tail="skip_file")
+    verdict = examine(work, folder, seed, messages, tail="skip_file")
     result.losses += 1
     result.safe += verdict.safe
     result.lost += verdict.lost

@@ -18,11 +18,11 @@ OLD_SEED = 7_000
 """Of what stands in the folder before the work begins."""
 
 APPENDING = frozenset({"append", "append_gzip", "append_synced", "append_synced_gzip"})
-APPENDING_TO_DATA_SET = frozenset({"append_to_dataset", "append_to_dataset_synced"})
+APPENDING_TO_DATASET = frozenset({"append_to_dataset", "append_to_dataset_synced"})
 IN_PLACE = (
-    frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING | APPENDING_TO_DATA_SET
+    frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING | APPENDING_TO_DATASET
 )
-DATA_SETS = frozenset(
+DATASETS = frozenset(
     {"write_dataset", "write_dataset_gzip", "write_dataset_synced", "write_dataset_stream", "write_parts"}
 )
 SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
@@ -39,9 +39,9 @@ class Verdict:
 
 def prepare(name: str, folder: Path) -> None:
     """Put something older where the work will write: it must not be lost before the new is whole."""
-    if name in APPENDING_TO_DATA_SET:
+    if name in APPENDING_TO_DATASET:
         work.write_dataset(str(folder), _nothing, OLD_SEED)
-    elif name in DATA_SETS | SMALL_FILES.keys():
+    elif name in DATASETS | SMALL_FILES.keys():
         getattr(work, name)(str(folder), _nothing, OLD_SEED)
     elif name in APPENDING or name not in IN_PLACE:
         path = folder / _file_of(name)
@@ -52,15 +52,15 @@ def prepare(name: str, folder: Path) -> None:
                 file.write(path.read_bytes()[:20])
 
 
-def examine(name: str, folder: Path, seed: int, told: list[Any], *, tail: OnDamage) -> Verdict:
+def examine(name: str, folder: Path, seed: int, messages: list[Any], *, tail: OnDamage) -> Verdict:
     """Look at a folder after the end; ``tail`` is the policy for what was not safe yet."""
-    closed = any("closed" in line for line in told)
-    if name in DATA_SETS:
+    closed = any("closed" in line for line in messages)
+    if name in DATASETS:
         return _examine_dataset(name, folder, seed, closed)
     if name in SMALL_FILES:
         return _examine_small_file(name, folder, seed, closed)
-    safe = max((line["safe"] for line in told if "safe" in line), default=0)
-    if name in APPENDING_TO_DATA_SET:
+    safe = max((line["safe"] for line in messages if "safe" in line), default=0)
+    if name in APPENDING_TO_DATASET:
         return _examine_appended(name, folder, seed, safe, closed, tail)
     return _examine_records(name, folder, seed, safe, closed, tail)
 
@@ -88,7 +88,7 @@ def _examine_records(name: str, folder: Path, seed: int, safe: int, closed: bool
 
 
 def _examine_appended(name: str, folder: Path, seed: int, safe: int, closed: bool, tail: OnDamage) -> Verdict:
-    """Look at a shard and its manifest, which tells of a writer that was stopped; then let the next one mend it."""
+    """Look at a shard and its manifest, which reports a writer that was stopped; then let the next one mend it."""
     earlier = _old_shard()
     expected = earlier + records(seed)
     verdict = Verdict(len(expected) if closed else len(earlier) + safe)

@@ -12,19 +12,19 @@ import tensorflow as tf
 from reliability.payloads import NAME, ROWS, record
 
 
-def _write(folder: str, tell, seed: int, compression: str) -> None:
-    chance = random.Random(seed)
+def _write(folder: str, report, seed: int, compression: str) -> None:
+    rng = random.Random(seed)
     with tf.io.TFRecordWriter(f"{folder}/{NAME}", compression or None) as writer:
         for number in range(ROWS):
             writer.write(record(seed, number))
-            if chance.random() < 0.2:
+            if rng.random() < 0.2:
                 writer.flush()
-                tell(safe=number + 1)
+                report(safe=number + 1)
 
 
-def write(folder: str, tell, seed: int) -> None:
-    _write(folder, tell, seed, "")
+def write(folder: str, report, seed: int) -> None:
+    _write(folder, report, seed, "")
 
 
-def write_gzip(folder: str, tell, seed: int) -> None:
-    _write(folder, tell, seed, "GZIP")
+def write_gzip(folder: str, report, seed: int) -> None:
+    _write(folder, report, seed, "GZIP")

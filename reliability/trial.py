@@ -15,7 +15,7 @@ class Trial:
     """Work to be done in a folder, and what happens to it."""
 
     work: str
-    """A function, as ``module:name``; it is called with the folder, ``tell`` and the seed."""
+    """A function, as ``module:name``; it is called with the folder, ``report`` and the seed."""
     folder: str
     seed: int
     log: str = os.devnull
@@ -24,12 +24,12 @@ class Trial:
     action: int = NOTHING
     error: int = 0
     kill_after: int | None = None
-    """Kill the child when it has told this many things."""
+    """Kill the child after it has reported this many times."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a child ended: its exit status (negative: a signal; None: it hung), and what it told."""
+    """How a child ended: its exit status (negative: a signal; None: it hung), and what it messages."""
 
     status: int | None
-    told: list[Any]
+    messages: list[Any]

@@ -1,7 +1,7 @@
 """The work that is interrupted: every way in which Penstock reads and writes files.
 
-Each function takes a folder, ``tell`` and a seed, and answers something that JSON knows and that only depends on the
-seed. What is safe from now on, it tells.
+Each function takes a folder, ``report`` and a seed, and returns something that JSON knows and that only depends on the
+seed. It reports what is safe from now on.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ import penstock.writing.write
 from penstock.index import open_index
 from reliability.payloads import NAME, ROWS, record
 
-Tell = Callable[..., None]
+Report = Callable[..., None]
 
 SHARD = "data-00001-of-00003.tfrecord"
 """The file of a dataset that is appended to."""
 
 
-def _write(writer: ps.RecordWriter, tell: Tell, seed: int, *, sync: bool) -> None:
-    chance = random.Random(seed)
+def _write(writer: ps.RecordWriter, report: Report, seed: int, *, sync: bool) -> None:
+    rng = random.Random(seed)
     for number in range(ROWS):
         writer.write(record(seed, number))
-        if chance.random() < 0.2:
+        if rng.random() < 0.2:
             writer.sync() if sync else writer.flush()
-            tell(safe=number + 1)
+            report(safe=number + 1)
 
 
-def _writing(**options: Any) -> Callable[[str, Tell, int], None]:
+def _writing(**options: Any) -> Callable[[str, Report, int], None]:
     sync = options.get("sync", False)
     name = NAME + (".gz" if options.get("compression") == "GZIP" else "")
 
-    def work(folder: str, tell: Tell, seed: int) -> None:
+    def work(folder: str, report: Report, seed: int) -> None:
         with ps.RecordWriter(Path(folder) / name, **options) as writer:
-            _write(writer, tell, seed, sync=sync)
-        tell(closed=True)
+            _write(writer, report, seed, sync=sync)
+        report(closed=True)
 
     return work
 
@@ -65,11 +65,11 @@ append_synced = _writing(append=True, sync=True)
 append_synced_gzip = _writing(append=True, sync=True, compression="GZIP", level=1)
 
 
-def _appending_to_dataset(*, sync: bool) -> Callable[[str, Tell, int], None]:
-    def work(folder: str, tell: Tell, seed: int) -> None:
+def _appending_to_dataset(*, sync: bool) -> Callable[[str, Report, int], None]:
+    def work(folder: str, report: Report, seed: int) -> None:
         with ps.RecordWriter(Path(folder) / SHARD, append=True, sync=sync) as writer:
-            _write(writer, tell, seed, sync=sync)
-        tell(closed=True)
+            _write(writer, report, seed, sync=sync)
+        report(closed=True)
 
     return work
 
@@ -82,46 +82,46 @@ def columns(seed: int) -> dict[str, Any]:
     return {"x": np.arange(seed, seed + 500), "name": [b"row %d" % i for i in range(500)]}
 
 
-def write_dataset(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset(folder: str, report: Report, seed: int) -> None:
     ps.write(f"{folder}/data", columns(seed), shards=3, replace=True)
-    tell(closed=True)
+    report(closed=True)
 
 
-def write_dataset_gzip(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset_gzip(folder: str, report: Report, seed: int) -> None:
     ps.write(f"{folder}/data", columns(seed), shards=2, compression="GZIP", replace=True)
-    tell(closed=True)
+    report(closed=True)
 
 
-def write_dataset_synced(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset_synced(folder: str, report: Report, seed: int) -> None:
     ps.write(f"{folder}/data", columns(seed), shards=3, replace=True, sync=True)
-    tell(closed=True)
+    report(closed=True)
 
 
-def write_dataset_stream(folder: str, tell: Tell, seed: int) -> None:
+def write_dataset_stream(folder: str, report: Report, seed: int) -> None:
     rows = ({"x": seed + i, "name": b"row %d" % i} for i in range(500))
     ps.write(f"{folder}/data", rows, shards=3, compression="GZIP", replace=True)
-    tell(closed=True)
+    report(closed=True)
 
 
-def write_parts(folder: str, tell: Tell, seed: int) -> None:
+def write_parts(folder: str, report: Report, seed: int) -> None:
     try:
         parts = [ps.write(f"{folder}/data", columns(seed + part), part=part) for part in range(2)]
         ps.commit(f"{folder}/data", parts, replace=True)
     except BaseException:
         ps.abort(f"{folder}/data")
         raise
-    tell(closed=True)
+    report(closed=True)
 
 
-def save_schema(folder: str, tell: Tell, seed: int) -> None:
+def save_schema(folder: str, report: Report, seed: int) -> None:
     ps.Schema({f"feature {seed}": ps.Feature("int64")}).save(f"{folder}/schema.json")
-    tell(closed=True)
+    report(closed=True)
 
 
-def save_manifest(folder: str, tell: Tell, seed: int) -> None:
+def save_manifest(folder: str, report: Report, seed: int) -> None:
     manifest = ps.Manifest(ps.Schema({f"feature {seed}": ps.Feature("int64")}), ())
     manifest.save(f"{folder}/data.penstock.json")
-    tell(closed=True)
+    report(closed=True)
 
 
 # Reading: what is read was written by the functions above.
@@ -135,68 +135,68 @@ def _digest(found: Iterator[bytes]) -> list[int]:
     return [count, crc]
 
 
-def read(folder: str, tell: Tell, seed: int) -> list[int]:
+def read(folder: str, report: Report, seed: int) -> list[int]:
     return _digest(iter(ps.RecordReader(f"{folder}/{NAME}", threads=1)))
 
 
-def read_gzip(folder: str, tell: Tell, seed: int) -> list[int]:
+def read_gzip(folder: str, report: Report, seed: int) -> list[int]:
     return _digest(iter(ps.RecordReader(f"{folder}/{NAME}.gz")))
 
 
-def count(folder: str, tell: Tell, seed: int) -> int:
+def count(folder: str, report: Report, seed: int) -> int:
     return ps.RecordReader(f"{folder}/{NAME}").count()
 
 
-def load_manifest(folder: str, tell: Tell, seed: int) -> str:
+def load_manifest(folder: str, report: Report, seed: int) -> str:
     return ps.Manifest.load(f"{folder}/data.penstock.json").to_json()
 
 
-def load_schema(folder: str, tell: Tell, seed: int) -> str:
+def load_schema(folder: str, report: Report, seed: int) -> str:
     return ps.Schema.load(f"{folder}/schema.json").to_json()
 
 
-def break_file(folder: str, tell: Tell, seed: int) -> None:
+def break_file(folder: str, report: Report, seed: int) -> None:
     path = Path(folder) / NAME
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
 
 
-def break_gzip(folder: str, tell: Tell, seed: int) -> None:
+def break_gzip(folder: str, report: Report, seed: int) -> None:
     path = Path(folder) / f"{NAME}.gz"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
 
 
-def repair_gzip(folder: str, tell: Tell, seed: int) -> list[object]:
-    report = ps.repair(f"{folder}/{NAME}.gz", f"{folder}/saved.tfrecord")
-    return [report.records, report.causes]
+def repair_gzip(folder: str, report: Report, seed: int) -> list[object]:
+    repaired = ps.repair(f"{folder}/{NAME}.gz", f"{folder}/saved.tfrecord")
+    return [repaired.records, repaired.causes]
 
 
-def repair(folder: str, tell: Tell, seed: int) -> list[object]:
-    report = ps.repair(f"{folder}/{NAME}", f"{folder}/saved.tfrecord")
-    return [report.records, report.causes]
+def repair(folder: str, report: Report, seed: int) -> list[object]:
+    repaired = ps.repair(f"{folder}/{NAME}", f"{folder}/saved.tfrecord")
+    return [repaired.records, repaired.causes]
 
 
-def index(folder: str, tell: Tell, seed: int) -> int:
+def index(folder: str, report: Report, seed: int) -> int:
     return open_index(f"{folder}/{NAME}", where="sidecar", threads=1).records
 
 
-def verify_manifest(folder: str, tell: Tell, seed: int) -> list[str]:
+def verify_manifest(folder: str, report: Report, seed: int) -> list[str]:
     manifest = ps.Manifest.load(f"{folder}/data.penstock.json")
     return [str(finding) for finding in manifest.verify(folder)]
 
 
-def verify(folder: str, tell: Tell, seed: int) -> object:
-    """Run the command; what it tells of the operating system's errors is raised, so that it counts as told."""
+def verify(folder: str, report: Report, seed: int) -> object:
+    """Run the command; the operating system errors that it reports are raised."""
     result = CliRunner().invoke(penstock.cli.main, ["verify", folder, "--json", "--jobs", "1"])
     if result.output.startswith("Error: "):  # and nothing else
-        answer, causes = None, [result.output]
+        document, causes = None, [result.output]
     else:
-        answer = json.loads(result.output)
-        causes = [problem["cause"] for file in answer["files"] for problem in file["problems"]]
+        document = json.loads(result.output)
+        causes = [problem["cause"] for file in document["files"] for problem in file["problems"]]
     for number in errno.errorcode:
         if any(os.strerror(number).lower() in cause.lower() for cause in causes):
             raise OSError(number, "; ".join(causes))
-    return answer
+    return document

@@ -13,7 +13,7 @@ from forged_damage import forged_damage
 
 from penstock import _core
 
-OUTER = [b"before", framing.frames([b"inner 1", b"inner 2"]), b"between", b"behind"]
+OUTER = [b"before", framing.frames([b"inner 1", b"inner 2"]), b"between", b"after"]
 
 
 def survey(path: Path, data: bytes, **options) -> list[_core.Stretch]:
@@ -50,7 +50,7 @@ def found(path: Path, model: ModelFile, **options) -> tuple[list[int], list[int]
     return offsets(data, stretches, "whole"), offsets(data, stretches, "doubtful"), stretches
 
 
-def assert_told_right(path: Path, model: ModelFile, seed: int, **options) -> None:
+def assert_reported_correctly(path: Path, model: ModelFile, seed: int, **options) -> None:
     """No record of the file is lost, and none that is not is certain."""
     certain, doubtful, _ = found(path, model, **options)
     whole = model.whole_records()
@@ -61,9 +61,9 @@ def assert_told_right(path: Path, model: ModelFile, seed: int, **options) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_damage_of_a_plain_file_costs_the_records_that_it_touches(tmp_path: Path, kind: str):
     for seed in range(200):
-        chance = random.Random(f"{kind} {seed}")
-        model = ModelFile([payload(chance, nested=False) for _ in range(12)])
-        damage(model, kind, chance)
+        rng = random.Random(f"{kind} {seed}")
+        model = ModelFile([payload(rng, nested=False) for _ in range(12)])
+        damage(model, kind, rng)
         certain, doubtful, stretches = found(tmp_path / "file", model)
         assert sorted(certain + doubtful) == sorted(model.whole_records()), seed
         # In doubt is alone what lies where a header claims a payload up to the end of the file, or beyond.
@@ -73,33 +73,33 @@ def test_one_damage_of_a_plain_file_costs_the_records_that_it_touches(tmp_path: 
 
 def test_flipped_bits_leave_no_doubt(tmp_path: Path):
     for seed in range(200):
-        chance = random.Random(seed)
-        model = ModelFile([payload(chance, nested=False) for _ in range(30)])
+        rng = random.Random(seed)
+        model = ModelFile([payload(rng, nested=False) for _ in range(30)])
         for _ in range(3):
-            damage(model, "flip", chance)
+            damage(model, "flip", rng)
         certain, doubtful, _ = found(tmp_path / "file", model)
         assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
 
 
 def test_nothing_is_invented_where_payloads_hold_records(tmp_path: Path):
     for seed in range(600):
-        chance = random.Random(seed)
-        model = ModelFile([payload(chance, nested=chance.random() < 0.4) for _ in range(10)])
-        for _ in range(chance.randint(1, 4)):
-            damage(model, chance.choice(KINDS), chance)
-        assert_told_right(tmp_path / "file", model, seed)
+        rng = random.Random(seed)
+        model = ModelFile([payload(rng, nested=rng.random() < 0.4) for _ in range(10)])
+        for _ in range(rng.randint(1, 4)):
+            damage(model, rng.choice(KINDS), rng)
+        assert_reported_correctly(tmp_path / "file", model, seed)
 
 
 def test_inner_records_that_are_moved_to_where_others_are_due_are_kept_apart(tmp_path: Path):
     for seed in range(600):
         model = fitted_damage(seed)
-        assert_told_right(tmp_path / "file", model, seed)
+        assert_reported_correctly(tmp_path / "file", model, seed)
 
 
 def test_forged_headers_hide_no_record(tmp_path: Path):
     for seed in range(400):
         model = forged_damage(seed)
-        assert_told_right(tmp_path / "file", model, seed)
+        assert_reported_correctly(tmp_path / "file", model, seed)
 
 
 EIGHT = framing.header(8)
@@ -125,9 +125,9 @@ def test_nor_does_one_whose_checksum_is_damaged(tmp_path: Path):
 
 
 def test_which_of_three_headers_that_say_8_is_no_record_nobody_can_know(tmp_path: Path):
-    before, behind = framing.frame(b"before"), framing.frame(b"behind")
-    data = before + EIGHT + EIGHT + EIGHT + behind
-    assert data == before + EIGHT + EIGHTS + behind == before + EIGHTS + EIGHT + behind
+    before, after = framing.frame(b"before"), framing.frame(b"after")
+    data = before + EIGHT + EIGHT + EIGHT + after
+    assert data == before + EIGHT + EIGHTS + after == before + EIGHTS + EIGHT + after
     stretches = survey(tmp_path / "file", data)
     assert offsets(data, stretches, "whole") == [0, len(before) + 36]
     assert offsets(data, stretches, "doubtful") == [len(before), len(before) + 12]
@@ -150,12 +150,12 @@ def test_a_wrong_bit_in_eight_bytes_leaves_doubt_only_where_they_may_be_a_length
         model.flip(21 + 12 + 7, 1)
         model.cut(len(model.data) - 100, 100)  # or the end of the file would show whose they are
         certain, doubtful, _ = found(tmp_path / "file", model)
-        behind = 21 + 24
-        assert (certain, doubtful) == (([0, behind], []) if is_certain else ([0], [behind]))
+        after = 21 + 24
+        assert (certain, doubtful) == (([0, after], []) if is_certain else ([0], [after]))
 
 
 def test_a_forged_header_hides_no_record_whose_header_it_overlaps(tmp_path: Path):
-    model = ModelFile([b"before", b"damaged", bytes(300), b"behind"])
+    model = ModelFile([b"before", b"damaged", bytes(300), b"after"])
     start = 22 + 23
     claim = next(n for n in range(1 << 20) if framing.header(n)[-1] == model.data[start])
     model.cut(22, 12)  # so that the forged header stands where one is due
@@ -167,10 +167,10 @@ def test_a_forged_header_hides_no_record_whose_header_it_overlaps(tmp_path: Path
 
 def test_that_payloads_hold_no_records_settles_all_doubt(tmp_path: Path):
     for seed in range(300):
-        chance = random.Random(seed)
-        model = ModelFile([payload(chance, nested=False) for _ in range(12)])
-        for _ in range(chance.randint(1, 4)):
-            damage(model, chance.choice(KINDS), chance)
+        rng = random.Random(seed)
+        model = ModelFile([payload(rng, nested=False) for _ in range(12)])
+        for _ in range(rng.randint(1, 4)):
+            damage(model, rng.choice(KINDS), rng)
         certain, doubtful, _ = found(tmp_path / "file", model, flat=True)
         assert (sorted(certain), doubtful) == (sorted(model.whole_records()), []), seed
 
@@ -184,7 +184,7 @@ def test_a_record_that_lost_its_header_does_not_give_its_inner_records_away(tmp_
     assert [(s.start, s.stop, s.fault.kind) for s in stretches if s.kind == "lost"] == [(22, 84, "length-crc")]
 
 
-@pytest.mark.parametrize("rest", [b"", b"some bytes behind the inner records"])
+@pytest.mark.parametrize("rest", [b"", b"some bytes after the inner records"])
 def test_where_the_payload_is_damaged_as_well_they_are_in_doubt(tmp_path: Path, rest: bytes):
     model = ModelFile([OUTER[0], b"prefix" + OUTER[1] + rest, *OUTER[2:]])
     model.zero(22, 16)
@@ -194,8 +194,8 @@ def test_where_the_payload_is_damaged_as_well_they_are_in_doubt(tmp_path: Path, 
 
 
 def with_two_blocks_zeroed() -> ModelFile:
-    chance = random.Random(1)
-    model = ModelFile([chance.randbytes(200) for _ in range(60)])
+    rng = random.Random(1)
+    model = ModelFile([rng.randbytes(200) for _ in range(60)])
     for block in (10, 40):
         model.zero(block * 216 + 100, 500)
     return model
@@ -210,11 +210,11 @@ def test_between_two_zeroed_blocks_all_is_in_doubt(tmp_path: Path):
 
 @pytest.mark.parametrize("torn", [False, True])
 def test_flipped_bits_put_nothing_in_doubt_whatever_else_is_damaged(tmp_path: Path, torn: bool):
-    chance = random.Random(2)
-    model = ModelFile([chance.randbytes(200) for _ in range(60)])
+    rng = random.Random(2)
+    model = ModelFile([rng.randbytes(200) for _ in range(60)])
     for record in range(3, 30, 3):
-        model.flip(record * 216 + chance.randrange(12, 212), 1 << chance.randrange(8))  # a payload
-        model.flip((record + 1) * 216 + chance.randrange(8, 12), 255)  # the checksum of a header
+        model.flip(record * 216 + rng.randrange(12, 212), 1 << rng.randrange(8))  # a payload
+        model.flip((record + 1) * 216 + rng.randrange(8, 12), 255)  # the checksum of a header
     if torn:
         model.cut(50 * 216 + 60, 10 * 216)
     else:
@@ -225,8 +225,8 @@ def test_flipped_bits_put_nothing_in_doubt_whatever_else_is_damaged(tmp_path: Pa
 
 def test_a_payload_of_which_more_is_damaged_may_lack_bytes(tmp_path: Path):
     # So what follows it is certain only if it leads on to the end of the file.
-    chance = random.Random(3)
-    model = ModelFile([chance.randbytes(200) for _ in range(20)])
+    rng = random.Random(3)
+    model = ModelFile([rng.randbytes(200) for _ in range(20)])
     model.zero(5 * 216 + 50, 100)
     assert found(tmp_path / "file", model)[:2] == (sorted(model.whole_records()), [])
     model.cut(15 * 216 + 60, 5 * 216)
@@ -289,7 +289,7 @@ def test_by_length_a_header_that_claims_them_keeps_them_in_doubt(tmp_path: Path)
 @pytest.mark.parametrize("harm", [fitted_damage, forged_damage])
 def test_by_length_nothing_is_invented_and_nothing_lost(tmp_path: Path, harm):
     for seed in range(200):
-        assert_told_right(tmp_path / "file", harm(seed), seed, by_length=True)
+        assert_reported_correctly(tmp_path / "file", harm(seed), seed, by_length=True)
 
 
 def test_no_payload_is_longer_than_the_limit(tmp_path: Path):
@@ -300,7 +300,7 @@ def test_no_payload_is_longer_than_the_limit(tmp_path: Path):
 
 @pytest.mark.parametrize("bit", range(96))
 def test_a_header_with_one_wrong_bit_still_gives_the_end_of_its_record(tmp_path: Path, bit: int):
-    # The record behind it is damaged as well: without the length, all up to the last would be searched.
+    # The record after it is damaged as well: without the length, all up to the last would be searched.
     model = ModelFile(OUTER)
     model.flip(22 + bit // 8, 1 << bit % 8)
     model.flip(84 + 5, 255)
@@ -369,8 +369,8 @@ def test_many_payloads_of_eight_bytes_cost_linear_work(tmp_path: Path):
 
 def test_checksums_of_long_ranges_are_right_when_they_are_put_together(tmp_path: Path):
     # False headers use up what may be read directly; the last frame is checked by the strides that are kept then.
-    chance = random.Random(3)
-    large = framing.frame(chance.randbytes(70_001))
+    rng = random.Random(3)
+    large = framing.frame(rng.randbytes(70_001))
     false = b"".join(framing.header(60_000) for _ in range(40))
     data = b"\1" * 12 + false + large
     stretches = survey(tmp_path / "file", data)

@@ -1,4 +1,4 @@
-"""Each call to the operating system fails once: somebody is told, or nothing is wrong."""
+"""Each call to the operating system fails once: somebody is messages, or nothing is wrong."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def test_a_full_disk_leaves_the_dataset_that_was_to_be_replaced(sandbox: Sandbox
     folder = sandbox.empty_folder()
     prepare("write_dataset", folder)
     ended = sandbox.run("write_dataset", folder, 1, at=first_write, action=FAIL, error=errno.ENOSPC)
-    assert ended.told[-1]["errno"] == errno.ENOSPC
+    assert ended.messages[-1]["errno"] == errno.ENOSPC
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

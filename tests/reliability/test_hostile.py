@@ -1,4 +1,4 @@
-"""Input from strangers gives an answer or a documented error, whatever is in it, and costs little."""
+"""Input from strangers gives a result or a documented error, whatever is in it, and costs little."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def attacked():
 def test_mutated_input_gives_a_result_or_a_documented_error(attacked: Sandbox, target: str):
     ended = attacked.run(target, attacked.empty_folder(), 1)
     assert ended.status == 0
-    assert "done" in ended.told[-1], ended.told
-    attack = Attack(**ended.told[-1]["done"])
+    assert "done" in ended.messages[-1], ended.messages
+    attack = Attack(**ended.messages[-1]["done"])
     assert attack.executions > 0
     assert attack.findings == []
     assert attack.peak < MOST_MEMORY

@@ -66,7 +66,7 @@ class ModelFile:
         """Whether a cut from ``at`` on joins what is whole frames on both sides: nobody could know of it."""
         headers = self.headers()
         ends = {0, *(found + 16 + int.from_bytes(self.data[found : found + 8], "little") for found in headers)}
-        # Where the bytes on both sides are alike, a cut a little before or behind leaves the same.
+        # Where the bytes on both sides are alike, a cut a little before or after leaves the same.
         first, last = at, at
         while first > 0 and first + size <= len(self.data) and self.data[first - 1] == self.data[first - 1 + size]:
             first -= 1
@@ -78,7 +78,7 @@ class ModelFile:
         )
 
     def holds_made_up_frame(self) -> bool:
-        """Whether damage has made a whole frame out of two headers, as happens behind one that says 8.
+        """Whether damage has made a whole frame out of two headers, as happens after one that says 8.
 
         Its payload is the length in the second one, and nobody could know that it was not written so; unless that one
         is the header of a whole record.
@@ -103,38 +103,38 @@ class ModelFile:
 KINDS = ("flip", "zero", "cut", "insert", "header", "short insert", "short cut")
 
 
-def damage(model: ModelFile, kind: str, chance: random.Random) -> None:
+def damage(model: ModelFile, kind: str, rng: random.Random) -> None:
     """Damage a file somewhere."""
     size = len(model.data)
     if not size:
         return
-    at = chance.randrange(size)
+    at = rng.randrange(size)
     if kind == "flip":
-        model.flip(at, 1 << chance.randrange(8))
+        model.flip(at, 1 << rng.randrange(8))
     elif kind == "zero":
-        model.zero(at, chance.randint(1, 120))
+        model.zero(at, rng.randint(1, 120))
     elif kind in ("cut", "short cut"):
-        length = chance.randint(1, 120 if kind == "cut" else 8)
+        length = rng.randint(1, 120 if kind == "cut" else 8)
         if not model.leaves_no_trace(at, length):
             model.cut(at, length)
     elif kind == "torn":
         if not model.leaves_no_trace(at, size - at):
             model.cut(at, size - at)
     elif kind == "short insert":
-        model.insert(at, chance.randbytes(chance.randint(1, 40)))
+        model.insert(at, rng.randbytes(rng.randint(1, 40)))
     elif kind == "insert":
-        # Longer than a record: fewer could move a header to where, by chance, one is expected.
-        model.insert(at, chance.randbytes(chance.randint(250, 400)))
+        # Longer than a record: fewer could move a header to where, by rng, one is expected.
+        model.insert(at, rng.randbytes(rng.randint(250, 400)))
     else:
         starts = sorted(model.whole_records())
         if starts:
-            model.zero(chance.choice(starts), chance.randint(8, 40))
+            model.zero(rng.choice(starts), rng.randint(8, 40))
 
 
-def payload(chance: random.Random, *, nested: bool) -> bytes:
-    """Random bytes, or a TFRecord file with random bytes before and behind it."""
+def payload(rng: random.Random, *, nested: bool) -> bytes:
+    """Random bytes, or a TFRecord file with random bytes before and after it."""
     if not nested:
-        return chance.randbytes(chance.choice((0, 1, 5, 20, 60, 90)))
-    inner = framing.frames(chance.randbytes(chance.randint(0, 20)) for _ in range(chance.randint(1, 4)))
-    before, behind = (chance.randbytes(chance.choice((0, 0, 3, 30))) for _ in range(2))
-    return before + inner + behind
+        return rng.randbytes(rng.choice((0, 1, 5, 20, 60, 90)))
+    inner = framing.frames(rng.randbytes(rng.randint(0, 20)) for _ in range(rng.randint(1, 4)))
+    before, after = (rng.randbytes(rng.choice((0, 0, 3, 30))) for _ in range(2))
+    return before + inner + after

@@ -130,7 +130,7 @@ for each in iterators:
 
 def test_a_program_that_ends_while_threads_are_at_work_ends_well(tmp_path: Path):
     ps.write(tmp_path / "data", {"x": np.arange(100_000)})
-    for _ in range(4):  # where the threads are then is a matter of chance
+    for _ in range(4):  # where the threads are then is a matter of rng
         result = subprocess.run(
             [sys.executable, "-c", BUSY_PROGRAM, tmp_path / "data"], capture_output=True, timeout=60
         )
