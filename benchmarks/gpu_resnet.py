@@ -82,7 +82,7 @@ def measure_resnet(path: Path) -> dict[str, Any]:
 
 
 def learn(model: Any, optimizer: Any, batches: Iterable[Any]) -> tuple[float, float]:
-    """Take steps; answer images per second, and the share of the time in which the GPU had to wait for a batch."""
+    """Take steps; return images per second, and the share of the time in which the GPU had to wait for a batch."""
     waits = []
     torch.cuda.synchronize()
     start, seen = time.perf_counter(), 0
@@ -90,7 +90,7 @@ def learn(model: Any, optimizer: Any, batches: Iterable[Any]) -> tuple[float, fl
     idle_from.record()
     for images, labels in batches:
         idle_until = torch.cuda.Event(enable_timing=True)
-        idle_until.record()  # behind the wait for the batch, on the stream of the model
+        idle_until.record()  # after the wait for the batch, on the stream of the model
         waits.append((idle_from, idle_until))
         with torch.autocast("cuda", torch.bfloat16):
             loss = functional.cross_entropy(model(images), labels)

@@ -35,7 +35,7 @@ record_lists = st.lists(
 def written(
     records: Iterable[bytes], compression: str, *, level: int = 2, flush_behind: frozenset[int] = frozenset()
 ) -> bytes:
-    """The file that Penstock writes, with a flush behind some of the records."""
+    """The file that Penstock writes, with a flush after some of the records."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         with ps.RecordWriter(path, compression=compression, level=level) as writer:

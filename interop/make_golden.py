@@ -1,6 +1,6 @@
 """Makes the files in golden/ with TensorFlow:  .venv/bin/python interop/make_golden.py
 
-They are read by the ordinary tests, which have no TensorFlow. Make them anew only to add one: that old files stay
+They are read by the ordinary tests, which have no TensorFlow. Make them again only to add one: that old files stay
 readable is what they are for.
 """
 

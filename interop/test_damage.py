@@ -1,4 +1,4 @@
-"""Damaged files: what TensorFlow reports is reported here, and so is what it passes over in silence."""
+"""Damaged files: what TensorFlow reports is reported here, and so is what it skips silently."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ FIRST, SECOND = FEW[:2], FEW[2:]
             "GZIP",
             Outcome(FEW, None),
             Outcome(FEW, "CompressionError"),
-            id="one stray byte behind gzip",
+            id="one stray byte after gzip",
         ),
         pytest.param(
             zlib.compress(written(FIRST, "")) + zlib.compress(written(SECOND, "")),
@@ -146,7 +146,7 @@ FIRST, SECOND = FEW[:2], FEW[2:]
             "ZLIB",
             Outcome(FEW, None),
             Outcome(FEW, "CompressionError"),
-            id="garbage behind a zlib stream",
+            id="garbage after a zlib stream",
         ),
     ],
 )

@@ -95,7 +95,7 @@ def messages(draw: st.DrawFn) -> tuple[bytes, str]:
 
 
 @given(st.lists(messages(), min_size=1, max_size=40))
-def test_messages_are_read_and_refused_alike(oracle: Oracle, cases: list[tuple[bytes, str]]) -> None:
+def test_messages_are_read_and_rejected_alike(oracle: Oracle, cases: list[tuple[bytes, str]]) -> None:
     cases = [case for case in cases if not declares_much(case[0])]
     for (data, name), theirs in zip(cases, oracle.parse_tensors(*cases), strict=True):
         try:

@@ -36,7 +36,7 @@ def test_it_says_what_is_in_the_files(tmp_path: Path, manifest: ps.Manifest):
     assert manifest.records == 100
 
 
-def test_what_a_newer_version_wrote_is_kept(manifest: ps.Manifest):
+def test_what_a_newer_version_wrote_is_preserved(manifest: ps.Manifest):
     newer = document(manifest) | {"made_by": "tomorrow"}
     newer["shards"][1]["colour"] = "blue"
     newer["schema"]["features"]["x"]["unit"] = "m"

@@ -26,10 +26,10 @@ def drop(paths: list[str]) -> bool:
 
 def verify(paths: list[str]) -> int:
     """Run the command; return how many records are good."""
-    answer = io.StringIO()
-    with contextlib.redirect_stdout(answer):
+    document = io.StringIO()
+    with contextlib.redirect_stdout(document):
         main(["verify", "--json", *paths], standalone_mode=False)
-    found = json.loads(answer.getvalue())
+    found = json.loads(document.getvalue())
     assert found["problems"] == 0
     return int(found["records"])
 

@@ -12,7 +12,7 @@ _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64", N
 
 
 def read_messages(messages: list[bytes], sequence_example: bool) -> list[Any]:
-    """Read each message with protobuf; answer ``(context, feature lists)``, or None where it is refused."""
+    """Read each message with protobuf; return ``(context, feature lists)``, or None where it is refused."""
     return [_read_message(message, sequence_example) for message in messages]
 
 

@@ -1,4 +1,4 @@
-"""A slow and simple parser of messages that answers one question: which of the listed exceptions does one meet?
+"""A slow and simple parser of messages for one question: which of the listed exceptions does one meet?
 
 Where none is met, the validating walk agrees with protobuf. Groups are rejected here and skipped there; keys that are
 not UTF-8 are read here and rejected there; an entry with an unknown field is kept here and dropped there.

@@ -19,7 +19,7 @@ COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
 WORDS = ["cat", "", "ca", "cat\0", "cät", "dog", "a text that lies in a buffer", "a text that lies in another", "猫"]
 
 compared = pytest.mark.parametrize("compare", COMPARISONS, ids=lambda compare: compare.__name__)
-# Short alphabets, so that values are often equal, and often differ only behind the part that lies in a view.
+# Short alphabets, so that values are often equal, and often differ only after the part that lies in a view.
 texts = st.text("aä\0", max_size=3) | st.text("ab", min_size=12, max_size=15) | st.text(max_size=20)
 datas = st.binary(max_size=3) | texts.map(str.encode) | st.binary(max_size=20)
 

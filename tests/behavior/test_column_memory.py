@@ -40,7 +40,7 @@ def test_long_strings_are_views_of_what_was_read(file: Path):
         assert [np.shares_memory(buffer, chunk.buffer) for buffer in column.buffers] == [True]
 
 
-def test_strings_beside_much_else_do_not_keep_it(tmp_path: Path):
+def test_strings_next_to_much_else_do_not_keep_it_alive(tmp_path: Path):
     path = tmp_path / "data.tfrecord"
     names = [f"{LONG}{i}" if i % 3 else f"n{i}" for i in range(200)]
     with ps.RecordWriter(path) as writer:
@@ -55,7 +55,7 @@ def test_strings_beside_much_else_do_not_keep_it(tmp_path: Path):
     assert whole["picture"].nbytes > 200 * 5000
 
 
-def test_strings_in_their_views_keep_nothing(file: Path):
+def test_strings_in_their_views_keep_no_buffer_alive(file: Path):
     for batch in Decoder(SCHEMA, columns=["b"]).decode_files([file], 1000):
         assert batch["b"].values.buffers == ()
 

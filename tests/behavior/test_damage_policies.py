@@ -68,7 +68,7 @@ def test_skip_file_ends_at_the_first_damage(damaged, kind):
     assert [(damage.kind, damage.record) for damage in reader.damage] == [(kind, 1)]
 
 
-def test_damage_is_that_of_the_last_pass(damaged):
+def test_damage_is_that_of_the_last_iteration(damaged):
     reader = ps.RecordReader(damaged, on_error="skip_file")
     assert reader.damage == []
     list(reader)

@@ -36,7 +36,7 @@ def block(data):
 
 @pytest.fixture(scope="module")
 def body():
-    """Raw deflate of a record, of a header that claims more than may be read, and of zeros without end behind it."""
+    """Raw deflate of a record, of a header that claims more than may be read, and of zeros without end after it."""
     start = framing.frame(b"good") + framing.header(ZEROS + 1)
     return block(start) + block(bytes(1 << 20)) * (ZEROS >> 20) + zlib.compress(b"", wbits=-15)
 
@@ -65,7 +65,7 @@ def test_garbage_after_the_stream_is_counted_without_storing_it(tmp_path):
 
 
 def test_a_damaged_bomb_does_not_fill_the_disk(tmp_path, monkeypatch):
-    # Damage, and behind it a member that inflates to more than there is room for.
+    # Damage, and after it a member that inflates to more than there is room for.
     path = tmp_path / "bomb.tfrecord.gz"
     damaged = bytearray(framing.frames([b"first", b"second"]))
     damaged[3] ^= 1

@@ -222,7 +222,7 @@ def test_any_order_of_keys_decodes():
         assert batch[name].to_list() == [[i, position] for i in range(len(orders))]
 
 
-def test_scalars_decode_beside_records_that_are_written_like_them_or_not():
+def test_scalars_decode_next_to_records_of_the_same_form_or_another():
     keys = ["a", "b", "a key of twelve bytes more", "a key that is longer than the others, by far"]
     schema = Schema({f"{kind}{i}": Feature(kind, key=kind + key) for i, key in enumerate(keys) for kind in KINDS})
     random = np.random.default_rng(1)

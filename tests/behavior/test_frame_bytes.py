@@ -45,5 +45,5 @@ def test_the_checksum_of_frames_is_that_of_their_bytes(runs, start):
     for length, times in runs:
         for i in range(times):
             frames.append(random.Random(length + i).randbytes(length))
-    told = frames.crc32c(start)
-    assert told == _core.crc32c(frames.take(), start)
+    expected = frames.crc32c(start)
+    assert expected == _core.crc32c(frames.take(), start)

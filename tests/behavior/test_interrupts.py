@@ -1,4 +1,4 @@
-"""Ctrl-C ends every wait, and what is left behind is known."""
+"""Ctrl-C ends every wait, and what is left is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs named pip
 
 
 def interrupted(code, *arguments, until):
-    """Start code, interrupt it when ``until`` returns, and answer how it ended."""
+    """Start code, interrupt it when ``until`` returns, and return how it ended."""
     with start_python(code, *arguments) as process:
         try:
             assert process.stdout.readline() == b"ready\n"

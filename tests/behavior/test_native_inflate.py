@@ -64,7 +64,7 @@ def mutated(rng, stream):
 
 
 def with_zlib(stream):
-    """What zlib makes of a whole stream with nothing behind it, or None."""
+    """What zlib makes of a whole stream with nothing after it, or None."""
     inflater = zlib.decompressobj(-15)
     try:
         plain = inflater.decompress(stream)
@@ -101,7 +101,7 @@ def test_streams_inflate_to_what_they_were_made_of_and_mutated_ones_as_with_zlib
 
 
 def in_parts(rng, stream, most):
-    """What the native decoder makes of a stream in parts, how that ends, and how many bytes are behind the end."""
+    """What the native decoder makes of a stream in parts, how that ends, and how many bytes are after the end."""
     inflater = _core.StreamInflater()
     plain = bytearray()
     rest = memoryview(stream)
@@ -140,9 +140,9 @@ def test_streams_in_parts_of_any_size_end_where_they_do_with_zlib(seed):
     for _ in range(150):
         data = plain_data(rng)
         stream = deflated(rng, data)
-        behind = rng.randbytes(rng.randrange(12))
+        after = rng.randbytes(rng.randrange(12))
         most = rng.choice((2, 30, 3000, 100_000))
-        assert in_parts(rng, stream + behind, most) == (data, "done", len(behind))
+        assert in_parts(rng, stream + after, most) == (data, "done", len(after))
         for _ in range(10 if len(stream) < 5000 else 1):
             changed = mutated(rng, stream)
             plain, end, unread = in_parts(rng, changed, most)

@@ -98,7 +98,7 @@ def test_writers_that_closed_or_gave_up_hold_nothing(tmp_path, suffix):
         assert nothing_more_than(before)
 
 
-def test_memory_stays_flat_over_many_passes(path):
+def test_memory_stays_flat_over_many_epochs(path):
     code = """
         def resident():
             with open("/proc/self/statm") as file:

@@ -20,15 +20,15 @@ def memory():
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".zz", ".snappy"])
-def test_places_in_files_of_all_kinds(memory, suffix, tmp_path):
+def test_locations_in_files_of_all_kinds(memory, suffix, tmp_path):
     url = f"memory://folder/a.tfrecord{suffix}"
     local = tmp_path / f"a.tfrecord{suffix}"
     for path in (url, local):
         with ps.RecordWriter(path) as writer:
             writer.write_many(RECORDS)
-    told: list[tuple[int, int]] = []
-    found = open_index(url, progress=lambda done, total: told.append((done, total)), where="none")
-    assert told[-1] == (local.stat().st_size, local.stat().st_size)
+    calls: list[tuple[int, int]] = []
+    found = open_index(url, progress=lambda done, total: calls.append((done, total)), where="none")
+    assert calls[-1] == (local.stat().st_size, local.stat().st_size)
     expected = open_index(local)
     rows = np.arange(5000)
     assert [part.tolist() for part in found.locations(rows)] == [part.tolist() for part in expected.locations(rows)]
@@ -38,7 +38,7 @@ def test_places_in_files_of_all_kinds(memory, suffix, tmp_path):
         assert found.members.first_record.tolist() == expected.members.first_record.tolist()
 
 
-def test_it_is_kept_in_the_cache_or_beside(memory):
+def test_it_is_stored_in_the_cache_or_as_a_sidecar(memory):
     with ps.RecordWriter("memory://folder/a.tfrecord") as writer:
         writer.write_many(RECORDS)
     assert load_index("memory://folder/a.tfrecord") is None

@@ -90,7 +90,7 @@ def test_nothing_is_invented_where_payloads_hold_records(tmp_path: Path):
         assert_reported_correctly(tmp_path / "file", model, seed)
 
 
-def test_inner_records_that_are_moved_to_where_others_are_due_are_kept_apart(tmp_path: Path):
+def test_inner_records_at_the_offsets_of_others_are_saved_apart(tmp_path: Path):
     for seed in range(600):
         model = fitted_damage(seed)
         assert_reported_correctly(tmp_path / "file", model, seed)

@@ -41,14 +41,14 @@ READ: dict[str, tuple[bytes, tuple[str, list[Any]]]] = {
     "3 unpacked, then packed": (record(int_feature(b"\x08\x01", ints(2, 3))), ("int64", [1, 2, 3])),
     "4 an empty run first": (record(int_feature(ints(), ints(5))), ("int64", [5])),
     "4 an empty float run first": (record(field(2, field(1, b"") + field(1, b"\0\0\x80?"))), ("float", [1.0])),
-    "6 unknown behind a run": (record(int_feature(ints(1), UNKNOWN)), ("int64", [1])),
+    "6 unknown after a run": (record(int_feature(ints(1), UNKNOWN)), ("int64", [1])),
     "7 unknown before a run": (record(int_feature(UNKNOWN, ints(1))), ("int64", [1])),
     "7 unknown among strings": (
         record(field(1, field(1, b"x") + UNKNOWN + field(1, b"y"))),
         ("bytes", [b"x", b"y"]),
     ),
     "8 unknown first in a Feature": (record(UNKNOWN + ONE), ("int64", [1])),
-    "9 unknown behind the kind": (record(ONE + UNKNOWN), ("int64", [1])),
+    "9 unknown after the kind": (record(ONE + UNKNOWN), ("int64", [1])),
     "10 unknown in the map": (field(1, UNKNOWN + entry(ONE)), ("int64", [1])),
     "10 unknown in an entry keeps it": (
         field(1, field(1, field(1, b"a") + UNKNOWN + field(2, ONE))),

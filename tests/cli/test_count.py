@@ -33,12 +33,12 @@ def test_damaged_and_missing_files_are_reported_and_the_rest_is_counted(penstock
 
 def test_json(penstock, damaged: str):
     result = penstock("count", "--json", "good.tfrecord", damaged)
-    answer = json.loads(result.stdout)
+    document = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert (answer["records"], answer["problems"]) == (10, 1)
-    assert answer["files"][0] == {"path": "good.tfrecord", "records": 10, "problem": None}
-    assert answer["files"][1]["records"] is None
-    assert answer["files"][1]["problem"]["kind"] == "truncated-record"
+    assert (document["records"], document["problems"]) == (10, 1)
+    assert document["files"][0] == {"path": "good.tfrecord", "records": 10, "problem": None}
+    assert document["files"][1]["records"] is None
+    assert document["files"][1]["problem"]["kind"] == "truncated-record"
 
 
 def test_a_name_like_another_is_suggested(penstock):

@@ -73,9 +73,9 @@ def test_options_that_do_not_go_together(penstock, arguments):
 
 def test_json_and_problems(penstock, damaged: str):
     result = penstock("index", "--json", "good.tfrecord", damaged, "gone.tfrecord", "-")
-    answer = json.loads(result.stdout)
-    assert (result.exit_code, answer["problems"]) == (1, 3)
-    good, bad, gone, stream = answer["files"]
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["problems"]) == (1, 3)
+    good, bad, gone, stream = document["files"]
     assert (good["records"], good["compression"], good["seekable"], good["problem"]) == (10, "", True, None)
     assert Path(good["index"]).exists()
     assert (bad["problem"]["kind"], bad["problem"]["record"]) == ("truncated-record", 9)

@@ -29,9 +29,9 @@ def test_a_dry_run_writes_nothing(penstock, damaged: str, folder: Path):
 
 
 def test_json(penstock, damaged: str):
-    answer = json.loads(penstock("repair", damaged, "-o", "saved.tfrecord", "--json").stdout)
-    assert (answer["records"], answer["doubtful"], answer["problems"]) == (8, 0, 2)
-    assert [problem["stop"] for problem in answer["files"][0]["problems"]] == [96, 235]
+    document = json.loads(penstock("repair", damaged, "-o", "saved.tfrecord", "--json").stdout)
+    assert (document["records"], document["doubtful"], document["problems"]) == (8, 0, 2)
+    assert [problem["stop"] for problem in document["files"][0]["problems"]] == [96, 235]
 
 
 def test_a_folder_is_repaired_file_by_file(penstock, damaged: str):

@@ -22,11 +22,11 @@ def test_a_record_that_does_not_fit_ends_its_file_after_those_before_it(penstock
     write_records("x.tfrecord", [example(a=1)] * 20 + [example(a="x")])
     write_records("y.tfrecord", [example(a=3)])
     result = penstock("stats", "x.tfrecord", "y.tfrecord", "--json", "--infer-records", "4")
-    answer = json.loads(result.stdout)
+    document = json.loads(result.stdout)
     assert result.exit_code == 1
-    assert answer["records"] == 21
-    assert answer["features"]["a"]["values"]["max"] == 3
-    assert [problem["kind"] for problem in answer["problems"]] == ["malformed-example"]
+    assert document["records"] == 21
+    assert document["features"]["a"]["values"]["max"] == 3
+    assert [problem["kind"] for problem in document["problems"]] == ["malformed-example"]
     assert 'x.tfrecord, record 20: feature "a": expected int64, found bytes' in result.stderr
 
 

@@ -37,7 +37,7 @@ def test_json(penstock, damaged: str):
     assert result.exit_code == 1
     assert (found["records"], found["problems"]) == (8, 2)
     (file,) = found["files"]
-    assert file["saved"] == {"before": 3, "behind": 5}
+    assert file["saved"] == {"before": 3, "after": 5}
     keys = ["path", "records", "bytes", "examples", "decoded", "seems", "saved", "doubtful", "problems"]
     assert list(file) == keys
     keys = ["path", "kind", "cause", "advice", "record", "offset", "stop", "damage", "feature"]

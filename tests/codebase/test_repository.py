@@ -28,13 +28,13 @@ def test_the_stub_of_the_native_module_is_fresh(tmp_path: Path):
 def test_type_checkers_see_the_names_that_exist():
     tree = ast.parse((ROOT / "src/penstock/__init__.py").read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
-    told = {
+    declared = {
         alias.name: (node.module or "").removeprefix("penstock").removeprefix(".")
         for node in imports
         for alias in node.names
         if (node.module or "").startswith("penstock")
     }
-    assert told == ps._HOMES
+    assert declared == ps._HOMES
     assert list(ps._HOMES) == sorted(ps._HOMES)
     assert set(ps.__all__) == {"__version__", *ps._HOMES}
     in_plain_sight = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]

@@ -176,7 +176,7 @@ def test_reading_ends_after_the_requested_rows(numbers: list[Path], rows: int, t
     assert [n for batch in batches for n in batch["n"].tolist()] == list(range(min(rows, 1000)))
 
 
-def test_another_pass_goes_on_from_the_place_of_the_first(numbers: list[Path]):
+def test_a_second_iterator_continues_where_the_first_stopped(numbers: list[Path]):
     decoder = Decoder(NUMBERS)
     first = open_files(decoder, numbers, 70, block_bytes=200)
     assert first.position == (0, 0, 0)

@@ -228,8 +228,8 @@ def test_threads_share_a_decoder():
             assert batch.to_list() == EXPECTED
 
 
-def _decode_in_child(decoder: Decoder, answers: Any) -> None:
-    answers.send(decoder.decode(RECORDS).to_list())
+def _decode_in_child(decoder: Decoder, results: Any) -> None:
+    results.send(decoder.decode(RECORDS).to_list())
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
@@ -237,11 +237,11 @@ def test_a_decoder_works_in_a_forked_child():
     decoder = Decoder(SCHEMA, threads=4)
     assert decoder.decode(RECORDS).to_list() == EXPECTED  # its threads are there, and will not be in the child
     context = multiprocessing.get_context("fork")
-    answers, end = context.Pipe()
+    results, end = context.Pipe()
     child = context.Process(target=_decode_in_child, args=(decoder, end))
     child.start()
-    assert answers.poll(30)
-    assert answers.recv() == EXPECTED
+    assert results.poll(30)
+    assert results.recv() == EXPECTED
     child.join()
     assert child.exitcode == 0
 

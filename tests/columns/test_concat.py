@@ -1,4 +1,4 @@
-"""Batches joined: the rows of all, one behind another, in columns of the same kind."""
+"""Batches joined: the rows of all, one after another, in columns of the same kind."""
 
 from __future__ import annotations
 

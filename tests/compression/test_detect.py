@@ -1,4 +1,4 @@
-"""Which compression is used: told by content on reading, by name or option on writing."""
+"""Which compression is used: detected by content on reading, chosen by name or option on writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zlib streams: one is a file, a second one is an error unless asked for, garbage is never passed over in silence."""
+"""Zlib streams: one is a file, a second one is an error unless asked for, garbage is never skipped silently."""
 
 from __future__ import annotations
 

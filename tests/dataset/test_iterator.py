@@ -26,12 +26,12 @@ def test_an_epoch_that_was_asked_for_is_that_of_what_is_made_of_it(shards, tmp_p
     assert ids(ds.take(TOTAL)) == ids(ds.epoch(0))  # what was only counted is not
 
 
-def _read_in_child(ds: ps.Dataset, iterator: object, answers: object) -> None:
+def _read_in_child(ds: ps.Dataset, iterator: object, results: object) -> None:
     try:
         next(iterator)
     except RuntimeError as error:
-        answers.put(str(error))
-    answers.put(ids(ds))
+        results.put(str(error))
+    results.put(ids(ds))
 
 
 def test_a_forked_child_starts_its_own_iteration(shards):
@@ -40,11 +40,11 @@ def test_a_forked_child_starts_its_own_iteration(shards):
     it = iter(ds.epoch(0))
     next(it)
     context = multiprocessing.get_context("fork")
-    answers = context.Queue()
-    child = context.Process(target=_read_in_child, args=(ds.epoch(0), it, answers))
+    results = context.Queue()
+    child = context.Process(target=_read_in_child, args=(ds.epoch(0), it, results))
     child.start()
-    assert "cannot cross a fork" in answers.get(timeout=30)
-    assert answers.get(timeout=30) == expected
+    assert "cannot cross a fork" in results.get(timeout=30)
+    assert results.get(timeout=30) == expected
     child.join(30)
     assert child.exitcode == 0
     assert [int(row["id"]) for row in it] == expected[1:]

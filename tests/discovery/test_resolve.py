@@ -151,7 +151,7 @@ def test_a_part_of_the_shards_is_counted_by_the_manifest(written):
     assert ids(ds) == ids(ps.Dataset(written))[start : start + len(ds)]
 
 
-def test_the_schema_beside_the_files_is_taken_and_else_inferred(tmp_path):
+def test_the_schema_file_next_to_the_files_is_used_and_else_inferred(tmp_path):
     files = write_shards(tmp_path, "plain")
     assert ps.Dataset(files).schema == SCHEMA
     (tmp_path / "data.schema.json").unlink()

@@ -38,7 +38,7 @@ def test_examples_run_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def _console(body: str) -> str:
-    """Run the commands of a session, and answer the session as it went."""
+    """Run the commands of a session, and return the session as it went."""
     shown = ""
     python = f'"{sys.executable}" -m penstock'
     for line in body.splitlines(keepends=True):

@@ -126,12 +126,12 @@ def write_indexes(folder: Path) -> None:
     files = sorted(str(file) for file in data.glob("*.tfrecord*"))
     with patch.dict(os.environ, PENSTOCK_CACHE=str(cache), PYTHONPATH=os.pathsep.join(sys.path)):
         command = [sys.executable, "-m", "penstock", "index", "--json", *files]
-        told = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        document = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     shutil.copytree(cache, used)
     with patch.dict(os.environ, PENSTOCK_CACHE=str(used)):
         for kind in ("plain", "gzip"):
             list(numbers(folder, kind).shuffle(seed=7))  # the lengths of records in gzip files are stored by that
-    for entry in told["files"]:
+    for entry in document["files"]:
         shutil.copy(used / Path(entry["index"]).name, data / f".{Path(entry['path']).name}.index")
     shutil.rmtree(used)
 

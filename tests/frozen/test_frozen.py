@@ -1,4 +1,4 @@
-"""What earlier code stored is read by today's: frozen samples, and fresh ones, to show that they can be made anew."""
+"""What earlier code stored is read by today's: frozen samples, and fresh ones, to show that they can be made again."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_sequence_examples_give_the_rows_that_were_written(samples: Path):
 @pytest.mark.parametrize(
     "name", [*(f"{rows}_{kind}" for rows in ("numbers", "features") for kind in make_samples.KINDS), "steps"]
 )
-def test_a_manifest_describes_the_shards_beside_it(samples: Path, name: str):
+def test_a_manifest_describes_the_shards_next_to_it(samples: Path, name: str):
     path = samples / "data" / f"{name}.penstock.json"
     manifest = ps.Manifest.load(path)
     assert manifest.verify(path.parent) == []
@@ -128,7 +128,7 @@ def built(caplog: pytest.LogCaptureFixture) -> Iterator[list[logging.LogRecord]]
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip"])
-def test_an_index_beside_a_shard_is_used(samples: Path, kind: str, built: list[logging.LogRecord]):
+def test_a_sidecar_index_is_used(samples: Path, kind: str, built: list[logging.LogRecord]):
     assert numbers(samples, kind)[[20, 3, 11]]["id"].tolist() == [20, 3, 11]
     shuffled = [plain(row) for row in numbers(samples, kind).shuffle(seed=7)]
     assert shuffled == load(samples, "states.json")["shuffle"]["elements"]
@@ -160,7 +160,7 @@ def states_of(samples: Path, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_a_pipeline_gives_the_elements_that_it_gave(samples: Path, name: str):
+def test_a_pipeline_yields_the_elements_that_it_yielded(samples: Path, name: str):
     sample = states_of(samples, name)
     with iter(PIPELINES[name](samples)) as it:
         assert [plain(element) for element in islice(it, ELEMENTS)] == sample["elements"]
@@ -239,7 +239,7 @@ def test_a_cache_on_disk_of_another_key_is_not_used(samples: Path):
 
 
 @pytest.mark.parametrize("name", ["dense", "tuple", "ragged", "records"])
-def test_a_cache_file_of_tf_is_read_or_refused_with_its_version(
+def test_a_cache_file_of_tf_is_read_or_raises_with_its_version(
     samples: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(samples)

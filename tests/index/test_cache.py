@@ -1,4 +1,4 @@
-"""Which index is used again, and which is built anew."""
+"""Which index is used again, and which is rebuilt."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def test_changed_data_is_indexed_again(write):
     assert load_index(path) is None
 
 
-def test_nothing_is_kept_where_that_is_asked(write, cache, tmp_path):
+def test_nothing_is_stored_on_request(write, cache, tmp_path):
     path = write("a.tfrecord")
     open_index(path, where="none")
     assert not cache.exists()
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_beside_the_data_it_is_hidden_from_patterns(write, cache, tmp_path):
+def test_a_sidecar_index_is_hidden_from_patterns(write, cache, tmp_path):
     path = write("a.tfrecord")
     open_index(path, where="sidecar")
     assert not cache.exists()
@@ -93,14 +93,14 @@ def test_a_cache_folder_that_cannot_be_is_no_error(write, cache):
     assert open_index(write("a.tfrecord")).records == 5000
 
 
-def test_a_folder_beside_that_cannot_be_written_to_is_an_error(write, tmp_path):
+def test_a_sidecar_index_in_a_read_only_folder_is_an_error(write, tmp_path):
     path = write("a.tfrecord")
     (tmp_path / ".a.tfrecord.index").mkdir()
     with pytest.raises(OSError, match="directory"):
         open_index(path, where="sidecar")
 
 
-def test_what_is_measured_of_a_gzip_file_is_kept(write):
+def test_what_is_measured_of_a_gzip_file_is_stored(write):
     path = write("a.tfrecord.gz")
     open_index(path)
     assert load_index(path).lengths is None

@@ -54,7 +54,7 @@ def test_equal_lengths_take_no_room_and_others_two_bytes():
     assert len(to_bytes(texts)) < 1.5 * count
 
 
-def test_what_a_newer_version_wrote_beside_is_kept():
+def test_what_a_newer_version_added_is_preserved():
     index = from_bytes(altered(GOOD, colour="blue"), IDENTITY)
     assert json.loads(to_bytes(index).partition(b"\n")[0])["colour"] == "blue"
 
@@ -123,7 +123,7 @@ PLANES = bytes(range(12))  # four numbers of three bytes
         deflate(PLANES + b"x", 2),
         deflate(bytes(1 << 20), 2),
     ],
-    ids=["nothing", "no deflate data", "cut short", "something behind it", "too little", "too much", "far too much"],
+    ids=["nothing", "no deflate data", "cut short", "something after it", "too little", "too much", "far too much"],
 )
 def test_numbers_that_do_not_inflate_to_what_is_claimed_raise(body):
     head = {"count": 4, "base": 0, "width": 3, "crc32c": f"{_core.crc32c(body):08x}"}
@@ -156,7 +156,7 @@ def test_a_claim_alone_allocates_nothing(tmp_path: Path, width: int):
     assert (status, out, err) == (0, b"refused\n", "")
 
 
-def test_members_are_kept(write):
+def test_members_are_preserved(write):
     path = write("a.tfrecord.gz")
     built = open_index(path).members
     kept = load_index(path).members

@@ -49,7 +49,7 @@ def binary() -> bytes:
         ("a.tfrecord.idx", binary()),
     ],
 )
-def test_one_beside_the_data_is_used(write, tmp_path, name, content):
+def test_a_sidecar_index_is_used_first(write, tmp_path, name, content):
     path = write("a.tfrecord", RECORDS)
     (tmp_path / name).write_bytes(content)
     index = open_index(path, progress=refuse)

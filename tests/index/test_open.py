@@ -152,9 +152,9 @@ def test_a_file_that_changes_while_it_is_indexed_raises(write, name, cache):
 @pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.zz"])
 def test_progress_is_reported_in_bytes_of_the_file(write, name):
     path = write(name)
-    told: list[tuple[int, int]] = []
-    open_index(path, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    calls: list[tuple[int, int]] = []
+    open_index(path, progress=lambda done, total: calls.append((done, total)))
+    assert calls[-1] == (path.stat().st_size, path.stat().st_size)
 
 
 def test_building_is_logged(write, caplog):

@@ -16,7 +16,7 @@ from penstock.index import open_index
 
 # A record that holds records, between others; its header and the start of its payload are to be destroyed.
 INNER = [b"inner 1", b"inner 2"]
-OUTER = [b"before", b"prefix" + framing.frames(INNER), b"behind"]
+OUTER = [b"before", b"prefix" + framing.frames(INNER), b"after"]
 
 
 @pytest.fixture
@@ -54,14 +54,14 @@ def test_every_recoverable_record_is_saved_or_in_doubt(tmp_path: Path):
 def test_a_header_right_before_another_one_is_not_a_record(tmp_path: Path, record: bytes):
     # One that says 8: the length in the next one and its checksum are a payload and its checksum.
     source, target = tmp_path / "damaged.tfrecord", tmp_path / "saved.tfrecord"
-    source.write_bytes(framing.frame(b"before") + framing.header(8) + framing.frames([record, b"behind"]))
+    source.write_bytes(framing.frame(b"before") + framing.header(8) + framing.frames([record, b"after"]))
     report = ps.repair(source, target)
     assert (report.lost_ranges, report.doubtful) == ([(22, 34)], 0)
-    assert list(ps.RecordReader(target)) == [b"before", record, b"behind"]
+    assert list(ps.RecordReader(target)) == [b"before", record, b"after"]
     # A reader that skips damage has returned it before it knows; the record is then in doubt, not lost.
     if record == b"some record":
         reader = ps.RecordReader(source, on_error="skip")
-        assert list(reader) == [b"before", len(record).to_bytes(8, "little"), b"behind"]
+        assert list(reader) == [b"before", len(record).to_bytes(8, "little"), b"after"]
         assert [(error.kind, error.offset, error.stop) for error in reader.damage] == [("doubtful", 34, 61)]
 
 
@@ -117,7 +117,7 @@ def with_two_blocks_lost(tmp_path: Path, records: list[bytes]) -> Path:
     ],
     ids=["bytes", "examples", "nested"],
 )
-def test_between_two_places_without_headers_all_is_in_doubt(tmp_path: Path, records: list[bytes]):
+def test_between_two_lost_headers_all_is_in_doubt(tmp_path: Path, records: list[bytes]):
     path = with_two_blocks_lost(tmp_path, records)
     report = ps.repair(path, None)
     assert report.doubtful > 90

@@ -1,4 +1,4 @@
-"""RecordWriter(append=True): more records behind those that are there, and nothing lost on the way."""
+"""RecordWriter(append=True): more records after the existing ones, and nothing lost on the way."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ def test_one_compression_read_as_another(tmp_path):
 
 @pytest.mark.parametrize("outer", [gzip.compress, zlib.compress], ids=["gzip", "zlib"])
 def test_what_was_compressed_twice_gets_no_hint_at_another_compression(tmp_path, outer):
-    told = message(tmp_path / "file.tfrecord", outer(gzip.compress(PLAIN)))
-    assert "is GZIP data: it was compressed twice, unpack it once" in told
-    assert "compression=" not in told
+    text = message(tmp_path / "file.tfrecord", outer(gzip.compress(PLAIN)))
+    assert "is GZIP data: it was compressed twice, unpack it once" in text
+    assert "compression=" not in text
 
 
 @pytest.mark.parametrize("kind", ["GZIP", "ZLIB", "SNAPPY"])

@@ -1,4 +1,4 @@
-"""What a reader answers to each kind of plain input, whole or damaged."""
+"""What a reader returns for each kind of plain input, whole or damaged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_empty_record_is_a_record(file_of):
     assert list(ps.RecordReader(file_of(framing.frame(b"") * 3))) == [b"", b"", b""]
 
 
-def test_every_pass_starts_again(file_of):
+def test_every_iteration_starts_again(file_of):
     reader = ps.RecordReader(file_of(framing.frames(RECORDS)))
     assert list(reader) == list(reader) == RECORDS
 

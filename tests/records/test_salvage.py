@@ -19,7 +19,7 @@ RECORDS = [random.Random(i).randbytes(60) for i in range(30)]
 
 
 def members(path: Path) -> list[bytes]:
-    """Write the records to a gzip file of ours with ten records in a member, and answer its members."""
+    """Write the records to a gzip file of ours with ten records in a member, and return its members."""
     cuts = [0]
     with ps.RecordWriter(path) as writer:
         for start in range(0, 30, 10):
@@ -75,9 +75,9 @@ def test_members_of_others_are_found_by_the_records_in_them(tmp_path: Path):
     path = tmp_path / "file.tfrecord.gz"
     path.write_bytes(b"".join(parts))
     records, kinds = read(path)
-    behind = RECORDS[1000 // 76 + 1 :]
+    after = RECORDS[1000 // 76 + 1 :]
     assert kinds
-    assert records[-len(behind) :] == behind
+    assert records[-len(after) :] == after
     assert records[:6] == RECORDS[:6]
 
 

@@ -28,7 +28,7 @@ from penstock.schema import NO_DEFAULT
         (bytes, "bytes"),
     ],
 )
-def test_dtype_is_kept_under_its_canonical_name(given: object, name: str) -> None:
+def test_dtype_is_stored_under_its_canonical_name(given: object, name: str) -> None:
     assert Feature(given).dtype == name
 
 
@@ -150,7 +150,7 @@ def test_images_and_tensors_may_vary_anywhere() -> None:
         ("int64", (0,), [], ()),
     ],
 )
-def test_default_is_kept_as_python_values(dtype: str, shape: tuple[int, ...], given: object, kept: object) -> None:
+def test_default_is_stored_as_python_values(dtype: str, shape: tuple[int, ...], given: object, kept: object) -> None:
     default = Feature(dtype, shape, default=given).default
     assert default == kept
     assert type(default) is type(kept)

@@ -65,7 +65,7 @@ def test_last_of_equal_keys_wins() -> None:
     assert read(example(a=1) + example(a="x")) == {"a": (Values("bytes", 1, (b"x",)),)}
 
 
-def test_key_that_is_no_text_is_kept() -> None:
+def test_key_that_is_no_text_is_preserved() -> None:
     payload = field(1, field(1, field(1, b"\xff") + field(2, feature(1))))
     assert list(read(payload)) == ["\udcff"]
 
@@ -112,12 +112,12 @@ def read_or_refuse(payload: bytes) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_any_bytes_are_read_or_refused(payload: bytes) -> None:
+def test_any_bytes_are_read_or_raise(payload: bytes) -> None:
     read_or_refuse(payload)
 
 
 @given(st.integers(0, 60), st.integers(0, 255))
-def test_any_changed_byte_is_read_or_refused(place: int, byte: int) -> None:
+def test_any_changed_byte_is_read_or_raises(place: int, byte: int) -> None:
     payload = bytearray(sequence_example({"a": [1, -1], "b": "xyz", "c": 0.5}, {"t": [[0.5], [1.5]]}))
     payload[place % len(payload)] = byte
     read_or_refuse(bytes(payload))
@@ -128,7 +128,7 @@ def test_varint_helper_agrees_with_the_reader() -> None:
     assert varint(300) == b"\xac\x02"
 
 
-def test_long_lists_of_numbers_are_counted_not_kept() -> None:
+def test_long_lists_of_numbers_are_counted_not_stored() -> None:
     count = 200_000
     payload = example(v=[0.5] * count, n=[300] * count)
     tracemalloc.start()

@@ -95,7 +95,7 @@ def test_a_pattern_stands_for_what_matches(folder):
     ]
 
 
-def test_the_order_given_is_kept(folder):
+def test_the_order_given_is_preserved(folder):
     files = [folder / "notes.txt", folder / "b.tfrecord", folder / "deep" / "c.tfrec"]
     assert below(folder, files) == ["notes.txt", "b.tfrecord", "deep/c.tfrec"]
 

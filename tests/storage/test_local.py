@@ -56,7 +56,7 @@ def test_drained_bytes_are_in_the_file(shape, tmp_path):
     assert path.read_bytes() == expected
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="blocks are not told there")
+@pytest.mark.skipif(sys.platform == "win32", reason="blocks are not reported there")
 def test_a_large_file_takes_no_more_of_the_disk_than_it_needs(tmp_path):
     path = tmp_path / "file"
     with path.open("wb") as file:

@@ -33,7 +33,7 @@ def row(number: int, epoch: int = 0) -> dict[str, Any]:
 
 @dataclass
 class Source:
-    """Opens flows over rows, in blocks of given sizes, as columns or as a list; fails behind ``fails_after`` blocks."""
+    """Opens flows over rows, in blocks of given sizes, as columns or as a list; fails after ``fails_after`` blocks."""
 
     sizes: list[int]
     as_list: bool = False
@@ -113,7 +113,7 @@ def elements_of(stage: Stage | OpenFlow, source: OpenFlow, cursor: Cursor = None
 
 
 def check_resumes(stage: Stage | OpenFlow, source: OpenFlow, most: int = 20) -> None:
-    """Every block is given again by a flow that starts at it, and what follows by one that starts behind it."""
+    """Every block is given again by a flow that starts at it, and what follows by one that starts after it."""
     pairs = zip(range(most), blocks_of(stage, source), strict=False)
     blocks = [block for _, block in pairs]
     whole = [(plain(list(iter_elements(block.elements))), keys_of(block), block.start, block.stop) for block in blocks]

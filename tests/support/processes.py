@@ -29,7 +29,7 @@ def start_python(code: str, *arguments: object, **options: Any) -> subprocess.Po
 
 
 def run_python(code: str, *arguments: object, input: bytes | None = None, **options: Any) -> tuple[int, bytes, str]:
-    """Run to the end; answer exit status (negative: a signal), standard output and standard error."""
+    """Run to the end; return exit status (negative: a signal), standard output and standard error."""
     process = start_python(code, *arguments, stdin=subprocess.PIPE, **options)
     out, err = process.communicate(input, timeout=30)
     return process.returncode, out, err.decode()

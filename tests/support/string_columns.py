@@ -34,8 +34,8 @@ def strings(values: Sequence[str | bytes], *, shape: tuple[int, ...] = (), rows:
 def stray_views() -> dict[str, bytes]:
     """Views that no buffer of 32 bytes can satisfy."""
     return {
-        "offset behind the end": struct.pack("<i4sii", 13, b"", 0, 20),
-        "offset far behind": struct.pack("<i4sii", 13, b"", 0, 2**31 - 1),
+        "offset after the end": struct.pack("<i4sii", 13, b"", 0, 20),
+        "offset far after": struct.pack("<i4sii", 13, b"", 0, 2**31 - 1),
         "length beyond the end": struct.pack("<i4sii", 33, b"", 0, 0),
         "huge length": struct.pack("<i4sii", 2**31 - 1, b"", 0, 2**31 - 1),
         "negative length": struct.pack("<i4sii", -1, b"", 0, 0),

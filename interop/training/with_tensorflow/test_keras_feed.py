@@ -44,7 +44,7 @@ def inputs_of(dataset: ps.Dataset) -> list[list[float]]:
     return [inputs.ravel().tolist() for inputs, _ in dataset]
 
 
-def test_each_epoch_of_fit_is_a_pass(dataset: ps.Dataset):
+def test_each_epoch_of_fit_is_an_epoch_of_the_dataset(dataset: ps.Dataset):
     shuffled = pairs(dataset.shuffle(seed=3))
     model, seen = model_that_sees()
     history = model.fit(feeds.feed(shuffled), epochs=2, verbose=0)
@@ -86,7 +86,7 @@ def test_after_the_end_of_an_epoch_fit_continues_with_the_next(dataset: ps.Datas
     assert seen.last(14) == inputs_of(shuffled.epoch(1)) + inputs_of(shuffled.epoch(2))
 
 
-def test_an_epoch_of_one_batch_is_a_pass(dataset: ps.Dataset):
+def test_an_epoch_may_have_one_batch(dataset: ps.Dataset):
     shuffled = (
         dataset.shuffle(seed=3).batch(len(dataset)).map(lambda batch: (batch["weight"][:, None], batch["weight"]))
     )

@@ -78,7 +78,7 @@ def test_a_spec_that_is_given(dataset: ps.Dataset):
     assert [batch[0].shape[1] for batch in data.take(2)] == [2, 4]
 
 
-def test_each_iteration_is_a_pass_and_resumes(dataset: ps.Dataset):
+def test_each_iteration_is_an_epoch_and_resumes(dataset: ps.Dataset):
     shuffled = dataset.shuffle(seed=4).batch(32)
     feed = feeds.feed(shuffled)
     data = feed.as_dataset()

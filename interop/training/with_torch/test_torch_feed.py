@@ -39,7 +39,7 @@ def test_ragged_columns_are_padded_where_asked(dataset: ps.Dataset):
     assert batch["tokens"].tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 1, 2, 0], [0, 1, 2, 3]]
 
 
-def test_two_ragged_levels_are_padded_or_refused():
+def test_two_ragged_levels_are_padded_or_raise():
     column = ps.Ragged(ps.Ragged(np.arange(3), [0, 1, 3]), [0, 2])
     assert feeds.convert({"x": column}, ragged="padded")["x"].tolist() == [[[0, 0], [1, 2]]]
     with pytest.raises(TypeError, match="one ragged level"):

@@ -56,7 +56,7 @@ class VerifiedFile:
             "examples": self.examples,
             "decoded": list(self.decoded or ()),
             "seems": self.seems,
-            "saved": None if before is None else {"before": before, "behind": self.records - before},
+            "saved": None if before is None else {"before": before, "after": self.records - before},
             "doubtful": self.doubtful,
             "problems": [problem._document(advise) for problem in self.problems],
         }

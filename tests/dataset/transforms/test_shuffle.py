@@ -87,7 +87,7 @@ def test_all_orders_of_few_rows_are_equally_likely():
 
 
 @pytest.mark.parametrize("n", [1000, 20_000])
-def test_a_row_comes_anywhere_and_beside_any_other(n):
+def test_a_row_comes_anywhere_and_next_to_any_other(n):
     first, moved, ascents = np.zeros(10), np.zeros(10), []
     for seed in range(300):
         image = _core.permute(np.arange(n), n, seed=seed)

@@ -12,7 +12,7 @@ import penstock.tf as tf
 Dataset = tf.data.Dataset
 
 
-def test_batches_are_computed_on_a_thread_and_errors_keep_their_place():
+def test_batches_are_computed_on_a_thread_and_errors_keep_their_position():
     makers = set()
 
     def check(batch: Any) -> Any:

@@ -147,7 +147,7 @@ def test_a_shuffle_keeps_elements_of_different_sizes_intact():
     assert sorted(rows) == sorted((list(range(x % 3)), x % 2) for x in range(70))
 
 
-def test_an_error_keeps_its_place_and_the_iteration_continues():
+def test_an_error_keeps_its_position_and_the_iteration_continues():
     def checked(number: Any) -> int:
         if int(number) == 3:
             raise ValueError("three")
