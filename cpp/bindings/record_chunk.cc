@@ -61,6 +61,18 @@ PyType_Slot iterator_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(iterator_se
                                 {Py_tp_iternext, reinterpret_cast<void*>(iterator_next)},
                                 {0, nullptr}};
 
+constexpr const char* kChunkDoc = R"(A buffer and the records in it, without a Python object per record.
+
+Example:
+    >>> reader = ps.RecordReader("train-00000-of-00004.tfrecord")
+    >>> chunk = next(reader.chunks())
+    >>> len(chunk), chunk.first_record, type(chunk[0]).__name__
+    (25, 0, 'bytes')
+    >>> offset, length = chunk.spans[-1].tolist()
+    >>> chunk.buffer[offset : offset + length].tobytes() == chunk[-1]
+    True
+)";
+
 // Keeps the memory of an array alive. Copying the chunk is cheap, since its buffer and spans are shared.
 nb::capsule owner_of(const Chunk& chunk) {
   return nb::capsule(new Chunk(chunk), [](void* p) noexcept { delete static_cast<Chunk*>(p); });
@@ -115,7 +127,7 @@ void bind_record_chunk(nb::module_& m) {
   nb::class_<ChunkIterator>(m, "_RecordIterator", nb::type_slots(iterator_slots),
                             "Iterates a chunk's records as bytes.");
 
-  nb::class_<Chunk>(m, "RecordChunk", "A buffer and the records in it, without a Python object per record.")
+  nb::class_<Chunk>(m, "RecordChunk", kChunkDoc)
       .def("__len__", &Chunk::size)
       .def("__getitem__", &record_at, nb::arg("index"), "One record as bytes.")
       .def("__getitem__", &sliced, nb::arg("index"), "A slice, which shares the buffer.")

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from penstock.conversion.convert import ConvertReport as ConvertReport
     from penstock.conversion.convert import convert as convert
     from penstock.dataset.dataset import Dataset as Dataset
+    from penstock.dataset.iterator import DatasetIterator as DatasetIterator
     from penstock.dataset.transforms.batch import Pad as Pad
     from penstock.discovery.infer import infer_schema as infer_schema
     from penstock.errors import ChecksumError as ChecksumError
@@ -96,6 +97,7 @@ _HOMES = {
     "CorruptDataError": "errors",
     "CountReport": "inspect.count",
     "Dataset": "dataset.dataset",
+    "DatasetIterator": "dataset.iterator",
     "Decoder": "codec.decoder",
     "Encoder": "codec.encoder",
     "ExpressionError": "errors",

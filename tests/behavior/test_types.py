@@ -36,6 +36,9 @@ reveal_type([example for example in ds])  # list[dict[str, Any]]
 reveal_type(batches)  # Dataset[Batch]
 reveal_type([batch for batch in batches.prefetch(2)])  # list[Batch]
 reveal_type(next(iter(batches)))  # Batch
+reveal_type(iter(ds.map(count)))  # DatasetIterator[int]
+examples: ps.DatasetIterator[dict[str, Any]] = iter(ds)  # mypy takes iter() of what contains Any for Any
+reveal_type(next(examples))  # dict[str, Any]
 reveal_type([batch for batch in batches.progress()])  # list[Batch]
 reveal_type(batches.unbatch())  # Dataset[dict[str, Any]]
 reveal_type(ds.bucket([8], 4, key="tokens"))  # Dataset[Batch]
@@ -83,7 +86,7 @@ def test_elements_have_types(tmp_path: Path):
         code, _, expected = line.partition("  # ")
         if code.strip().startswith("reveal_type"):
             assert found.get(number) == [f'Revealed type is "{expected}"'], line
-        elif expected and not code.startswith("def "):
+        elif expected and not code.startswith(("def ", "examples:")):
             assert found.get(number, [""])[0].startswith(expected), line
         else:
             assert number not in found, line

@@ -124,12 +124,19 @@ def test_the_worst_retired_words_stay_out():
     assert found == []
 
 
-def test_no_two_classes_share_a_name():
-    """Apart from the same concept at two levels: what TensorFlow calls like we do."""
-    same_concept = {"Dataset", "DatasetIterator", "TFRecordWriter", "ResizeMethod"}
+# One concept at two levels: Penstock's API and TensorFlow's, or two levels of TensorFlow's API.
+SAME_CONCEPT = {
+    "Dataset": {"dataset/dataset.py", "tf/data/dataset.py"},
+    "DatasetIterator": {"dataset/iterator.py", "tf/data/dataset.py"},
+    "ResizeMethod": {"tf/ops/images.py", "tf/compat/v1/operations.py"},  # tf.image, tf.compat.v1.image
+    "TFRecordWriter": {"tf/io/records.py", "tf/data/experimental.py"},  # of records, of whole datasets
+}
+
+
+def test_no_two_classes_share_a_name_but_for_one_concept_at_two_levels():
     homes: dict[str, set[str]] = {}
     for path in sorted((ROOT / "src/penstock").rglob("*.py")):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, set()).add(str(path.relative_to(ROOT)))
-    assert {name: sorted(found) for name, found in homes.items() if len(found) > 1 and name not in same_concept} == {}
+                homes.setdefault(node.name, set()).add(path.relative_to(ROOT / "src/penstock").as_posix())
+    assert {name: found for name, found in homes.items() if len(found) > 1} == SAME_CONCEPT

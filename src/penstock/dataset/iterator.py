@@ -58,7 +58,12 @@ class DatasetIterator(Generic[T_co]):
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch, from 0."""
+        """The number of the epoch, from 0.
+
+        Example:
+            >>> [iter(ds).epoch, iter(ds).epoch, iter(ds.epoch(5)).epoch]
+            [0, 1, 5]
+        """
         return self._epoch
 
     def __repr__(self) -> str:
@@ -108,11 +113,25 @@ class DatasetIterator(Generic[T_co]):
         """Return the state of the iterator, or of an earlier ``position``, as JSON values.
 
         An iterator that loads it continues with the same elements.
+
+        Example:
+            >>> it = iter(ds)
+            >>> example = next(it)
+            >>> it.state_dict()["format"]
+            'penstock.state'
         """
         return save_state(self._pipeline, *(self.position() if position is None else position))
 
     def position(self) -> Position:
-        """Return the current position. It is cheaper than a state, which identifies files by their content."""
+        """Return the current position. It is cheaper than a state, which identifies files by their content.
+
+        Example:
+            >>> it = iter(ds.batch(10))
+            >>> start = it.position()
+            >>> batch = next(it)
+            >>> it.state_dict(start) == iter(ds.batch(10)).state_dict()
+            True
+        """
         block, cursor, given = self._block, self._cursor, self._given
         if block is not None and given == len(block) and block.stop is not None:
             cursor, given = block.stop, 0
@@ -123,6 +142,13 @@ class DatasetIterator(Generic[T_co]):
 
         Raises:
             StateError: The state belongs to other data or to another pipeline.
+
+        Example:
+            >>> it, resumed = iter(ds), iter(ds)
+            >>> example = next(it)
+            >>> resumed.load_state_dict(it.state_dict())
+            >>> next(resumed)["x"].item()
+            1.0
         """
         epoch, cursor, given = load_state(self._pipeline, state)
         self.close()
@@ -130,7 +156,14 @@ class DatasetIterator(Generic[T_co]):
         self._epoch_started(epoch)
 
     def close(self) -> None:
-        """End the iteration and its threads."""
+        """End the iteration and its threads; leaving a ``with`` block does the same.
+
+        Example:
+            >>> with iter(ds) as it:
+            ...     example = next(it)
+            >>> list(it)
+            []
+        """
         self._elements, self._ended = iter(()), True
         if self._flow is not None and os.getpid() == self._process:
             self._flow.close()

@@ -20,7 +20,11 @@ class Report(ABC):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether nothing is wrong.
+
+        >>> ps.verify("train").ok
+        True
+        """
         return not self.problems
 
     @abstractmethod
@@ -28,7 +32,11 @@ class Report(ABC):
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
 
     def to_json(self) -> str:
-        """Return the report as the text of a JSON document."""
+        """Return the report as the text of a JSON document.
+
+        >>> json.loads(ps.count("train").to_json())["records"]
+        100
+        """
         return json.dumps(self._document(), indent=2)
 
 
