@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from orders import rows
 
-from penstock.dataset.order import Epoch, Group, Share, finite_length
+from penstock.dataset.order import Epoch, Share, finite_length
 from penstock.dataset.transforms.batch import BatchOrder
 from penstock.dataset.transforms.concat import ConcatOrder
 from penstock.dataset.transforms.repeat import RepeatOrder
@@ -25,10 +25,10 @@ def test_a_share_is_known_through_what_wraps_it():
     assert joined.is_sharded
 
 
-def test_groups_are_known_through_what_wraps_them():
+def test_orders_around_batches_know_that_the_last_one_is_dropped():
     batches = BatchOrder(rows(10), 4, True)
-    assert SliceOrder(ShuffleOrder(batches, 1), 0, 1).group == Group(4, drop_last=True)
-    assert rows(10).group is None
+    assert SliceOrder(ShuffleOrder(batches, 1), 0, 1).drops_last
+    assert not rows(10).drops_last
 
 
 def test_a_part_of_a_repetition_is_no_repetition():

@@ -76,13 +76,6 @@ class Share(NamedTuple):
     remainder: Remainder
 
 
-class Group(NamedTuple):
-    """How an order groups rows into batches."""
-
-    size: int
-    drop_last: bool
-
-
 class Repeats(Protocol):
     """An order that is several epochs of another one."""
 
@@ -145,9 +138,9 @@ class Order(ABC):
         return self.share is not None
 
     @property
-    def group(self) -> Group | None:
-        """How rows are grouped, where the order is one of batches."""
-        return None
+    def drops_last(self) -> bool:
+        """Whether the order is one of batches, and a smaller last batch is dropped."""
+        return False
 
     @property
     def repeats(self) -> Repeats | None:
@@ -232,8 +225,8 @@ class WrappedOrder(Order):
         return self.inner.is_sharded
 
     @property
-    def group(self) -> Group | None:
-        return self.inner.group
+    def drops_last(self) -> bool:
+        return self.inner.drops_last
 
     def has_even_shares(self, which: Epoch) -> bool:
         return self.inner.has_even_shares(which)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow
-from penstock.dataset.order import Epoch, Group, Order
+from penstock.dataset.order import Epoch, Order
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows, start_cursor
 from penstock.dataset.stage import Stage
@@ -54,10 +54,6 @@ class Start(Protocol):
     def yields_batches(self) -> bool:
         """Whether any elements are batches."""
 
-    @property
-    def group(self) -> Group | None:
-        """How rows are grouped, where elements are batches of one size."""
-
 
 @dataclass(frozen=True)
 class Pipeline:
@@ -91,23 +87,6 @@ class Pipeline:
         """Whether elements are batches, as far as functions leave them what they are."""
         changes = [stage.groups_rows for stage in self.stages if stage.groups_rows is not None]
         return changes[-1] if changes else self.start.yields_batches
-
-    @property
-    def batch_size(self) -> int | None:
-        """The rows of every batch but the last, where that is one number."""
-        group = self._group
-        return None if group is None else group.size
-
-    @property
-    def drops_last(self) -> bool:
-        """Whether a smaller last batch is dropped."""
-        group = self._group
-        return group is not None and group.drop_last
-
-    @property
-    def _group(self) -> Group | None:
-        groups = [stage.group for stage in self.stages if stage.groups_rows is not None]
-        return groups[-1] if groups else self.start.group
 
     @property
     def keeps_rows(self) -> bool:
@@ -243,11 +222,6 @@ class JoinStart(ABC):
     def yields_batches(self) -> bool:
         """Whether any elements are batches."""
         return any(child.yields_batches for child in self.children)
-
-    @property
-    def group(self) -> Group | None:
-        """How rows are grouped: not known."""
-        return None
 
     @abstractmethod
     def call(self, children: list[list[str]]) -> str:

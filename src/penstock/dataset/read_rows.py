@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Flow, concat_elements, concat_keys, truncated, with_cursors
-from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run
 from penstock.dataset.progress import Meter
 from penstock.dataset.source.prefetch import start_prefetch
 from penstock.dataset.source.row_source import RowSource
@@ -85,11 +85,6 @@ class ReadRows:
         """Whether rows are read as batches."""
         return self.batches is not None
 
-    @property
-    def group(self) -> Group | None:
-        """How rows are grouped, where they are read as batches."""
-        return self.order.group
-
     def keys(self, position: int, count: int, which: Epoch) -> RowKeys:
         """Return the rows of a block: the batch at a position, or ``count`` rows from there."""
         if self.batches is None:
@@ -131,7 +126,7 @@ class ReadRows:
             return once.open(start_cursor(epoch) | {"position": within}, meter)
 
         flow = stream_epochs(open_epoch, repeated.times, cursor, later, within, position - within)
-        return stream_batches_of(flow, self.size, self._drops_last, cursor) if whole_batches else flow
+        return stream_batches_of(flow, self.size, self.order.drops_last, cursor) if whole_batches else flow
 
     def check_seeks(self) -> None:
         """Raise NotSeekableError where the order needs random access that the files do not have."""
@@ -174,17 +169,13 @@ class ReadRows:
                 if self.batches is not None and batch.num_rows < self.size:
                     # The last one; or the rows before an error, which is raised here.
                     next(batches, None)
-                    if self._drops_last:
+                    if self.order.drops_last:
                         return
                 rows = np.arange(row, row + batch.num_rows)
                 keys = RowKeys(rows, np.full(len(rows), cursor["epoch"], np.int64))
                 stop = position + (1 if self.batches is not None else batch.num_rows)
                 yield Block(batch, keys, cursor | {"position": position}, cursor | {"position": stop})
                 position, row = stop, row + batch.num_rows
-
-    @property
-    def _drops_last(self) -> bool:
-        return self.group is not None and self.group.drop_last
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
         blocks = self._blocks(cursor["position"], Epoch(cursor["epoch"], cursor["origin"]))

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, slice_block
-from penstock.dataset.order import Group
 from penstock.dataset.progress import Meter
 
 
@@ -26,11 +25,6 @@ class Stage(ABC):
     def keeps_rows(self) -> bool:
         """Whether rows are chosen or grouped, and none is changed."""
         return False
-
-    @property
-    def group(self) -> Group | None:
-        """How rows are grouped, where the stage makes batches of one size."""
-        return None
 
     @abstractmethod
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:

@@ -16,7 +16,7 @@ from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
 from penstock.columns.stored_column import plain
 from penstock.dataset.block import Cursor, Flow, OpenFlow, TruncatedBlock, as_batch, batch_block, concat_elements
-from penstock.dataset.order import Epoch, Group, Ints, Order, RowKeys, Run, Share, call_text
+from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, Share, call_text
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
@@ -65,8 +65,8 @@ class BatchOrder(Order):
         return self._rows.is_sharded
 
     @property
-    def group(self) -> Group:
-        return Group(self._size, self._drop_last)
+    def drops_last(self) -> bool:
+        return self._drop_last
 
     def has_even_shares(self, which: Epoch) -> bool:
         return self._rows.has_even_shares(which)
@@ -106,10 +106,6 @@ class BatchStage(Stage):
     @property
     def keeps_rows(self) -> bool:
         return not self.pad
-
-    @property
-    def group(self) -> Group:
-        return Group(self.size, self.drop_last)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(ElementSupply(upstream, cursor)) as supply:
