@@ -19,6 +19,7 @@ void bind_arrow(nb::module_& m);
 void bind_byte_views(nb::module_& m);
 void bind_checksums(nb::module_& m);
 void bind_decode_queue(nb::module_& m);
+void bind_decoded_columns(nb::module_& m);
 void bind_decoder(nb::module_& m);
 void bind_encoder(nb::module_& m);
 void bind_file_batches(nb::module_& m);

@@ -27,7 +27,7 @@ class Queue {
     outputs_.push_back(std::move(outputs));
   }
   std::size_t pending() const { return queue_.get()->pending(); }
-  nb::tuple next() {
+  DecodedColumns next() {
     const std::shared_ptr<DecodeQueue> queue = queue_.get();
     std::optional<DecodeJob> job;
     try {
@@ -39,9 +39,9 @@ class Queue {
       if (queue->pending() < outputs_.size()) outputs_.pop_front();  // the job failed
       throw;
     }
-    const nb::list outputs = std::move(outputs_.front());
+    nb::list outputs = std::move(outputs_.front());
     outputs_.pop_front();
-    return decoder_.to_python(job->batch, outputs);
+    return {decoder_.features(), std::move(job->batch), std::move(outputs)};
   }
   void close() {
     queue_.close();
@@ -63,7 +63,7 @@ void bind_decode_queue(nb::module_& m) {
            nb::sig("def submit(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> None"),
            "Start decoding a batch; ``outputs`` as in NativeDecoder.decode.")
       .def_prop_ro("pending", &Queue::pending, "Batches submitted and not taken.")
-      .def("next", &Queue::next, nb::sig("def next(self) -> " PENSTOCK_DECODED), "Return the oldest batch.")
+      .def("next", &Queue::next, "Return the oldest batch.")
       .def("close", &Queue::close, "End the threads.");
 }
 

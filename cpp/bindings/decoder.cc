@@ -14,54 +14,6 @@
 namespace penstock::bindings {
 namespace {
 
-// The memory of a NumPy array, kept alive by it.
-struct ColumnMemory {
-  SharedBuffer buffer;
-  bool read_only;
-};
-
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  const ColumnMemory& memory = *nb::inst_ptr<ColumnMemory>(self);
-  return PyBuffer_FillInfo(view, self, memory.buffer->data(), static_cast<Py_ssize_t>(memory.buffer->capacity()),
-                           memory.read_only, flags);
-}
-
-PyType_Slot kMemorySlots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
-
-// NumPy is imported on first use; the references are never released, and used under the GIL.
-nb::handle numpy_array() {
-  static PyObject* type = nullptr;
-  if (type == nullptr) type = nb::object(nb::module_::import_("numpy").attr("ndarray")).release().ptr();
-  return type;
-}
-
-nb::handle numpy_dtype(nb::dlpack::dtype type) {
-  static PyObject* dtypes[4][9] = {};  // by kind and bytes
-  const auto code = static_cast<Code>(type.code);
-  const std::size_t kind = code == Code::Bool ? 0 : code == Code::Int ? 1 : code == Code::UInt ? 2 : 3;
-  const std::size_t bytes = type.bits / 8;
-  PyObject*& dtype = dtypes[kind][bytes];
-  if (dtype == nullptr) {
-    const char name[] = {"biuf"[kind], static_cast<char>('0' + bytes), 0};
-    dtype = nb::module_::import_("numpy").attr("dtype")(name).release().ptr();
-  }
-  return dtype;
-}
-
-nb::object shape_tuple(std::size_t ndim, const std::size_t* shape) {
-  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(ndim)));
-  if (!tuple.is_valid()) throw nb::python_error();
-  for (std::size_t i = 0; i < ndim; ++i)
-    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), nb::cast(shape[i]).release().ptr());
-  return tuple;
-}
-
-// NumPy's own constructor is faster than DLPack, which matters for batches with many columns or few rows. It checks the
-// size of the memory.
-nb::object array_on(ColumnMemory memory, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
-  return numpy_array()(shape_tuple(ndim, shape), numpy_dtype(type), nb::cast(std::move(memory)));
-}
-
 Missing missing_named(const std::string& name) {
   if (name == "error") return Missing::kError;
   if (name == "empty") return Missing::kEmpty;
@@ -150,13 +102,9 @@ const char* name_of(Kind kind) {
 
 }  // namespace
 
-nb::object array_of(const SharedBuffer& buffer, std::size_t ndim, const std::size_t* shape, nb::dlpack::dtype type) {
-  return array_on({buffer, false}, ndim, shape, type);
-}
-
 Decoder::Decoder(const std::vector<BoundFeature>& features, nb::bytes default_bytes, bool sequence_example,
                  bool validate_all, bool strict, std::size_t threads)
-    : features_(features), workers_(threads) {
+    : features_(std::make_shared<const std::vector<BoundFeature>>(features)), workers_(threads) {
   DecodePlan plan;
   for (const BoundFeature& feature : features) plan.features.push_back(feature.plan);
   plan.sequence_example = sequence_example;
@@ -169,7 +117,7 @@ Decoder::Decoder(const std::vector<BoundFeature>& features, nb::bytes default_by
   decoder_ = std::make_shared<BatchDecoder>(std::move(plan));
 }
 
-nb::tuple Decoder::decode(const std::vector<Chunk>& chunks, nb::list outputs) {
+DecodedColumns Decoder::decode(const std::vector<Chunk>& chunks, nb::list outputs) {
   const Outputs pointers = pointers_of(rows_of(chunks), outputs);
   DecodedBatch batch;
   {
@@ -177,39 +125,20 @@ nb::tuple Decoder::decode(const std::vector<Chunk>& chunks, nb::list outputs) {
     batch = decoder_->decode(chunks, pointers, workers_.threads(),
                              [this](std::size_t n, const auto& task) { workers_.run(n, task); });
   }
-  return to_python(batch, outputs);
-}
-
-nb::tuple Decoder::to_python(const DecodedBatch& batch, const nb::list& outputs) const {
-  if (batch.fault.fault != ExampleFault::kNone) return nb::make_tuple(batch.rows, nb::list(), nb::list(), batch.fault);
-  nb::list columns;
-  for (std::size_t f = 0; f < features_.size(); ++f)
-    columns.append(column(f, batch, outputs.size() == 0 ? nb::none() : nb::object(outputs[f])));
-  return nb::make_tuple(batch.rows, columns, buffers_of(batch), nb::none());
-}
-
-nb::list Decoder::buffers_of(const DecodedBatch& batch) const {
-  nb::list buffers;
-  if (!decoder_->has_views()) return buffers;
-  for (const SharedBuffer& buffer : batch.buffers) {
-    // Read-only: chunks and other batches share the memory.
-    const std::size_t size = buffer->capacity();
-    buffers.append(array_on({buffer, true}, 1, &size, type_of(Code::UInt, 8)));
-  }
-  return buffers;
+  return {features_, std::move(batch), std::move(outputs)};
 }
 
 Outputs Decoder::pointers_of(std::size_t rows, const nb::list& outputs) const {
   Outputs pointers;
   if (outputs.size() == 0) return pointers;
-  if (outputs.size() != features_.size()) throw nb::value_error("outputs need an entry per feature");
-  for (std::size_t f = 0; f < features_.size(); ++f) {
+  if (outputs.size() != features_->size()) throw nb::value_error("outputs need an entry per feature");
+  for (std::size_t f = 0; f < features_->size(); ++f) {
     const nb::object output = outputs[f];
     if (output.is_none()) {
       pointers.push_back(nullptr);
       continue;
     }
-    const BoundFeature& feature = features_[f];
+    const BoundFeature& feature = (*features_)[f];
     // Never converted: a copy would be released before the decoder writes to it.
     const auto array = nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(output, false);
     if (feature.plan.ragged || feature.plan.sequence() || feature.plan.element == Element::kView ||
@@ -220,30 +149,7 @@ Outputs Decoder::pointers_of(std::size_t rows, const nb::list& outputs) const {
   return pointers;
 }
 
-nb::object Decoder::column(std::size_t feature_number, const DecodedBatch& batch, nb::object output) const {
-  const BoundFeature& feature = features_[feature_number];
-  const DecodedColumn& column = batch.columns[feature_number];
-  const auto int64_array = [](const SharedBuffer& buffer, std::size_t size) {
-    return array_of(buffer, 1, &size, type_of(Code::Int, 64));
-  };
-  nb::object values = output;
-  if (values.is_none()) {
-    std::vector<std::size_t> shape{column.items};
-    shape.insert(shape.end(), feature.shape.begin(), feature.shape.end());
-    if (feature.plan.element == Element::kView) shape = {column.items, feature.plan.count, 4};
-    values = array_of(column.values, shape.size(), shape.data(), feature.type);
-  }
-  if (column.offsets) {
-    nb::object steps = nb::none();
-    if (column.step_offsets) steps = int64_array(column.step_offsets, column.steps + 1);
-    values = nb::make_tuple(values, int64_array(column.offsets, batch.rows + 1), steps);
-  }
-  if (!column.valid) return values;
-  return nb::make_tuple(values, array_of(column.valid, 1, &batch.rows, type_of(Code::Bool, 8)));
-}
-
 void bind_decoder(nb::module_& m) {
-  nb::class_<ColumnMemory>(m, "ColumnMemory", nb::type_slots(kMemorySlots), "The memory of a column's array.");
   nb::class_<DecodeFault>(m, "DecodeFault", "Why a record does not decode.")
       .def_prop_ro("kind", [](const DecodeFault& f) { return name_of(f.fault); })
       .def_ro("row", &DecodeFault::row, "Row of the batch.")
@@ -273,7 +179,7 @@ void bind_decoder(nb::module_& m) {
            nb::kw_only(), nb::arg("default_bytes"), nb::arg("sequence_example"), nb::arg("validate_all"),
            nb::arg("strict"), nb::arg("threads"))
       .def("decode", &Decoder::decode, nb::arg("chunks"), nb::arg("outputs"),
-           nb::sig("def decode(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> " PENSTOCK_DECODED),
+           nb::sig("def decode(self, chunks: list[RecordChunk], outputs: list[typing.Any]) -> DecodedColumns"),
            "Decode into new columns, or into the arrays in ``outputs`` (empty, or one or None per feature).")
       .def_prop_ro(
           "dense_row_bytes", [](const Decoder& self) { return self.native()->dense_row_bytes(); },

@@ -26,8 +26,8 @@ PositionTuple tuple_of(const FilePosition& position) { return {position.file, po
 
 struct OpenBatches : Closable<FileBatches> {
   OpenBatches(std::shared_ptr<FileBatches> batches, const Decoder& used)
-      : Closable(std::move(batches)), decoder(used) {}
-  const Decoder& decoder;
+      : Closable(std::move(batches)), features(used.features()) {}
+  const BoundFeatures features;
 };
 
 nb::object next_batch(OpenBatches& self) {
@@ -37,7 +37,7 @@ nb::object next_batch(OpenBatches& self) {
     next = batches->next(timeout);
     return !std::holds_alternative<NotYet>(next);
   });
-  if (const auto* batch = std::get_if<DecodedBatch>(&next)) return self.decoder.to_python(*batch, nb::list());
+  if (auto* batch = std::get_if<DecodedBatch>(&next)) return nb::cast(DecodedColumns(self.features, std::move(*batch)));
   if (const auto* fault = std::get_if<FaultInFile>(&next)) return nb::cast(*fault);
   return nb::none();
 }
@@ -68,16 +68,19 @@ void bind_file_batches(nb::module_& m) {
           nb::arg("paths"), nb::arg("decoder"), nb::arg("batch_rows"), nb::kw_only(), nb::arg("verify") = true,
           nb::arg("max_record_bytes") = std::uint64_t{1} << 30, nb::arg("threads") = 1,
           nb::arg("block_bytes") = std::size_t{1} << 18, nb::arg("start") = PositionTuple{},
-          nb::arg("rows") = nb::none(), nb::keep_alive<1, 3>(),
+          nb::arg("rows") = nb::none(),
           nb::sig("def __init__(self, paths: collections.abc.Sequence[str | os.PathLike[str]], decoder: NativeDecoder, "
                   "batch_rows: int, *, verify: bool = True, max_record_bytes: int = 1073741824, threads: int = 1, "
                   "block_bytes: int = 262144, start: tuple[int, int, int] = (0, 0, 0), rows: int | None = None) -> "
                   "None"))
-      .def("next", &next_batch, nb::sig("def next(self) -> " PENSTOCK_DECODED " | FaultInFile | None"),
+      .def("next", &next_batch, nb::sig("def next(self) -> DecodedColumns | FaultInFile | None"),
            "Return the next batch, the fault that ends the stream, or None at its end.")
       .def_prop_ro(
           "position", [](const OpenBatches& self) { return tuple_of(self.get()->position()); },
           "(file, offset, record) after the last valid batch that was returned.")
+      .def_prop_ro(
+          "start", [](const OpenBatches& self) { return tuple_of(self.get()->position_of(0)); },
+          "(file, offset, record) of the first row of the last batch, valid or not.")
       .def(
           "position_of",
           [](const OpenBatches& self, std::size_t row) {

@@ -41,6 +41,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_salvage_scan(m);
   penstock::bindings::bind_frame_buffer(m);
   penstock::bindings::bind_file_writer(m);
+  penstock::bindings::bind_decoded_columns(m);
   penstock::bindings::bind_decoder(m);
   penstock::bindings::bind_decode_queue(m);
   penstock::bindings::bind_file_records(m);

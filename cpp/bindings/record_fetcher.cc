@@ -156,7 +156,7 @@ class Fetcher {
       if (record.fault == FetchFaultKind::kNone)
         decoded = decoder.decode(std::move(record.frame), static_cast<std::size_t>(record.length));
     }
-    return decoded && decoded->is_valid() ? nb::object(decoder.to_python(*decoded)) : nb::none();
+    return decoded && decoded->is_valid() ? nb::object(decoder.to_python(std::move(*decoded))) : nb::none();
   }
 
   std::size_t pending() const { return fetcher_.get()->pending(); }
@@ -201,7 +201,10 @@ class Fetcher {
 
   static nb::tuple result_of(FetchJob& job, const JobInProgress& kept) {
     nb::object decoded = nb::none();
-    if (job.decoded) decoded = nb::cast<const Decoder&>(kept.decoder).to_python(*job.decoded, kept.outputs);
+    if (job.decoded) {
+      const BoundFeatures& features = nb::cast<const Decoder&>(kept.decoder).features();
+      decoded = nb::cast(DecodedColumns(features, std::move(*job.decoded), kept.outputs));
+    }
     return nb::make_tuple(decoded, std::move(job.faults));
   }
 
@@ -220,7 +223,7 @@ class Fetcher {
 
 }  // namespace
 
-#define PENSTOCK_FETCHED "tuple[" PENSTOCK_DECODED " | None, list[FetchFault]]"
+#define PENSTOCK_FETCHED "tuple[DecodedColumns | None, list[FetchFault]]"
 
 void bind_record_fetcher(nb::module_& m) {
   nb::class_<FetchFault>(m, "FetchFault", "Why a record is not as the index describes it.")

@@ -19,8 +19,8 @@ bool is_scalar(const BoundFeature& feature) {
 }  // namespace
 
 RowDecoder::RowDecoder(const Decoder& decoder, std::vector<std::vector<std::size_t>> scalars)
-    : decoder_(decoder), scalars_(std::move(scalars)), grouped_(decoder.features().size()) {
-  const std::vector<BoundFeature>& features = decoder.features();
+    : decoder_(decoder), scalars_(std::move(scalars)), grouped_(decoder.features()->size()) {
+  const std::vector<BoundFeature>& features = *decoder.features();
   for (const std::vector<std::size_t>& group : scalars_) {
     for (const std::size_t f : group) {
       if (f >= features.size() || grouped_[f] || !is_scalar(features[f]) ||
@@ -35,7 +35,7 @@ DecodedRow RowDecoder::decode(SharedBuffer frame, std::size_t payload_bytes) con
   DecodedRow row;
   Outputs outputs(grouped_.size());
   for (const std::vector<std::size_t>& group : scalars_) {
-    const std::size_t size = decoder_.features()[group.front()].plan.item_bytes();
+    const std::size_t size = (*decoder_.features())[group.front()].plan.item_bytes();
     row.scalars.push_back(acquire_buffer(size * group.size()));
     std::byte* value = row.scalars.back()->data();
     for (const std::size_t f : group) outputs[f] = std::exchange(value, value + size);
@@ -46,15 +46,15 @@ DecodedRow RowDecoder::decode(SharedBuffer frame, std::size_t payload_bytes) con
   return row;
 }
 
-nb::tuple RowDecoder::to_python(const DecodedRow& row) const {
+nb::tuple RowDecoder::to_python(DecodedRow row) const {
   nb::list arrays, columns;
   for (std::size_t i = 0; i < scalars_.size(); ++i) {
     const std::size_t size = scalars_[i].size();
-    arrays.append(array_of(row.scalars[i], 1, &size, decoder_.features()[scalars_[i].front()].type));
+    arrays.append(array_of(row.scalars[i], 1, &size, (*decoder_.features())[scalars_[i].front()].type));
   }
-  for (std::size_t f = 0; f < grouped_.size(); ++f)
-    columns.append(grouped_[f] ? nb::none() : decoder_.column(f, row.batch, nb::none()));
-  return nb::make_tuple(arrays, columns, decoder_.buffers_of(row.batch));
+  DecodedColumns decoded(decoder_.features(), std::move(row.batch));
+  for (std::size_t f = 0; f < grouped_.size(); ++f) columns.append(grouped_[f] ? nb::none() : decoded.column(f));
+  return nb::make_tuple(arrays, columns, decoded.buffers());
 }
 
 }  // namespace penstock::bindings

@@ -27,8 +27,8 @@ class RowDecoder {
   DecodedRow decode(SharedBuffer frame, std::size_t payload_bytes) const;
 
   // Returns (scalars, columns, buffers): an array for each group, and for each feature its column as in
-  // Decoder::to_python(), or None if it is in a group.
-  nb::tuple to_python(const DecodedRow& row) const;
+  // DecodedColumns::column(), or None if it is in a group.
+  nb::tuple to_python(DecodedRow row) const;
 
  private:
   const Decoder& decoder_;

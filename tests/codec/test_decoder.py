@@ -259,3 +259,35 @@ def test_arrays_are_of_the_types_that_numpy_calls_by_that_name(dtype):
 def test_one_record_is_a_list_of_one():
     with pytest.raises(TypeError, match=r"expected a list of records, found one: write \[record\]"):
         ps.Decoder(ps.Schema({"x": ps.Feature("int64")})).decode(b"a record")
+
+
+@pytest.mark.parametrize("use", [lambda b: b["tags"], lambda b: b.column_names, lambda b: "id" in b, lambda b: b | {}])
+def test_a_batch_is_the_same_whichever_column_is_used_first(use: Any):
+    batch = Decoder(SCHEMA).decode(RECORDS)
+    use(batch)
+    assert batch.column_names == list(batch.keys()) == list(SCHEMA)
+    assert batch.to_list() == EXPECTED
+
+
+def test_a_column_is_one_object_however_often_it_is_used():
+    batch = Decoder(SCHEMA).decode(RECORDS)
+    first = batch["id"]
+    first[0] = 5
+    assert batch["id"] is first
+    assert dict(batch)["id"] is first
+    assert batch["id"] is first
+    with pytest.raises(KeyError, match="no column 'ids': the batch has id, score"):
+        batch["ids"]
+
+
+def test_a_batch_pickles_before_its_columns_were_used():
+    batch = pickle.loads(pickle.dumps(Decoder(SCHEMA).decode(RECORDS)))
+    assert batch.to_list() == EXPECTED
+
+
+def test_a_column_keeps_only_its_own_memory():
+    schema = Schema({"small": Feature("int64"), "large": Feature("float32", (1000,))})
+    records = list(ps.Encoder(schema).encode({"small": np.arange(1000), "large": np.ones((1000, 1000), np.float32)}))
+    small = [Decoder(schema).decode(records)["small"] for _ in range(2)]
+    assert all(column.base is not None for column in small)
+    assert [column.sum() for column in small] == [499500, 499500]

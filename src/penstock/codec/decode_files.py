@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeAlias
 
 from penstock import _core
-from penstock._core import DecodeFault, Fault, FaultInFile, RecordChunk
+from penstock._core import DecodedColumns, Fault, FaultInFile, RecordChunk
 from penstock.columns import Batch
 from penstock.compression.detect import HEAD_BYTES, detect
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault, malformed
@@ -19,8 +16,6 @@ from penstock.records.damage import error_of, lookalike
 from penstock.storage import StrPath, locate
 from penstock.storage.local import naming
 
-Decoded: TypeAlias = tuple[int, list[Any], list[NDArray[np.uint8]], DecodeFault | None]
-"""The result of the native decoder: the number of rows, columns, the buffers of their views, or a fault."""
 FilePosition: TypeAlias = tuple[int, int, int]
 """The index of a file, the byte offset of a frame in it, and the number of its record."""
 
@@ -35,13 +30,14 @@ class FileBatches:
         self,
         native: _core.FileBatches,
         paths: Sequence[str],
-        build: Callable[[Decoded], Batch],
+        build: Callable[[DecodedColumns], Batch],
         reopen: Callable[[FilePosition, int], FileBatches],
     ) -> None:
         self._native: _core.FileBatches | None = native
         self._paths = paths
         self._build, self._reopen = build, reopen
-        self._position = native.position
+        self._position: FilePosition | None = None
+        """Where to resume, if that is not the position of the native batches."""
         self._failure: MalformedExampleError | None = None
         """The error to raise next, after the rows before it have been returned."""
 
@@ -64,31 +60,33 @@ class FileBatches:
             self.close()
             raise
 
-    def _valid_rows(self, decoded: Decoded) -> Batch:
+    def _valid_rows(self, decoded: DecodedColumns) -> Batch:
         """Return a batch; if a row does not decode, the rows before it."""
-        assert self._native is not None
         try:
-            batch = self._build(decoded)
+            return self._build(decoded)
         except RowFault as fault:
             error, count = malformed(fault, self._locate), fault.row
-        else:
-            self._position = self._native.position
-            return batch
+        assert self._native is not None
+        self._position = self._native.start
         if not count:
             raise error
         with closing(self._reopen(self._position, count)) as front:
             batch = next(front)
-            self._position, self._failure = front._position, front._failure or error
+            self._position, self._failure = front.position, front._failure or error
         return batch
 
     @property
     def position(self) -> FilePosition:
         """The position of the first row that has not been returned, to resume from."""
+        if self._position is None:
+            assert self._native is not None
+            return self._native.position
         return self._position
 
     def close(self) -> None:
         """Stop the threads and close the files."""
         if self._native is not None:
+            self._position = self.position
             native, self._native = self._native, None
             native.close()
 

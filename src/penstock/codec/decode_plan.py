@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
@@ -35,6 +36,8 @@ class PlannedFeature:
     """The indices of its native columns: the values, then the row lengths of inner levels."""
     build: Build | None
     """Builds the column from the native columns; None if the native column is used directly."""
+    can_fail: bool
+    """Whether building the column may raise a RowFault, although the native decoder accepted all rows."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,21 @@ class Plan:
     """The name of the feature of each native column."""
     default_bytes: bytes
     """The buffer that the views of default values point into."""
+
+    @cached_property
+    def by_name(self) -> dict[str, PlannedFeature]:
+        """The features by name, in order."""
+        return {planned.name: planned for planned in self.features}
+
+    @cached_property
+    def is_native(self) -> bool:
+        """Whether the native columns are those of the batch."""
+        return all(planned.build is None for planned in self.features)
+
+    @cached_property
+    def can_fail(self) -> bool:
+        """Whether building any column may raise a RowFault."""
+        return any(planned.can_fail for planned in self.features)
 
 
 def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
@@ -62,6 +80,41 @@ def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
     compiler = _Compiler(schema)
     features = tuple(compiler.add(name) for name in wanted)
     return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
+
+
+class PlannedColumns:
+    """The columns of a decoded batch, built by a plan."""
+
+    __slots__ = ("_native", "_plan", "names")
+
+    def __init__(self, plan: Plan, native: _core.DecodedColumns) -> None:
+        self.names: Mapping[str, PlannedFeature] = plan.by_name
+        self._plan, self._native = plan, native
+
+    def build(self, name: str) -> AnyColumn:
+        """Build one column."""
+        planned = self.names[name]
+        if planned.build is None:
+            column: AnyColumn = self._native.column(planned.native[0])
+            return column
+        return planned.build([self._native.column(i) for i in planned.native], self._native.buffers)
+
+    def build_all(self) -> dict[str, AnyColumn]:
+        """Build all columns; raise a RowFault for a row that does not fit."""
+        columns = self._native.columns()
+        if self._plan.is_native:
+            return dict(zip(self.names, columns, strict=True))
+        buffers = self._native.buffers
+        built = {}
+        for name, planned in self.names.items():
+            if planned.build is None:
+                built[name] = columns[planned.native[0]]
+                continue
+            try:
+                built[name] = planned.build([columns[i] for i in planned.native], buffers)
+            except RowFault as found:
+                raise RowFault(found.row, found.message, name) from None
+        return built
 
 
 class _Compiler:
@@ -80,7 +133,8 @@ class _Compiler:
             for key in feature.partitions
         ]
         build = None if _is_native(feature, sequence) else _builder(feature)
-        return PlannedFeature(name, feature, sequence, (values, *lengths), build)
+        can_fail = is_blob(feature) or bool(feature.partitions) or isinstance(feature, TracedFeature)
+        return PlannedFeature(name, feature, sequence, (values, *lengths), build, can_fail)
 
     def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
         whole = is_blob(feature)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock._core import DecodeFault, RecordChunk
-from penstock.codec.decode_files import Decoded, FileBatches, FilePosition, file_chunks, local_paths
-from penstock.codec.decode_plan import PlannedFeature, RowDecoder, compile_plan
-from penstock.columns import Batch, unchecked_batch
+from penstock._core import DecodedColumns, DecodeFault, RecordChunk
+from penstock.codec.decode_files import FileBatches, FilePosition, file_chunks, local_paths
+from penstock.codec.decode_plan import PlannedColumns, PlannedFeature, RowDecoder, compile_plan
+from penstock.columns import Batch, unbuilt_batch, unchecked_batch
 from penstock.errors import MAY_BE_ABSENT, Locate, RowFault, malformed
 from penstock.parallel import available_cpus
 from penstock.schema import Schema, check_schema
@@ -204,7 +204,7 @@ class Decoder:
         return [planned.name for planned in self._plan.features]
 
     def _valid_rows(
-        self, decoded: Decoded, part: list[RecordChunk], allocate: Allocate | None, errors: list[Exception]
+        self, decoded: DecodedColumns, part: list[RecordChunk], allocate: Allocate | None, errors: list[Exception]
     ) -> Batch:
         """Return a batch. If a row does not decode, return the rows before it and append the error to ``errors``."""
         try:
@@ -253,29 +253,23 @@ class Decoder:
         """Return a decoder of the same features, for one record at a time."""
         return RowDecoder(self._plan, self._native)
 
-    def _batch(self, decoded: Decoded, locate: Locate) -> Batch:
+    def _batch(self, decoded: DecodedColumns, locate: Locate) -> Batch:
         """Build a batch from native columns; ``locate`` returns the file and record of a row, for errors."""
         try:
             return self._batch_or_fault(decoded)
         except RowFault as fault:
             raise malformed(fault, locate) from None
 
-    def _batch_or_fault(self, decoded: Decoded) -> Batch:
+    def _batch_or_fault(self, decoded: DecodedColumns) -> Batch:
         """Build a batch from native columns; raise a RowFault for a row that does not decode."""
-        rows, columns, buffers, fault = decoded
+        fault = decoded.fault
         if fault is not None:
             name = None if fault.feature is None else self._plan.owners[fault.feature]
             raise RowFault(fault.row, self._describe(fault, name), name)
-        built = {}
-        for planned in self._plan.features:
-            if planned.build is None:
-                built[planned.name] = columns[planned.native[0]]
-                continue
-            try:
-                built[planned.name] = planned.build([columns[i] for i in planned.native], buffers)
-            except RowFault as found:
-                raise RowFault(found.row, found.message, planned.name) from None
-        return unchecked_batch(built, rows)
+        columns = PlannedColumns(self._plan, decoded)
+        if self._plan.can_fail:
+            return unchecked_batch(columns.build_all(), len(decoded))
+        return unbuilt_batch(columns, len(decoded))
 
     def _outputs(
         self, rows: int, out: Mapping[str, NDArray[Any]] | None, allocate: Allocate | None

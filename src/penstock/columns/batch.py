@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from collections.abc import Collection, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,20 @@ from penstock.columns.arrow_export import ArrowNode
 from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, positions, to_list
 
 _LONGEST_LINE = 100
+
+
+class UnbuiltColumns(Protocol):
+    """Columns that are built when they are first used. Building cannot fail."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the columns, in order."""
+
+    def build(self, name: str) -> AnyColumn:
+        """Build one column."""
+
+    def build_all(self) -> dict[str, AnyColumn]:
+        """Build all columns."""
 
 
 class Batch:
@@ -42,19 +56,36 @@ class Batch:
         (2, ['label', 'score'])
     """
 
-    __slots__ = ("_columns", "_num_rows")
+    __slots__ = ("_built", "_num_rows", "_unbuilt")
 
     def __init__(self, columns: Mapping[str, AnyColumn | ArrayLike] | Batch, *, num_rows: int | None = None) -> None:
-        self._columns: dict[str, AnyColumn] = {name: as_column(column) for name, column in columns.items()}
+        self._built: dict[str, AnyColumn] = {name: as_column(column) for name, column in columns.items()}
+        self._unbuilt: UnbuiltColumns | None = None
         if num_rows is None:
-            num_rows = len(next(iter(self._columns.values()), ()))
-        for name, column in self._columns.items():
+            num_rows = len(next(iter(self._built.values()), ()))
+        for name, column in self._built.items():
             if len(column) != num_rows:
                 raise ValueError(
                     f"the columns of a batch must have equal lengths: expected {num_rows} rows, "
                     f"but {name!r} has {len(column)}"
                 )
         self._num_rows = num_rows
+
+    @property
+    def _columns(self) -> dict[str, AnyColumn]:
+        """All columns, by name."""
+        unbuilt = self._unbuilt
+        if unbuilt is not None:
+            columns = unbuilt.build_all()
+            columns.update(self._built)  # those that were built before stay the same objects
+            self._built, self._unbuilt = columns, None
+        return self._built
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        return None, {"_columns": self._columns, "_num_rows": self._num_rows}
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        self._built, self._unbuilt, self._num_rows = state[1]["_columns"], None, state[1]["_num_rows"]
 
     @property
     def num_rows(self) -> int:
@@ -74,7 +105,7 @@ class Batch:
             >>> ps.Batch({"label": [3, 1], "score": [0.5, 1.0]}).column_names
             ['label', 'score']
         """
-        return list(self._columns)
+        return list(self._built if self._unbuilt is None else self._unbuilt.names)
 
     def row(self, index: int) -> dict[str, Any]:
         """Return one row as a dict of NumPy values, bytes or str.
@@ -166,8 +197,11 @@ class Batch:
     def __getitem__(self, key: str | NDArray[Any]) -> AnyColumn | Batch:
         """Return a column by its name, or the rows that a boolean mask or an array of row numbers selects."""
         try:
-            return self._columns[key]  # type: ignore[index]
+            return self._built[key]  # type: ignore[index]
         except (KeyError, TypeError):
+            if self._unbuilt is not None and isinstance(key, str) and key in self._unbuilt.names:
+                column = self._built[key] = self._unbuilt.build(key)
+                return column
             if isinstance(key, np.ndarray) and key.ndim:
                 return self.take(key)
             if not isinstance(key, str):
@@ -189,7 +223,7 @@ class Batch:
             )
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return name in (self._built if self._unbuilt is None else self._unbuilt.names)
 
     def keys(self) -> KeysView[str]:
         """Return a view of the column names.
@@ -250,7 +284,14 @@ class Batch:
 def unchecked_batch(columns: dict[str, AnyColumn], num_rows: int) -> Batch:
     """Build a batch of columns known to have ``num_rows`` rows: checking many small columns takes time."""
     batch = Batch.__new__(Batch)
-    batch._columns, batch._num_rows = columns, num_rows
+    batch._built, batch._unbuilt, batch._num_rows = columns, None, num_rows
+    return batch
+
+
+def unbuilt_batch(columns: UnbuiltColumns, num_rows: int) -> Batch:
+    """Build a batch whose columns are built when they are first used: many loops use few of them."""
+    batch = Batch.__new__(Batch)
+    batch._built, batch._unbuilt, batch._num_rows = {}, columns, num_rows
     return batch
 
 

@@ -18,9 +18,12 @@ Elements: TypeAlias = Batch | list[Any]
 """Elements as the rows of columns, or as a list."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Block:
-    """Elements that are processed together, so that few calls process many of them."""
+    """Elements that are processed together, so that few calls process many of them. Never changed after it was made.
+
+    Not frozen: making a frozen instance takes three times as long, and there are two for each batch.
+    """
 
     elements: Elements
     keys: RowKeys
@@ -44,7 +47,7 @@ OpenFlow: TypeAlias = Callable[[Cursor], Flow]
 """Opens a flow at a cursor."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TruncatedBlock(Block):
     """The elements before one that failed: the flow raises next, so that ``stop`` is None."""
 

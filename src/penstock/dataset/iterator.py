@@ -103,7 +103,8 @@ class DatasetIterator(Generic[T_co]):
         if skip > len(block):
             raise StateError("the state lies after the end of its block: the dataset has other elements now")
         self._block, self._cursor, self._given = block, block.start, skip
-        self._elements = islice(iter_elements(block.elements), skip, None)
+        elements = iter_elements(block.elements)
+        self._elements = islice(elements, skip, None) if skip else elements
 
     def _report(self) -> None:
         if text := self.meter.skip_report():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import count, islice
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -160,22 +161,27 @@ class ReadRows:
 
     def _stream(self, run: Run, cursor: Cursor, meter: Meter) -> Flow:
         position, row = cursor["position"], run.start
+        epochs = np.full(self.size, cursor["epoch"], np.int64)
+        start = cursor | {"position": position}
         with closing(stream_batches(self.source, self.size, run)) as batches:
             while True:
-                with meter.timed("reading"):
-                    batch = next(batches, None)
+                before = perf_counter()
+                batch = next(batches, None)
+                meter.add("reading", perf_counter() - before)
                 if batch is None:
                     return
-                if self.batches is not None and batch.num_rows < self.size:
+                rows = batch.num_rows
+                if self.batches is not None and rows < self.size:
                     # The last one; or the rows before an error, which is raised here.
                     next(batches, None)
                     if self.order.drops_last:
                         return
-                rows = np.arange(row, row + batch.num_rows)
-                keys = RowKeys(rows, np.full(len(rows), cursor["epoch"], np.int64))
-                stop = position + (1 if self.batches is not None else batch.num_rows)
-                yield Block(batch, keys, cursor | {"position": position}, cursor | {"position": stop})
-                position, row = stop, row + batch.num_rows
+                keys = RowKeys(np.arange(row, row + rows), epochs[:rows])
+                position += 1 if self.batches is not None else rows
+                stop = cursor | {"position": position}
+                yield Block(batch, keys, start, stop)
+                row += rows
+                start = stop
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
         blocks = self._blocks(cursor["position"], Epoch(cursor["epoch"], cursor["origin"]))
@@ -199,8 +205,9 @@ class ReadRows:
                 if not waiting:
                     return
                 keys, begin, stop = waiting.popleft()
-                with meter.timed("reading"):
-                    batch, positions, errors, failure = ahead.take()
+                before = perf_counter()
+                batch, positions, errors, failure = ahead.take()
+                meter.add("reading", perf_counter() - before)
                 for error in errors:
                     self._skip(error, meter)
                 if positions is not None and len(positions) < len(keys.rows):

@@ -69,7 +69,7 @@ class NativePrefetch:
     def take(self) -> FetchResult:
         rows = self._waiting.popleft()
         decoded, _ = self._native.next()
-        if decoded is not None and decoded[-1] is None:
+        if decoded is not None and decoded.fault is None:
             try:
                 return FetchResult(self._decoder._batch(decoded, lambda row: (None, row)), None)
             except MalformedExampleError:
