@@ -24,11 +24,13 @@ SIZES = {"grow": [LIGHT] * 600 + [HEAVY] * 100, "shrink": [HEAVY] * 60 + [LIGHT]
 
 SOURCES: dict[str, Callable[[int], Any]] = {
     "columns": lambda rows: {"x": np.arange(rows)},
-    "Arrow table": lambda rows: pa.table({"x": range(rows)}),
+    "Arrow table": lambda rows: pa.table({"x": pa.array(range(rows), pa.int64())}),
     "list of rows": lambda rows: [{"x": x} for x in range(rows)],
-    "list of tables": lambda rows: [pa.table({"x": range(rows // 2)}), pa.table({"x": range(rows // 2, rows)})],
+    "list of tables": lambda rows: [
+        pa.table({"x": pa.array(part, pa.int64())}) for part in (range(rows // 2), range(rows // 2, rows))
+    ],
     "generator": lambda rows: ({"x": x} for x in range(rows)),
-    "Arrow reader": lambda rows: pa.table({"x": range(rows)}).to_reader(max_chunksize=97),
+    "Arrow reader": lambda rows: pa.table({"x": pa.array(range(rows), pa.int64())}).to_reader(max_chunksize=97),
 }
 
 
