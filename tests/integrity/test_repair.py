@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
 
 import framing
@@ -10,9 +11,15 @@ import fsspec
 import numpy as np
 import pytest
 from damage_model import KINDS, ModelFile, damage, payload
+from processes import shown_on_terminal
 
 import penstock as ps
 from penstock.index import open_index
+from penstock.integrity.repair import _bytes_of
+from penstock.records.read_options import ReadOptions
+from penstock.records.salvage import Doubtful
+from penstock.records.scanner import RecordScanner
+from penstock.storage import locate
 
 # A record that holds records, between others; its header and the start of its payload are to be destroyed.
 INNER = [b"inner 1", b"inner 2"]
@@ -194,10 +201,21 @@ def test_a_report_alone_writes_nothing(undecidable: Path, tmp_path: Path):
     assert list(tmp_path.iterdir()) == [undecidable]
 
 
-def test_progress_counts_every_byte_once(undecidable: Path, tmp_path: Path):
-    counts: list[int] = []
-    ps.repair(undecidable, tmp_path / "saved.tfrecord", progress=counts.append)
-    assert sum(counts) == undecidable.stat().st_size
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_shows_the_progress(undecidable: Path, tmp_path: Path):
+    code = "import penstock as ps; ps.repair(sys.argv[1], sys.argv[2], progress=sys.argv[3] == 'True')"
+    size = undecidable.stat().st_size
+    shown = shown_on_terminal(code, undecidable, tmp_path / "saved.tfrecord", True)
+    assert b"repairing" in shown
+    assert f"of {size} bytes".encode() in shown
+    assert shown_on_terminal(code, undecidable, tmp_path / "again.tfrecord", False) == b""
+
+
+def test_progress_counts_every_byte_once(undecidable: Path):
+    options = ReadOptions(multistream=True, on_damage="skip", nested=True)
+    events = list(RecordScanner(*locate(undecidable), options, search_first=True))
+    assert any(isinstance(event, Doubtful) for event in events)
+    assert sum(map(_bytes_of, events)) == undecidable.stat().st_size
 
 
 def test_a_remote_file_is_saved_to_a_gzip_file(tmp_path: Path):

@@ -20,16 +20,13 @@ from penstock.cli.output import (
     write_json,
 )
 from penstock.cli.problem_advice import advice_for, note_on_numbers
-from penstock.compression import by_extension
-from penstock.discovery.resolve import manifest_of, resolve_files
+from penstock.discovery.resolve import manifest_of
 from penstock.integrity.problems import Problem
 from penstock.integrity.repair import RepairReport, repair_dataset
 from penstock.integrity.repair import repair as repair_file
 from penstock.integrity.report import plural
 from penstock.integrity.verify import is_directory
 from penstock.manifest import SUFFIX
-from penstock.progress import ProgressBar, on_terminal
-from penstock.storage import locate
 
 _EXAMPLES = """\b
 Examples:
@@ -73,17 +70,16 @@ def repair(
     reports: list[RepairReport] = []
     with reporting(paths, problems), usage_errors():
         path = manifest_of(paths[0], folders=False) or paths[0]
-        with ProgressBar("repairing", _plain_bytes(path) if on_terminal() else None, "bytes") as bar:
-            options: dict[str, Any] = {
-                "nested": {"nested": True, "judge": None, "flat": False}[nested],
-                "max_record_bytes": reading["max_record_bytes"],
-                "replace": replace,
-                "progress": bar.advance,
-            }
-            if path.endswith(SUFFIX) or is_directory(path):
-                reports = repair_dataset(path, output, jobs=jobs, **options)
-            else:
-                reports = [repair_file(path, output, compression=reading["compression"], **options)]
+        options: dict[str, Any] = {
+            "nested": {"nested": True, "judge": None, "flat": False}[nested],
+            "max_record_bytes": reading["max_record_bytes"],
+            "replace": replace,
+            "progress": True,
+        }
+        if path.endswith(SUFFIX) or is_directory(path):
+            reports = repair_dataset(path, output, jobs=jobs, **options)
+        else:
+            reports = [repair_file(path, output, compression=reading["compression"], **options)]
     if problems:
         exit_with(problems)
     # If the records go to standard output, the report goes to standard error.
@@ -95,17 +91,6 @@ def repair(
     damaged = [report for report in reports if not report.ok]
     # Damage is expected; that nothing at all could be saved is a failure.
     exit_with(damaged if dry_run else [report for report in damaged if not report.records])
-
-
-def _plain_bytes(path: str) -> int | None:
-    """Return the size of the files to repair; None if some are compressed, whose end is not known."""
-    try:
-        files = resolve_files(path).paths
-        if any(by_extension(file) for file in files):
-            return None
-        return sum(locate(file)[0].stat(locate(file)[1]).size or 0 for file in files)
-    except OSError:
-        return None  # the repair itself reports what is wrong
 
 
 def _write_json(reports: list[RepairReport]) -> None:

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from functools import partial
@@ -15,18 +15,20 @@ from typing import Any
 
 from penstock import _core
 from penstock._core import RecordChunk
-from penstock.compression import check_or_auto
+from penstock.compression import by_extension, check_or_auto
+from penstock.discovery.resolve import ResolvedFile, resolve_files
 from penstock.errors import CorruptDataError
 from penstock.index import known_starts
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import Report, plural
-from penstock.manifest import SUFFIX, Manifest, Shard
+from penstock.manifest import Manifest, Shard
 from penstock.parallel import available_cpus, jobs_for
+from penstock.progress import ProgressBar, on_terminal
 from penstock.records.read_options import ReadOptions
 from penstock.records.salvage import Doubtful, Salvaged
 from penstock.records.scanner import RecordScanner
 from penstock.records.writer import RecordWriter
-from penstock.storage import StrPath, find_files, locate, make_folder_of, split_path
+from penstock.storage import StrPath, is_folder, locate, make_folder_of, split_path
 from penstock.storage.shard_names import without_extension
 
 
@@ -127,7 +129,7 @@ def repair(
     max_record_bytes: int = 1 << 30,
     replace: bool = False,
     sync: bool = False,
-    progress: Callable[[int], object] | None = None,
+    progress: bool = False,
 ) -> RepairReport:
     """Write every record outside the damage of a file to a new file, and report what is lost.
 
@@ -148,7 +150,7 @@ def repair(
         max_record_bytes: A longer record is damage, whatever its header says.
         replace: Replace a target that exists.
         sync: Wait until the new files are on the disk.
-        progress: Called now and then with the number of bytes, uncompressed, that were read since the last call.
+        progress: Show a progress bar on standard error, if that is a terminal.
     """
     options = ReadOptions(
         compression=check_or_auto(compression),
@@ -158,21 +160,39 @@ def repair(
         on_damage="skip",
         nested=nested,
     )
+    path = locate(source)[1]
+    name = None if target is None else locate(target)[1]
+    if name is not None:
+        _check_target(path, name, replace=replace)
+        make_folder_of(name)
+    with _progress_bar([path], progress) as bar:
+        return _save_records(path, name, _doubtful_target(name, prefix=""), options, sync, bar)
+
+
+def _progress_bar(files: list[str], show: bool) -> ProgressBar:
+    """Return a bar whose total is the size of the files; it has none if one is compressed, whose end is not known."""
+    total = None
+    if show and on_terminal() and not any(map(by_extension, files)):
+        with suppress(OSError):  # the repair itself reports it
+            total = sum(store.stat(name).size or 0 for store, name in map(locate, files))
+    return ProgressBar("repairing", total, "bytes", show=show)
+
+
+def _doubtful_target(target: str | None, *, prefix: str) -> str | None:
+    """Return where records in doubt go, beside a target; readers of a folder skip names that start with ``_``."""
     if target is None:
-        return _save_records(source, None, None, options, sync, progress)
-    _, name = locate(target)
-    _check_target(locate(source)[1], name, replace=replace)
-    make_folder_of(name)
-    return _save_records(source, name, f"{without_extension(name)}.doubtful.tfrecord", options, sync, progress)
+        return None
+    folder, name = split_path(target)
+    return f"{folder}{prefix}{without_extension(name)}.doubtful.tfrecord"
 
 
 def _save_records(
-    source: StrPath,
+    source: str,
     target: str | None,
     doubtful_target: str | None,
     options: ReadOptions,
     sync: bool,
-    progress: Callable[[int], object] | None,
+    bar: ProgressBar,
 ) -> RepairReport:
     """Write the good records of a file to ``target``, and those in doubt to ``doubtful_target``, unless None."""
     store, name = locate(source)
@@ -183,8 +203,7 @@ def _save_records(
         writer = None if target is None else stack.enter_context(RecordWriter(target, sync=sync))
         second: RecordWriter | None = None
         for event in stack.enter_context(closing(iter(scanner))):
-            if progress is not None:
-                progress(_bytes_of(event))
+            bar.advance(_bytes_of(event))
             if isinstance(event, CorruptDataError):
                 damage.append(event)
             elif isinstance(event, RecordChunk):
@@ -230,7 +249,7 @@ def repair_dataset(
     replace: bool = False,
     sync: bool = False,
     jobs: int | None = None,
-    progress: Callable[[int], object] | None = None,
+    progress: bool = False,
 ) -> list[RepairReport]:
     """Repair every file of a folder, or of the dataset of a manifest, into a new folder.
 
@@ -250,19 +269,20 @@ def repair_dataset(
         replace: Replace files that exist.
         sync: Wait until the new files are on the disk.
         jobs: Files to repair at once; by default one per CPU.
-        progress: As in :func:`penstock.repair`; called on several threads.
+        progress: Show a progress bar on standard error, if that is a terminal.
+
+    Raises:
+        ManifestError: A manifest cannot be read.
     """
     store, path = locate(source)
-    is_manifest = path.endswith(SUFFIX)
-    folder = split_path(path)[0] if is_manifest else path.rstrip("/")
-    found = [path] if is_manifest else [entry for entry in store.list(folder) if entry.endswith(SUFFIX)]
-    manifests = {entry: Manifest.load(entry) for entry in found}
-    expected = {
-        split_path(entry)[0] + shard.name: shard.records
-        for entry, manifest in manifests.items()
-        for shard in manifest.shards
-    }
-    files = list(expected) if is_manifest else sorted({*find_files([path]), *expected})
+    resolved = resolve_files(path, describe=True)
+    for error in (*resolved.unreadable.values(), *(file.error for file in resolved.files if file.shard is None)):
+        if error is not None:
+            raise error
+    found = sorted(resolved.files, key=lambda file: file.path)
+    files = [file.path for file in found]
+    manifests = {entry: resolved.manifests[entry] for entry in resolved.datasets}
+    folder = path.rstrip("/") if is_folder(store, path) else split_path(path)[0]
     new = {file: _new_path(file, folder, target) for file in [*files, *manifests]}
     for old, name in new.items():
         if name is not None:
@@ -276,9 +296,8 @@ def repair_dataset(
         on_damage="skip",
         nested=nested,
     )
-    with ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
-        repaired = pool.map(lambda file: _repair_shard(file, new[file], options, sync, progress), files)
-        reports = [changed(report, expected=expected.get(report.source)) for report in repaired]
+    with _progress_bar(files, progress) as bar, ThreadPoolExecutor(jobs, thread_name_prefix="penstock-repair") as pool:
+        reports = list(pool.map(lambda file: _repair_shard(file, new[file.path], options, sync, bar), found))
     for entry, manifest in manifests.items():
         if (name := new[entry]) is not None:
             _write_manifest(manifest, split_path(entry)[0], name, reports)
@@ -286,17 +305,14 @@ def repair_dataset(
 
 
 def _repair_shard(
-    file: str, target: str | None, options: ReadOptions, sync: bool, progress: Callable[[int], object] | None
+    file: ResolvedFile, target: str | None, options: ReadOptions, sync: bool, bar: ProgressBar
 ) -> RepairReport:
-    doubtful_target = None
-    if target is not None:
-        folder, name = split_path(target)
-        doubtful_target = f"{folder}_{without_extension(name)}.doubtful.tfrecord"
     try:
-        return _save_records(file, target, doubtful_target, options, sync, progress)
+        report = _save_records(file.path, target, _doubtful_target(target, prefix="_"), options, sync, bar)
     except FileNotFoundError:
-        missing = CorruptDataError(f"the file is missing: {file}", path=file, kind="missing")
-        return RepairReport(file, None, 0, 0, None, (missing,))
+        missing = CorruptDataError(f"the file is missing: {file.path}", path=file.path, kind="missing")
+        report = RepairReport(file.path, None, 0, 0, None, (missing,))
+    return changed(report, expected=None if file.shard is None else file.shard.records)
 
 
 def _write_manifest(manifest: Manifest, folder: str, target: str, reports: list[RepairReport]) -> None:
