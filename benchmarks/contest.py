@@ -22,7 +22,7 @@ import penstock as ps
 
 HERE = Path(__file__).parent
 PEERS = ("tensorflow", "tfrecord", "tfrecords", "tfx_bsl", "grain")
-_TALKATIVE = ("tensorflow", "tfx_bsl", "grain")  # they tell of their CPU features
+_TALKATIVE = ("tensorflow", "tfx_bsl", "grain")  # they report their CPU features
 
 # Shorter calls are repeated within a turn until it lasts this long.
 _TURN_SECONDS = 0.2
@@ -34,11 +34,11 @@ class Entry:
 
     name: str
     contestant: str
-    """The module in contestants/ behind the group's name; a peer's runs in the peer's environment."""
+    """The module in contestants/ named after the group; a peer's runs in the peer's environment."""
     task: str
     arguments: dict[str, Any]
     expected: Any
-    """The answer that counts as correct; for a task with an ``output``, what ``read_back`` finds in it."""
+    """The result that counts as correct; for a task with an ``output``, what ``read_back`` finds in it."""
     amount: float
     """Of the unit that the contest counts, per call."""
     cores: int = 0
@@ -78,7 +78,7 @@ class Worker(AbstractContextManager["Worker"]):
         )
 
     def ask(self, task: str, arguments: dict[str, Any], rounds: int = 0) -> Any:
-        """Seconds per call, or with no ``rounds`` the answer."""
+        """Seconds per call, or with no ``rounds`` the result."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         question = {"task": task, "arguments": arguments, "rounds": rounds}
@@ -111,7 +111,7 @@ class Bench:
         return (Workload(name) for name in names if name in self.workloads)
 
     def contest(self, title: str, workload: str, unit: str, entries: list[Entry], goals: list[Goal]) -> Finding:
-        """Check every entry's answer, then time them in turns; figures are medians, in ``unit`` per second."""
+        """Check every entry's result, then time them in turns; figures are medians, in ``unit`` per second."""
         rounds = {entry.name: self._check(entry) for entry in entries}
         times: dict[str, list[float]] = {entry.name: [] for entry in entries}
         for _ in range(self.repetitions):
@@ -120,12 +120,12 @@ class Bench:
         figures = {entry.name: entry.amount / statistics.median(times[entry.name]) for entry in entries}
         return Finding(title, workload, unit, figures, [goal.judge(figures) for goal in goals])
 
-    def answer(self, contestant: str, task: str, arguments: dict[str, Any]) -> Any:
-        """What a contestant answers, for others to be compared with."""
+    def result(self, contestant: str, task: str, arguments: dict[str, Any]) -> Any:
+        """What a contestant returns, for others to be compared with."""
         return self._ask(Entry("", contestant, task, arguments, None, 0), 0)
 
     def _check(self, entry: Entry) -> int:
-        """Compare the answer with what is expected; return how many rounds make a turn long enough."""
+        """Compare the result with what is expected; return how many rounds make a turn long enough."""
         found = self._ask(entry, 0)
         if found != entry.expected:
             raise AssertionError(f"{entry.name}: expected {entry.expected}, found {found}")

@@ -1,4 +1,4 @@
-"""On a machine with one GPU: is the data layer hidden behind a model, and how fast is device memory filled?
+"""On a machine with one GPU: does a model hide the data layer, and how fast is device memory filled?
 
     python benchmarks/gpu_resnet.py            # needs penstock, torch and torchvision; writes $OUT/gpu_resnet.json
 

@@ -88,10 +88,10 @@ def _peers() -> list[str]:
 
 
 def _commit() -> str:
-    answer = subprocess.run(
+    result = subprocess.run(
         ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=Path(__file__).parent
     )
-    return answer.stdout.strip() or "unknown"
+    return result.stdout.strip() or "unknown"
 
 
 def _cpu() -> str:

@@ -1,8 +1,8 @@
 """Runs one contestant's tasks and times them: a server on pipes, run by the contestant's own environment.
 
 ``worker.py MODULE CORES`` reads JSON lines ``{"task", "arguments", "rounds"}``. A task is a function of the module; it
-answers a value, or an iterable of payloads or batches, which is then gone through. With ``rounds`` 0 nothing is timed:
-the answer (of payloads, their fingerprint) goes back to be compared with what is expected. A module whose tasks answer
+returns a value, or an iterable of payloads or batches, which is then gone through. With ``rounds`` 0 nothing is timed:
+the result (of payloads, their fingerprint) goes back to be compared with what is expected. A module whose tasks return
 batches has a function ``plain_columns`` that makes of a batch, and of the task's arguments, what is summed up.
 """
 
@@ -29,7 +29,7 @@ def load(path: str) -> ModuleType:
     return module
 
 
-def answer(module: ModuleType, task: Any, arguments: dict[str, Any]) -> Any:
+def result_of(module: ModuleType, task: Any, arguments: dict[str, Any]) -> Any:
     result = task(**arguments)
     if not is_payloads(result):
         return result
@@ -57,14 +57,14 @@ def main() -> None:
     module_path, cores = sys.argv[1], int(sys.argv[2])
     if cores:  # before the module starts any thread
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever the contestant prints must not end up between the answers
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever the contestant prints must not end up between the replies
     module = load(module_path)
     for line in sys.stdin:
         question = json.loads(line)
         task, arguments, rounds = getattr(module, question["task"]), question["arguments"], question["rounds"]
-        reply = seconds(task, arguments, rounds) if rounds else answer(module, task, arguments)
-        print(json.dumps(reply), file=answers, flush=True)
+        reply = seconds(task, arguments, rounds) if rounds else result_of(module, task, arguments)
+        print(json.dumps(reply), file=replies, flush=True)
 
 
 if __name__ == "__main__":

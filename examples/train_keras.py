@@ -35,7 +35,7 @@ class SaveSteps(keras.callbacks.Callback):
         if self.step % SAVE_EVERY == 0:
             model = f"{self.path}-{self.step}.keras"
             self.model.save(model)
-            # fit takes batches ahead of its steps, so it is the number of steps that tells where the data stands.
+            # fit takes batches ahead of its steps, so it is the number of steps that gives the position in the data.
             states = {"model": model, "step": self.step, "data": self.feed.state_dict(after=batch + 1)}
             Path(f"{self.path}.new").write_text(json.dumps(states))
             os.replace(f"{self.path}.new", f"{self.path}.json")

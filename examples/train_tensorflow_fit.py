@@ -34,7 +34,7 @@ class SaveSteps(tf.keras.callbacks.Callback):
         print(int(self.step.assign_add(1)), float(logs["loss"]), flush=True)
         self.model.reset_metrics()  # which would else be means over all steps
         if int(self.step) % SAVE_EVERY == 0:
-            # fit takes batches ahead of its steps, so it is the number of steps that tells where the data stands.
+            # fit takes batches ahead of its steps, so it is the number of steps that gives the position in the data.
             self.position.assign(json.dumps(self.feed.state_dict(after=batch + 1)))
             self.manager.save()
 

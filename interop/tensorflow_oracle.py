@@ -1,7 +1,7 @@
 """Return questions about files, Examples, tensors and images with real TensorFlow: a server on pipes.
 
 TensorFlow's environment runs it. Standard input brings pickled ``(name, arguments)``, standard output takes the pickled
-answers. A question is about many files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are
+replies. A question is about many files at once, for TensorFlow is slow per call. Files travel as bytes; the paths are
 this process's affair.
 """
 
@@ -28,11 +28,11 @@ for what, limit in (
     resource.setrlimit(what, (limit, limit))
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "TF_ENABLE_ONEDNN_OPTS": "0"}
-answers = os.fdopen(os.dup(1), "wb")
-os.dup2(2, 1)  # whatever TensorFlow prints must not end up between the answers
+replies = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)  # whatever TensorFlow prints must not end up between the replies
 
 import tensorflow as tf  # noqa: E402
-from examples.example_answers import parse_examples, read_messages  # noqa: E402
+from examples.example_oracles import parse_examples, read_messages  # noqa: E402
 from tf.expressions import evaluate  # noqa: E402
 
 
@@ -58,7 +58,7 @@ def _written(path: str, records: list[bytes], compression: str) -> bytes:
 
 def read(path: Path, cases: list[tuple[bytes, str]], reader: str) -> list[tuple[list[bytes], str | None]]:
     """Read each file; return its records and the name of the error that ended it, if one did."""
-    answer = []
+    reply = []
     for data, compression in cases:
         path.write_bytes(data)
         records: list[bytes] = []
@@ -67,8 +67,8 @@ def read(path: Path, cases: list[tuple[bytes, str]], reader: str) -> list[tuple[
             error = None
         except tf.errors.OpError as failure:
             error = type(failure).__name__
-        answer.append((records, error))
-    return answer
+        reply.append((records, error))
+    return reply
 
 
 def _dataset(path: str, compression: str) -> Iterator[bytes]:
@@ -142,11 +142,11 @@ def main() -> None:
             except EOFError:
                 return
             if name in ABOUT_FILES:
-                answer = ABOUT_FILES[name](Path(folder) / "file.tfrecord", *arguments)
+                reply = ABOUT_FILES[name](Path(folder) / "file.tfrecord", *arguments)
             else:
-                answer = ABOUT_VALUES[name](*arguments)
-            pickle.dump(answer, answers)
-            answers.flush()
+                reply = ABOUT_VALUES[name](*arguments)
+            pickle.dump(reply, replies)
+            replies.flush()
 
 
 if __name__ == "__main__":

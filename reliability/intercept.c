@@ -65,7 +65,7 @@ static unsigned long inode_of(int descriptor) {
   return fstat(descriptor, &info) == 0 ? info.st_ino : 0;
 }
 
-// What happens to this call. Answers NOTHING for all but the chosen one.
+// What happens to this call. Returns NOTHING for all but the chosen one.
 static enum Action begin(const char* what, int writable) {
   pthread_mutex_lock(&mutex);
   const int is_chosen = calls++ == chosen;
@@ -231,7 +231,7 @@ int close(int descriptor) {
   const enum Action what = begin("close", watched[descriptor] == 'w');
   watched[descriptor] = 0;
   const long result = syscall(SYS_close, descriptor);
-  if (what == FAIL) return (int)fail();  // as Linux does it: the descriptor is gone whatever the answer
+  if (what == FAIL) return (int)fail();  // as Linux does it: the descriptor is gone whatever it returns
   return (int)end(what, result);
 }
 

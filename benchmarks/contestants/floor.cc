@@ -20,7 +20,7 @@ namespace {
 constexpr long long kPiece = 256 << 10, kPage = 4096;
 std::atomic<std::uint32_t> sink;  // keeps the checksums from being optimised away
 
-// Kernels come fastest first; those behind VPCLMULQDQ's have three streams, or a table.
+// Kernels come fastest first; those after VPCLMULQDQ's have three streams, or a table.
 penstock::Crc32cKernel kernel(bool fastest) {
   const auto kernels = penstock::crc32c_kernels();
   return !fastest && std::strcmp(kernels.front().name, "vpclmul") == 0 ? kernels[1] : kernels[0];
@@ -52,7 +52,7 @@ void read_range(int file, long long start, long long stop, bool copy, bool faste
 
 }  // namespace
 
-// Each thread reads a part of its own. Answers the bytes read.
+// Each thread reads a part of its own. Returns the bytes read.
 extern "C" long long read_and_check(const char* path, int threads, bool copy, bool fastest) {
   const int file = open(path, O_RDONLY);
   struct stat info{};

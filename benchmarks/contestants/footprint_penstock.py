@@ -1,4 +1,4 @@
-"""Streams a file and tells what memory that took."""
+"""Streams a file and prints what memory that took."""
 
 from __future__ import annotations
 

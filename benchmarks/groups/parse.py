@@ -32,7 +32,7 @@ def parse(bench: Bench, workload: Workload) -> Finding:
         "tfx-bsl, to Arrow": ("tfx_bsl", "parse"),
         "tfrecord, unverified": ("tfrecord", "parse"),
     }
-    expected = {path: bench.answer("tensorflow", "best", _arguments(workload, path)) for path in _files(workload)}
+    expected = {path: bench.result("tensorflow", "best", _arguments(workload, path)) for path in _files(workload)}
     entries = []
     for name, (contestant, task) in contestants.items():
         path, records = workload.plain, workload.expected["records"]
@@ -49,9 +49,9 @@ def parse(bench: Bench, workload: Workload) -> Finding:
 
 
 def project(bench: Bench, workload: Workload) -> Finding:
-    """One small feature of large records, beside a pass that looks into none."""
+    """One small feature of large records, compared with an iteration that looks into none."""
     records, arguments = workload.expected["records"], _arguments(workload, workload.plain)
-    expected = bench.answer("tensorflow", "best_label", arguments)
+    expected = bench.result("tensorflow", "best_label", arguments)
     entries = [Entry("TF best practice", "tensorflow", "best_label", arguments, expected, records)]
     goals = []
     for verify in (True, False):

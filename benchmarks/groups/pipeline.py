@@ -24,7 +24,7 @@ def run(bench: Bench) -> Iterator[Finding]:
 
 def shuffle(bench: Bench, workload: Workload) -> Finding:
     arguments, records = {"path": str(workload.plain), "workload": workload.name}, workload.expected["records"]
-    labels = bench.answer("tensorflow", "shuffled", arguments)
+    labels = bench.result("tensorflow", "shuffled", arguments)
     entries = [
         Entry("penstock, exact", "penstock", "shuffled", arguments, labels, records),
         Entry("penstock, in order", "penstock", "sequential", arguments, labels, records),
@@ -50,8 +50,8 @@ def random_access(bench: Bench, workload: Workload) -> Finding:
         words = name.replace("_", " ")
         rows = np.size(numbers)
         asked = {**arguments, "numbers": numbers}
-        labels = bench.answer("penstock", name, asked)
-        size = bench.answer("grain", f"records_{name}", asked)
+        labels = bench.result("penstock", name, asked)
+        size = bench.result("grain", f"records_{name}", asked)
         entries += [
             Entry(f"penstock, {words}", "penstock", name, asked, labels, rows),
             Entry(f"penstock, {words}, unparsed", "penstock", f"records_{name}", asked, size, rows),

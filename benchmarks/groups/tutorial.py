@@ -27,7 +27,7 @@ def tutorial(bench: Bench, workload: Workload, label: str, title: str, goal: flo
     # TensorFlow takes seconds for a few thousand records: both are timed on a part.
     arguments = {"path": str(workload.head), "workload": workload.name, "label": label}
     records = workload.expected_head["records"]
-    labels = bench.answer("tensorflow", "tutorial", arguments)
+    labels = bench.result("tensorflow", "tutorial", arguments)
     entries = [
         Entry("penstock.tf", "penstock", "tutorial", arguments, labels, records),
         Entry("TensorFlow", "tensorflow", "tutorial", arguments, labels, records),

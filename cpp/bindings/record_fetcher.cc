@@ -94,9 +94,9 @@ class Fetcher {
 
   void submit(Numbers<std::int64_t> rows, nb::object decoder, nb::list outputs) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    JobInProgress kept{std::move(decoder), std::move(outputs)};
-    fetcher->submit(job_of(*fetcher, rows, kept));
-    in_progress_.push_back(std::move(kept));
+    JobInProgress in_progress{std::move(decoder), std::move(outputs)};
+    fetcher->submit(job_of(*fetcher, rows, in_progress));
+    in_progress_.push_back(std::move(in_progress));
   }
 
   nb::tuple next() {
@@ -111,17 +111,17 @@ class Fetcher {
       if (fetcher->pending() < in_progress_.size()) in_progress_.pop_front();  // the job failed
       throw;
     }
-    const JobInProgress kept = std::move(in_progress_.front());
+    const JobInProgress in_progress = std::move(in_progress_.front());
     in_progress_.pop_front();
-    return result_of(*job, kept);
+    return result_of(*job, in_progress);
   }
 
   nb::tuple fetch(Numbers<std::int64_t> rows, nb::object decoder) {
     const std::shared_ptr<RecordFetcher> fetcher = fetcher_.get();
-    const JobInProgress kept{std::move(decoder), nb::list()};
-    FetchJob job = job_of(*fetcher, rows, kept);
+    const JobInProgress in_progress{std::move(decoder), nb::list()};
+    FetchJob job = job_of(*fetcher, rows, in_progress);
     run(*fetcher, job);
-    return result_of(job, kept);
+    return result_of(job, in_progress);
   }
 
   nb::tuple records(Numbers<std::int64_t> rows) {
@@ -186,11 +186,12 @@ class Fetcher {
     return job;
   }
 
-  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows, const JobInProgress& kept) {
+  static FetchJob job_of(const RecordFetcher& fetcher, const Numbers<std::int64_t>& rows,
+                         const JobInProgress& in_progress) {
     FetchJob job = job_of(fetcher, rows);
-    const auto& decoder = nb::cast<const Decoder&>(kept.decoder);
+    const auto& decoder = nb::cast<const Decoder&>(in_progress.decoder);
     job.decoder = decoder.native();
-    job.outputs = decoder.pointers_of(rows.size(), kept.outputs);
+    job.outputs = decoder.pointers_of(rows.size(), in_progress.outputs);
     return job;
   }
 
@@ -199,11 +200,11 @@ class Fetcher {
     fetcher.run(job);
   }
 
-  static nb::tuple result_of(FetchJob& job, const JobInProgress& kept) {
+  static nb::tuple result_of(FetchJob& job, const JobInProgress& in_progress) {
     nb::object decoded = nb::none();
     if (job.decoded) {
-      const BoundFeatures& features = nb::cast<const Decoder&>(kept.decoder).features();
-      decoded = nb::cast(DecodedColumns(features, std::move(*job.decoded), kept.outputs));
+      const BoundFeatures& features = nb::cast<const Decoder&>(in_progress.decoder).features();
+      decoded = nb::cast(DecodedColumns(features, std::move(*job.decoded), in_progress.outputs));
     }
     return nb::make_tuple(decoded, std::move(job.faults));
   }
@@ -231,7 +232,7 @@ void bind_record_fetcher(nb::module_& m) {
       .def_prop_ro(
           "kind", [](const FetchFault& fault) { return name_of(fault.kind); },
           "One of length-crc, data-crc, truncated-record, moved (a valid record of another length: the index is "
-          "stale), unread (with others; reading it alone tells why).");
+          "stale), unread (with others; reading it alone shows why).");
 
   nb::class_<BoundLocations>(m, "RecordLocations", "The locations of records; rows are numbered across all files.")
       .def(nb::init<nb::tuple>(), nb::arg("files"),

@@ -62,7 +62,7 @@ struct WalkResult {
 };
 
 // Walks from header to header, checks each, and appends the payloads of complete frames to `spans` (offsets relative to
-// `bytes`, plus `base`). With `verify`, also checks payloads, which is cheaper than a second pass.
+// `bytes`, plus `base`). With `verify`, also checks payloads, which is cheaper than a second scan.
 WalkResult walk_frames(std::span<const std::byte> bytes, std::uint64_t max_record_bytes, std::uint64_t base,
                        bool verify, std::vector<Span>& spans);
 

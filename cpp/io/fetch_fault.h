@@ -17,7 +17,7 @@ enum class FetchFaultKind : std::uint8_t {
   kDataChecksum,     // the payload does not match its checksum
   kTruncatedRecord,  // the file ends before the record does
   kMoved,            // a valid header with another length: the index is stale
-  kUnread,           // the operating system failed; reading it alone tells why
+  kUnread,           // the operating system failed; reading it alone shows why
 };
 
 struct FetchFault {

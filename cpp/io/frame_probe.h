@@ -1,4 +1,4 @@
-// Tells what is at an offset of a damaged file: a whole frame, a damaged one, or none.
+// Finds what is at an offset of a damaged file: a whole frame, a damaged one, or none.
 #pragma once
 
 #include <cstdint>

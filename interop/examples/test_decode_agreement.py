@@ -22,12 +22,12 @@ BLOCKS = -(-int(os.environ.get("PENSTOCK_CASES", BLOCK)) // BLOCK)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_records_decode_as_tensorflow_parses_them(block: int) -> None:
     made = list(cases(block, BLOCK))
-    answers = iter(parsed_by_tensorflow([case for case in made if not case.stricter]))
+    replies = iter(parsed_by_tensorflow([case for case in made if not case.stricter]))
     decoded = refused = 0
     for number, case in enumerate(made):
         where = f"case {number} of block {block}: {case}"
         batch = decoded_or_refused(case)
-        expected = None if case.stricter else next(answers)
+        expected = None if case.stricter else next(replies)
         if isinstance(batch, MalformedExampleError):
             assert expected is None, f"{where}: {batch}"
             refused += 1

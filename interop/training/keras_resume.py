@@ -15,7 +15,7 @@ BATCHES = 7
 
 
 def weights_after(dataset: ps.Dataset, *, broken_off_after: int | None) -> list[np.ndarray[Any, Any]]:
-    """Train for three epochs; return the weights, which tell what batches came, and in which order."""
+    """Train for three epochs; return the weights, which show what batches came, and in which order."""
     pairs = dataset.shuffle(seed=3).batch(32).map(lambda batch: (batch["weight"][:, None] / 100, batch["weight"]))
     feed, model = feeds.feed(pairs), _model()
     if broken_off_after is not None:

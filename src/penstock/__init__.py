@@ -164,7 +164,7 @@ def __dir__() -> list[str]:
 
 @atexit.register
 def _end() -> None:
-    """Tell native code that the interpreter ends: no thread comes back from it any more.
+    """Notify native code that the interpreter ends: no thread comes back from it any more.
 
     Registered before all that users of the package register, so that what they end threads with has been called.
     """

@@ -1,4 +1,4 @@
-"""What each policy does with each kind of damage, and what it tells afterwards."""
+"""What each policy does with each kind of damage, and what it reports afterwards."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_damage_is_skipped_and_counted(files, shuffle, byte, kind, what):
         found = [int(row["id"]) for row in it]
     assert sorted(found) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
     assert dict(it.meter.skipped) == {kind: 1}
-    assert it.meter.places == (kind == "length-crc")
+    assert it.meter.damaged_places == (kind == "length-crc")
     assert [(error.path, error.record) for error in seen] == [(files[1], 2)]
 
 
@@ -237,7 +237,7 @@ def test_every_record_outside_the_damage_is_read_where_an_index_knows_it(tmp_pat
     assert len(ps.Dataset(path, schema=schema, index="sidecar")) == rows
     data = np.frombuffer(path.read_bytes(), np.uint8).reshape(rows, -1).copy()
     bad = np.random.default_rng(1).random(rows) < share
-    bad[:400] = bad[-400:] = False  # 64 KB at both ends tell that it is the file of the index
+    bad[:400] = bad[-400:] = False  # 64 KB at both ends show that it is the file of the index
     data[bad, byte] ^= 1
     path.write_bytes(data.tobytes())
     errors: list[Exception] = []

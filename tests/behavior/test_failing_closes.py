@@ -1,4 +1,4 @@
-"""A server of files may tell of trouble when a file is closed, also one that was only read."""
+"""A server of files may report trouble when a file is closed, also one that was only read."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 import penstock as ps
 
-# Reads a dataset in a process of its own and tells how much its memory grew, in bytes.
+# Reads a dataset in a process of its own and reports how much its memory grew, in bytes.
 PROGRAM = """
 import json, sys
 import numpy as np

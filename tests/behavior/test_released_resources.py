@@ -114,7 +114,7 @@ def test_memory_stays_flat_over_many_epochs(path):
     """
     status, out, err = run_python(code, path)
     assert (status, err) == (0, "")
-    assert int(out) < 16  # MiB, after 360 were read: less than a buffer for each pass
+    assert int(out) < 16  # MiB, after 360 were read: less than a buffer for each epoch
 
 
 def test_nothing_is_said_when_the_interpreter_ends_in_the_middle(path):

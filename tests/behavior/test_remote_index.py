@@ -1,4 +1,4 @@
-"""Indexes of files behind URLs: read once from start to end, never hopped through."""
+"""Indexes of files at URLs: read once from start to end, without seeking."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def test_a_record_that_lost_its_header_does_not_give_its_inner_records_away(tmp_
     model.zero(22, 12)
     certain, doubtful, stretches = found(tmp_path / "file", model)
     assert (certain, doubtful) == (sorted(model.whole_records()), [])
-    # Its payload still matches its checksum, which tells where it ends.
+    # Its payload still matches its checksum, which shows where it ends.
     assert [(s.start, s.stop, s.fault.kind) for s in stretches if s.kind == "lost"] == [(22, 84, "length-crc")]
 
 

@@ -27,11 +27,11 @@ class Refusing(BaseHTTPRequestHandler):
 
     def refuse(self):
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        answer = b"" if self.command == "HEAD" else b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
+        body = b"" if self.command == "HEAD" else b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
         self.send_response(403)
-        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(body)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = refuse
 
@@ -59,7 +59,7 @@ def refusing_s3(monkeypatch):
 
 
 class HttpError(Exception):
-    """What gcsfs raises for most answers that are no success."""
+    """What gcsfs raises for most responses that are no success."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"Anonymous caller does not have access, {code}")
@@ -67,7 +67,7 @@ class HttpError(Exception):
 
 
 class Gcs(fsspec.AbstractFileSystem):
-    """The refusals of gcsfs, which needs the network to tell what kind of bucket one is."""
+    """The errors of gcsfs, which needs the network to find what kind of bucket one is."""
 
     protocol = "gs"
     cachable = False

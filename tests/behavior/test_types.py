@@ -31,27 +31,29 @@ def noisy(example: dict[str, Any], rng: np.random.Generator) -> float:
 
 ds = ps.Dataset("train")
 batches = ds.shuffle(seed=7, window=100).shard(0, 2).batch(256)
-reveal_type(ds)  # Dataset[dict[str, Any]]
-reveal_type([example for example in ds])  # list[dict[str, Any]]
+reveal_type(ds)  # Dataset[Row]
+reveal_type([example for example in ds])  # list[Row]
 reveal_type(batches)  # Dataset[Batch]
 reveal_type([batch for batch in batches.prefetch(2)])  # list[Batch]
 reveal_type(next(iter(batches)))  # Batch
 reveal_type(iter(ds.map(count)))  # DatasetIterator[int]
-examples: ps.DatasetIterator[dict[str, Any]] = iter(ds)  # mypy takes iter() of what contains Any for Any
-reveal_type(next(examples))  # dict[str, Any]
+reveal_type(iter(ds))  # DatasetIterator[Row]
+reveal_type(next(iter(ds.shuffle(seed=7))))  # Row
+reveal_type(next(iter(ds))["x"])  # Any
+examples: list[dict[str, Any]] = [*ds]  # a row is a dict
 reveal_type([batch for batch in batches.progress()])  # list[Batch]
-reveal_type(batches.unbatch())  # Dataset[dict[str, Any]]
+reveal_type(batches.unbatch())  # Dataset[Row]
 reveal_type(ds.bucket([8], 4, key="tokens"))  # Dataset[Batch]
-reveal_type(ds[0])  # dict[str, Any]
-reveal_type(ds[:10])  # Dataset[dict[str, Any]]
+reveal_type(ds[0])  # Row
+reveal_type(ds[:10])  # Dataset[Row]
 reveal_type(ds[[1, 2]])  # Batch
 reveal_type(ds[np.arange(2)])  # Batch
 reveal_type(ds.map(count))  # Dataset[int]
 reveal_type(ds.map(noisy, seed=1))  # Dataset[float]
 reveal_type(batches.map(lambda batch: batch.num_rows).filter(bool).cache())  # Dataset[int]
-reveal_type(ds.zip(batches))  # Dataset[tuple[dict[str, Any], Batch]]
-reveal_type(ds.concat(ds.take(3)))  # Dataset[dict[str, Any]]
-reveal_type(ds.mix(ds.map(count), weights=[1, 1], seed=0))  # Dataset[dict[str, Any] | int]
+reveal_type(ds.zip(batches))  # Dataset[tuple[Row, Batch]]
+reveal_type(ds.concat(ds.take(3)))  # Dataset[Row]
+reveal_type(ds.mix(ds.map(count), weights=[1, 1], seed=0))  # Dataset[Row | int]
 reveal_type(ds.column_names)  # list[str]
 ds.shuffle(1000)  # Too many positional arguments for "shuffle" of "Dataset"
 ds.map(noisy)  # Argument 1 to "map" of "Dataset" has incompatible type

@@ -103,7 +103,7 @@ def test_batches_are_those_of_the_records_decoded_together(tmp_path: Path, schem
     paths = write_files(tmp_path, records, [cut, 0, len(records) - cut])
     size = rng.choice([1, 7, 64, 1000])
     decoder = Decoder(schema, threads=rng.choice([1, 2, 4]))
-    # Twice with one decoder: what it learned from the first pass changes where ragged values go.
+    # Twice with one decoder: what it learned from the first iteration changes where ragged values go.
     for block_bytes in (rng.choice([64, 500, 3000]), 1 << 18):
         batches = list(open_files(decoder, paths, size, block_bytes=block_bytes))
         assert [batch.num_rows for batch in batches] == [

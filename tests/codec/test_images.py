@@ -117,7 +117,7 @@ def test_a_bomb_raises_before_it_is_decoded(side: int):
 
 
 def test_an_image_that_the_schema_has_no_room_for_raises_before_it_is_decoded():
-    # Below Pillow's limit, and without the pixels that its header promises: decoding it would tell of these.
+    # Below Pillow's limit, and without the pixels that its header promises: decoding it would report these.
     with pytest.raises(ps.MalformedExampleError, match="found height and width"):
         decode_image(png(5000, 5000, b""), dtype="uint8", shape=(9, 7, 3))
 

@@ -1,4 +1,4 @@
-"""Our gzip files: independent members of about 1 MiB, cut at record boundaries, that tell their size."""
+"""Our gzip files: independent members of about 1 MiB, cut at record boundaries, that declare their size."""
 
 from __future__ import annotations
 

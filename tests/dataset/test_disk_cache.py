@@ -134,7 +134,7 @@ def test_a_second_writer_does_not_remove_the_folder_of_the_first(tmp_path: Path,
     stage, others, lock = DiskCacheStage(str(tmp_path), "name"), iter([Source([1])]), fcntl.flock
 
     def locked_late(file: Any, how: int) -> None:
-        """Let another pass begin, and end, before the first lock is held."""
+        """Let another epoch begin, and end, before the first lock is held."""
         for other in others:
             with closing(blocks_of(stage, other)) as flow:
                 next(flow)

@@ -1,4 +1,4 @@
-"""Saved states that do not fit are refused."""
+"""Saved states that do not fit raise StateError."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_wrong_arguments_raise_without_further_noise(tmp_path, recwarn):
 
 
 def test_several_threads_at_once_break_nothing(tmp_path):
-    # They are refused or take turns; every record that was taken is whole.
+    # They raise or take turns; every record that was accepted is whole.
     path = tmp_path / "some.tfrecord"
     records = [bytes([number]) * 200_000 for number in range(8)]
     refused = []

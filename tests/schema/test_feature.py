@@ -1,4 +1,4 @@
-"""What a feature accepts, what it refuses, and what it tells about itself."""
+"""What a feature accepts, what it rejects, and how it describes itself."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_directory_stands_for_the_records_below_it(folder):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 def test_what_is_unfinished_or_no_file_is_skipped(folder):
-    """Spark leaves _temporary behind; a pipe has no end to wait for, and a link may lead nowhere."""
+    """Spark leaves _temporary; a pipe has no end to wait for, and a link may lead nowhere."""
     before = below(folder, [folder])
     unfinished = folder / "_temporary" / "0" / "part-0.tfrecord"
     unfinished.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Files behind HTTP: ranges, failures that pass, failures that do not, and servers that know less."""
+"""Files over HTTP: ranges, failures that end, failures that last, and servers that know less."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of a file tells which shard of which dataset it is."""
+"""The name of a file says which shard of which dataset it is."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def fitted_damage(seed: int) -> ModelFile:
         records[rng.randrange(60, 80)] = holder(rng)
     model = ModelFile(records)
     holders = [at for at in _starts(records) if any(at < inner < _stop(model, at) for inner in model.headers())]
-    # What tells that records are inner ones is the header before them, and the end of the payload after them.
+    # What shows that records are inner ones is the header before them, and the end of the payload after them.
     hurt = [_destroy, _fit] if rng.random() < 0.7 else [_fit, _destroy]
     for harm in hurt:
         if holders:

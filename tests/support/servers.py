@@ -42,15 +42,15 @@ def s3(s3_endpoint, monkeypatch):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # or each answer, of a head and a body, takes 40 ms
+    disable_nagle_algorithm = True  # or each response, of a head and a body, takes 40 ms
 
     def do_HEAD(self):
-        self.answer(body=False)
+        self.respond(body=False)
 
     def do_GET(self):
-        self.answer(body=True)
+        self.respond(body=True)
 
-    def answer(self, body):
+    def respond(self, body):
         server = self.server
         found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         server.seen.append((self.command, self.path, found and found[0]))

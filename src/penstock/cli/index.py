@@ -151,9 +151,9 @@ def _index(
 
 def _stored(file: str, found: ShardIndex, where: IndexLocation) -> str:
     """Return where the index is; empty if the cache folder cannot be written to."""
-    beside, cached = sidecar_path(file), path_in_cache(found.identity)
-    if where == "sidecar" or os.path.exists(beside):
-        return beside
+    sidecar, cached = sidecar_path(file), path_in_cache(found.identity)
+    if where == "sidecar" or os.path.exists(sidecar):
+        return sidecar
     return cached if os.path.exists(cached) else ""
 
 

@@ -14,7 +14,7 @@ COMPRESSIONS = {"auto": "auto", "none": "", "gzip": "GZIP", "zlib": "ZLIB", "sna
 
 
 ReadingArguments: TypeAlias = dict[str, Any]
-"""How to read files: ``compression`` and ``max_record_bytes``, as the functions behind the commands take them."""
+"""How to read files: ``compression`` and ``max_record_bytes``, as the functions that the commands call take them."""
 
 
 def reading_options(command: Callable[..., None]) -> Callable[..., None]:

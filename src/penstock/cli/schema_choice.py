@@ -29,7 +29,7 @@ class SchemaChoice:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The same as keyword arguments of the functions behind the commands."""
+        """The same as keyword arguments of the functions that the commands call."""
         return {"schema": self.file, "infer": self.infer, "infer_records": self.records}
 
     def find(self, readers: Sequence[RecordReader]) -> DescribedSchema:

@@ -73,8 +73,8 @@ def _concat_bytes(columns: Sequence[BytesColumn]) -> BytesColumn:
     for column in columns:
         for buffer in column.buffers:
             buffers.setdefault(id(buffer), buffer)
-        places = {key: place for place, key in enumerate(buffers)}
-        numbers = np.array([places[id(buffer)] for buffer in column.buffers], np.int32)
+        numbers_of = {key: number for number, key in enumerate(buffers)}
+        numbers = np.array([numbers_of[id(buffer)] for buffer in column.buffers], np.int32)
         parts.append(_with_buffer_numbers(column.views, numbers))
     first = columns[0]
     rows = sum(map(len, columns))

@@ -18,7 +18,7 @@ from penstock.compression import check_or_auto
 from penstock.dataset.carry_stored_bytes import carry_stored_values
 from penstock.dataset.display import summary
 from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_table
-from penstock.dataset.iterator import DatasetIterator, T_co
+from penstock.dataset.iterator import DatasetIterator, Row, T_co
 from penstock.dataset.order import AllRows, Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import show_progress
@@ -73,7 +73,7 @@ class Dataset(Generic[T_co]):
     A dataset is immutable: each method returns a new one. Elements are examples (dicts), or after :meth:`batch`
     batches (:class:`penstock.Batch`). Each ``iter(ds)`` is the next epoch, and a shuffled dataset has another order in
     each; :meth:`epoch` returns a dataset that starts with a given one. Type checkers know the elements:
-    ``Dataset[dict[str, Any]]``, ``Dataset[Batch]``.
+    ``Dataset[Batch]``, or ``Dataset[Row]``, where a row is a ``dict[str, Any]``.
 
     Args:
         paths: A file, a pattern, a folder, the name that a dataset was written with, its manifest, a URL; or several.
@@ -105,7 +105,7 @@ class Dataset(Generic[T_co]):
     """
 
     def __init__(
-        self: Dataset[dict[str, Any]],
+        self: Dataset[Row],
         paths: StrPath | Iterable[StrPath],
         *,
         split: str | None = None,
@@ -514,7 +514,7 @@ class Dataset(Generic[T_co]):
         return self._then(BucketStage(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
 
     @overload
-    def unbatch(self: Dataset[Batch] | Dataset[Mapping[str, Any]]) -> Dataset[dict[str, Any]]: ...
+    def unbatch(self: Dataset[Batch] | Dataset[Mapping[str, Any]]) -> Dataset[Row]: ...
 
     @overload
     def unbatch(self) -> Dataset[Any]: ...

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     T_co = TypeVar("T_co", covariant=True, default=Any)  # a bare ``Dataset`` is one of any elements
+
+    class Row(dict[str, Any]):
+        """A row: the dict of an example. It has a name because mypy takes ``iter()`` of what contains Any for Any."""
 else:
     from typing import TypeVar
 
     T_co = TypeVar("T_co", covariant=True)
+    Row = dict
 
 Position: TypeAlias = tuple[int, Cursor, int]
 """The epoch, the cursor of a block, and how many of its elements were returned."""

@@ -22,7 +22,7 @@ class Start(Protocol):
         """Start at a cursor."""
 
     def length(self, which: Epoch) -> int | None:
-        """Count the elements of an epoch; None where it has no end or only reading it would tell."""
+        """Count the elements of an epoch; None where it has no end or only reading it would show."""
 
     def describe(self) -> list[Any]:
         """Return in JSON what decides the elements and their order. Saved states compare it."""
@@ -156,7 +156,7 @@ class Pipeline:
         return lambda cursor: self.stages[stages - 1].open(upstream, cursor, meter)
 
     def length(self, which: Epoch) -> int | None:
-        """Count the elements of an epoch; None where it has no end or only reading it would tell."""
+        """Count the elements of an epoch; None where it has no end or only reading it would show."""
         length = self.start.length(which)
         for stage in self.stages:
             length = stage.length(length)
@@ -187,7 +187,7 @@ class JoinStart(ABC):
 
     @abstractmethod
     def length(self, which: Epoch) -> int | None:
-        """Count the elements of an epoch; None where it has no end or only reading it would tell."""
+        """Count the elements of an epoch; None where it has no end or only reading it would show."""
 
     @abstractmethod
     def describe(self) -> list[Any]:

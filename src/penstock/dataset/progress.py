@@ -24,7 +24,7 @@ class Meter:
         self.seconds: dict[Work, float] = dict.fromkeys(get_args(Work), 0.0)
         self.skipped: Counter[str] = Counter()
         """How much was skipped, by cause: records, and damaged places that held an unknown number of records."""
-        self.places = 0
+        self.damaged_places = 0
         """The number of skipped damaged places."""
         self.errors: list[PenstockError] = []
         """The first errors."""
@@ -48,7 +48,7 @@ class Meter:
         """Count skipped records; None counts a damaged place with an unknown number of records."""
         with self._lock:
             self.skipped[getattr(error, "kind", "schema")] += 1 if records is None else records
-            self.places += records is None
+            self.damaged_places += records is None
             if len(self.errors) < 100:
                 self.errors.append(error)
 
@@ -57,9 +57,9 @@ class Meter:
         if not self.skipped:
             return ""
         causes = ", ".join(f"{count:,} {kind}" for kind, count in self.skipped.most_common())
-        counted = (self.skipped.total() - self.places, "record"), (self.places, "damaged place")
+        counted = (self.skipped.total() - self.damaged_places, "record"), (self.damaged_places, "damaged place")
         what = " and ".join(f"{count:,} {noun}{'s' * (count > 1)}" for count, noun in counted if count)
-        lost = f", with all records in {'it' if self.places == 1 else 'them'}," if self.places else ""
+        lost = f", with all records in {'it' if self.damaged_places == 1 else 'them'}," if self.damaged_places else ""
         were = "was" if self.skipped.total() == 1 else "were"
         return f"{what}{lost} {were} skipped ({causes}); the first: {self.errors[0]}"
 

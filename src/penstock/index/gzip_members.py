@@ -37,7 +37,7 @@ class MemberWatch:
         self._seen = b""
         self._wanted = 0
         self._count = 0
-        self._ask(None)
+        self._request(None)
 
     def see(self, piece: bytes) -> None:
         """Look at the next piece."""
@@ -45,12 +45,12 @@ class MemberWatch:
         while self._count and (start := self._wanted + len(self._seen)) < self._position:
             self._seen += piece[start - begin : self._wanted + self._count - begin]
             if len(self._seen) == self._count:
-                self._ask(self._seen)
+                self._request(self._seen)
 
-    def _ask(self, answer: bytes | None) -> None:
+    def _request(self, received: bytes | None) -> None:
         self._seen = b""
         try:
-            self._wanted, self._count = next(self._scan) if answer is None else self._scan.send(answer)
+            self._wanted, self._count = next(self._scan) if received is None else self._scan.send(received)
         except StopIteration as end:
             self.members, self._count = end.value, 0
 

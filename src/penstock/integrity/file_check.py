@@ -40,7 +40,7 @@ class VerifiedFile:
     examples: bool | None = None
     """Whether the payloads are Examples; None if unknown."""
     decoded: tuple[str, ...] | None = None
-    """The images and tensors that were decoded; None if none was asked for, or Pillow is missing."""
+    """The images and tensors that were decoded; None if none was requested, or Pillow is missing."""
     seems: str | None = None
     """What the payloads seem to be, if they are not Examples."""
     doubtful: int = 0
@@ -164,7 +164,7 @@ class PayloadCheck:
         self._has_schema = schema is not None
         schema = Schema({}) if schema is None else schema
         names = [name for name, feature in schema.items() if not is_blob(feature)]
-        # Without a schema, only strictness tells another message from an Example; with one, TensorFlow's rules apply.
+        # Without a schema, only strictness rejects other messages than Examples; with one, TensorFlow's rules apply.
         self._decoder = Decoder(schema, columns=names, validate="all", strict=not self._has_schema, threads=threads)
         nested = any(schema[name].partitions for name in names)
         self.not_decoded: MissingExtraError | None = None

@@ -93,7 +93,7 @@ class Problem:
     feature: str | None = None
     """The feature that does not fit, if known."""
     error: Exception | None = field(default=None, repr=False, compare=False)
-    """The exception behind it, which was not raised."""
+    """The exception that describes it, which was not raised."""
 
     def __str__(self) -> str:
         """Return the location and the cause, in one line."""

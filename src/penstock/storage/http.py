@@ -47,8 +47,8 @@ class HttpFiles(RemoteFiles):
             yield from super().stream(path)
             return
         done = 0
-        with closing(with_retries(path, lambda: _Answer(path, size))) as answer:
-            for piece in answer:
+        with closing(with_retries(path, lambda: _FirstResponse(path, size))) as response:
+            for piece in response:
                 done += len(piece)
                 yield piece
         if done != size:
@@ -57,7 +57,7 @@ class HttpFiles(RemoteFiles):
             yield from self.stream_ranges(path, done, size)
 
 
-class _Answer:
+class _FirstResponse:
     """The response to a request for the first range, which may be the whole file."""
 
     def __init__(self, path: str, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Hidden files beside a dataset: those that are being written, and those that are being replaced."""
+"""Hidden files next to a dataset: those that are being written, and those that are being replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_STEM = 100  # bytes; a whole name has at most 255 on most file systems
 class TemporaryFiles:
     """Hidden local files of one writer: ``.<dataset>-<label>.<8 hex digits>.partial``.
 
-    An empty file without a label is locked while the writer lives. So the next writer can tell what a killed process
+    An empty file without a label is locked while the writer lives. So the next writer can detect what a killed process
     left, and removes it.
     """
 

@@ -1,6 +1,6 @@
 """Rows of a stream of unknown length on their way to a given number of shards, in order.
 
-Where each shard ends is only known at the end. Until then, frames are written to *runs*: hidden files beside the
+Where each shard ends is only known at the end. Until then, frames are written to *runs*: hidden files next to the
 dataset, or in the folder for temporary files where the dataset is remote. Then each shard is put together from its part
 of the runs, on threads, and a run is removed as soon as its last row is copied. So the disk holds the data once, and
 one run more for each thread; with ZLIB the runs are not compressed, since its streams cannot be joined.

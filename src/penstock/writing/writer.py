@@ -49,7 +49,7 @@ class Writer:
     Rows keep their order over the shards. Nothing is visible under its name until everything is written, and the
     manifest is written last; after an exception nothing is left. Memory is bounded: about 4 MB of rows, or 64 MB with
     ``shuffle``, and a few MB for each shard. With ``shards=4`` where each shard ends is only known at the end: until
-    then, rows are in temporary files beside the dataset. For one thread at a time.
+    then, rows are in temporary files next to the dataset. For one thread at a time.
 
     Args:
         path: The name of the dataset: ``data/train`` has the shards ``data/train-00000-of-00004.tfrecord`` ... and the
@@ -370,7 +370,7 @@ def expect(
     row_numbers: Sequence[int] | None = None,
     features: Mapping[str, Feature] | None = None,
 ) -> None:
-    """Tell a new writer what is known about the rows that will come.
+    """Give a new writer what is known about the rows that will come.
 
     Args:
         writer: The writer.

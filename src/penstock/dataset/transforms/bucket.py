@@ -79,7 +79,7 @@ class BucketStage(Stage):
         def emptied(bucket: Bucket) -> Block:
             nonlocal start
             elements, keys = bucket.empty()
-            before, start = start, {"up": up, "skip": used, "waiting": Bucket.places(buckets)}
+            before, start = start, {"up": up, "skip": used, "waiting": Bucket.locations(buckets)}
             return batch_block(padded(as_batch(elements), self.pad), keys, before, start)
 
         with closing(upstream(up)) as blocks:
@@ -184,12 +184,12 @@ class Bucket:
                 held.detached = True
 
     @staticmethod
-    def places(buckets: Iterable[Bucket]) -> list[Any]:
+    def locations(buckets: Iterable[Bucket]) -> list[Any]:
         """Return in JSON where the elements of all buckets are: the start of each block, and positions in it."""
-        places: dict[int, list[Any]] = {}
+        locations: dict[int, list[Any]] = {}
         for held in sorted((held for bucket in buckets for held in bucket._held), key=lambda held: held.number):
-            places.setdefault(held.number, [held.block.start, []])[1].extend(held.positions)
-        return [[start, sorted(positions)] for start, positions in places.values()]
+            locations.setdefault(held.number, [held.block.start, []])[1].extend(held.positions)
+        return [[start, sorted(positions)] for start, positions in locations.values()]
 
 
 def _copied(elements: Elements) -> Elements:

@@ -51,10 +51,12 @@ class RepeatOrder(WrappedOrder):
     def split(self, positions: Ints, which: Epoch) -> tuple[Ints, Ints]:
         """Return how many epochs lie before positions, and their positions within their own epoch."""
         first, other = self._lengths(which)
-        behind = positions - first
+        after_first = positions - first
         if not other:
             return np.zeros_like(positions), positions
-        return np.where(behind < 0, 0, behind // other + 1), np.where(behind < 0, positions, behind % other)
+        return np.where(after_first < 0, 0, after_first // other + 1), np.where(
+            after_first < 0, positions, after_first % other
+        )
 
     def split_one(self, position: int, which: Epoch) -> tuple[int, int]:
         """Return ``split`` of one position."""

@@ -185,8 +185,8 @@ def single_tensor(key: str, spec: Any, columns: Any, find: Find) -> Any:
             return Tensor(find(key).values)
         case VarLenFeature():
             values = find(key).values
-            places = np.arange(len(values), dtype=np.int64)[:, None]
-            return SparseTensor(Tensor(places), Tensor(values), Tensor(np.array([len(values)], np.int64)))
+            indices = np.arange(len(values), dtype=np.int64)[:, None]
+            return SparseTensor(Tensor(indices), Tensor(values), Tensor(np.array([len(values)], np.int64)))
         case SparseFeature():
             batch = _sparse(spec, find)
             shape = Tensor(batch.dense_shape._array[1:])

@@ -98,7 +98,7 @@ class FunctionState:
 
 
 class _Call:
-    """One call of a function; numbers its operations in order, to tell them apart."""
+    """One call of a function; numbers its operations in order, to distinguish them."""
 
     def __init__(self, function: FunctionState, streams: _Streams) -> None:
         self._function = function

@@ -12,7 +12,7 @@ _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64", N
 
 
 def read_messages(messages: list[bytes], sequence_example: bool) -> list[Any]:
-    """Read each message with protobuf; return ``(context, feature lists)``, or None where it is refused."""
+    """Read each message with protobuf; return ``(context, feature lists)``, or None where it is rejected."""
     return [_read_message(message, sequence_example) for message in messages]
 
 
@@ -39,7 +39,7 @@ def _contents(feature: Any) -> tuple[str, list[Any]]:
 def parse_examples(cases: list[tuple[str, list[bytes], bool]]) -> list[Any]:
     """Parse each list of records by the source text of a feature description, as Examples or SequenceExamples.
 
-    Answers, for each case, tensors by name (and the lengths of dense sequences), or None where TensorFlow refuses.
+    Returns, for each case, tensors by name (and the lengths of dense sequences), or None where TensorFlow raises.
     """
     return [_parse(*case) for case in cases]
 
