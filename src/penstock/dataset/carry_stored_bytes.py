@@ -25,6 +25,8 @@ from penstock.dataset.stage import Stage
 from penstock.dataset.transforms.batch import BatchStage, PackStage
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, in_epoch, position_of
+from penstock.dataset.transforms.cast import CastStage
+from penstock.dataset.transforms.column_names import ColumnNamesStage
 from penstock.dataset.transforms.filter import FilterStage
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
@@ -42,6 +44,7 @@ _Known: TypeAlias = dict[Content, list[tuple[int | None, Stored]]]
 """The arguments of a function by content, each with its row in a batch."""
 _CACHES = (MemoryCacheStage, DiskCacheStage)
 _FUNCTIONS = (MapStage, FilterStage)
+_COLUMN_STAGES = (ColumnNamesStage, CastStage)
 _PASS_THROUGH = (
     TakeStage,
     SkipStage,
@@ -52,6 +55,7 @@ _PASS_THROUGH = (
     UnbatchStage,
     BatchStage,
     PackStage,
+    *_COLUMN_STAGES,
 )
 
 
@@ -59,8 +63,8 @@ def carry_stored_values(pipeline: Pipeline) -> tuple[Pipeline, Schema | None]:
     """Return a pipeline whose elements hold stored values, and the schema of its source, if there is one."""
     start, schema = pipeline.start, None
     if isinstance(start, ReadRows):
-        schema = start.source.schema
-        start = replace(start, source=start.source.with_schema(trace_encoded(schema)))
+        schema = start.source.schema_to_write
+        start = replace(start, source=start.source.with_schema(trace_encoded(start.source.schema)))
     elif isinstance(start, JoinStart):
         children = list(map(carry_stored_values, start.children))
         schemas = [child_schema for _, child_schema in children]
@@ -71,6 +75,8 @@ def carry_stored_values(pipeline: Pipeline) -> tuple[Pipeline, Schema | None]:
     stages: list[Stage] = []
     for stage in pipeline.stages:
         stages.append(_stage_of_stored(stage, computed))
+        if schema is not None and isinstance(stage, _COLUMN_STAGES):
+            schema = stage.schema_after(schema)
         computed = computed or isinstance(stage, _FUNCTIONS)
     return Pipeline(start, tuple(stages)), schema
 

@@ -29,6 +29,8 @@ from penstock.dataset.stage import Stage
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache
+from penstock.dataset.transforms.cast import CastStage
+from penstock.dataset.transforms.column_names import drop_columns, rename_columns, select_columns
 from penstock.dataset.transforms.concat import concat
 from penstock.dataset.transforms.filter import FilterStage
 from penstock.dataset.transforms.interleave import interleave
@@ -45,6 +47,7 @@ from penstock.dataset.transforms.zip import ZipStart
 from penstock.parallel import available_cpus
 from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOptions
 from penstock.schema import Schema
+from penstock.schema.dtype import DtypeLike
 from penstock.storage import StrPath
 
 U = TypeVar("U")
@@ -166,10 +169,10 @@ class Dataset(Generic[T_co]):
             >>> ds.schema["tokens"].shape
             (None,)
         """
-        start = self._pipeline.start
-        if not isinstance(start, ReadRows):
+        schema = self._pipeline.schema
+        if schema is None:
             raise TypeError("joined datasets have a schema each: use the schema of the datasets before they are joined")
-        return start.source.schema
+        return schema
 
     @property
     def column_names(self) -> list[str]:
@@ -284,16 +287,49 @@ class Dataset(Generic[T_co]):
     # Columns.
 
     def select_columns(self, names: Iterable[str]) -> Dataset[T_co]:
-        """Decode only these columns.
+        """Return the dataset with these columns, in this order; the others are not decoded.
 
         Example:
             >>> ds.select_columns(["label"]).column_names
             ['label']
         """
-        reads = self._pipeline.require_reads("select_columns()")
-        if self._pipeline.stages:
-            raise ValueError("select_columns() comes before map() and batch()")
-        return self._with(Pipeline(replace(reads, source=reads.source.with_columns(names_in(names)))))
+        return self._with(select_columns(self._pipeline, names_in(names)))
+
+    def drop_columns(self, names: Iterable[str]) -> Dataset[T_co]:
+        """Return the dataset without these columns, which are not decoded.
+
+        Example:
+            >>> ds.drop_columns(["tokens"]).column_names
+            ['x', 'label']
+        """
+        return self._with(drop_columns(self._pipeline, names_in(names)))
+
+    def rename_columns(self, names: Mapping[str, str]) -> Dataset[T_co]:
+        """Return the dataset with other names for some columns.
+
+        Args:
+            names: The new name of each column that gets one; the others keep theirs. Names can be swapped.
+
+        Example:
+            >>> ds.rename_columns({"label": "class"}).column_names
+            ['x', 'class', 'tokens']
+        """
+        return self._with(rename_columns(self._pipeline, names))
+
+    def cast(self, dtypes: Mapping[str, DtypeLike]) -> Dataset[T_co]:
+        """Return the dataset with other dtypes for some columns.
+
+        Numbers are cast to numbers, and bytes to str and back. A value that the new dtype cannot hold raises an error:
+        a fraction as an integer, a number out of range, bytes that are no UTF-8. Only floats are rounded, to floats.
+
+        Args:
+            dtypes: The new dtype of each column that gets one, such as ``"int32"``, ``float`` or ``np.uint8``.
+
+        Example:
+            >>> ds.cast({"label": "int32"})[3]["label"].dtype
+            dtype('int32')
+        """
+        return self._then(CastStage.of(self._pipeline.schema, dtypes))
 
     def with_allocator(self, allocate: Allocate) -> Dataset[T_co]:
         """Decode dense columns into memory from ``allocate(name, shape, dtype)``, such as pinned or shared memory.

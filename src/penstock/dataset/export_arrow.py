@@ -116,7 +116,9 @@ def keep_encoded(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
         for stage in pipeline.stages
     ]
     stored = start.source.with_schema(keep_images_encoded(schema))
-    return Pipeline(replace(start, source=stored), tuple(stages)), schema
+    to_write = pipeline.schema
+    assert to_write is not None
+    return Pipeline(replace(start, source=stored), tuple(stages)), to_write
 
 
 @dataclass(frozen=True)

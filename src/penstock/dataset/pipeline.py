@@ -11,8 +11,10 @@ from penstock.dataset.block import Cursor, Flow, OpenFlow
 from penstock.dataset.order import Epoch, Order
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows, start_cursor
+from penstock.dataset.source.row_source import RowSource
 from penstock.dataset.stage import Stage
 from penstock.errors import StateError
+from penstock.schema import Schema
 
 
 class Start(Protocol):
@@ -105,6 +107,26 @@ class Pipeline:
     def is_remote(self) -> bool:
         """Whether any files are remote."""
         return self.start.is_remote
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of the rows before any function changes them; None where datasets are joined."""
+        if not isinstance(self.start, ReadRows):
+            return None
+        schema = self.start.source.schema_to_write
+        for stage in self.stages:
+            changed = stage.schema_after(schema)
+            if changed is None:
+                break
+            schema = changed
+        return schema
+
+    def change_source(self, change: Callable[[RowSource], RowSource]) -> Pipeline | None:
+        """Change the columns that are read; return None where a stage uses columns by their names."""
+        start = self.start
+        if not isinstance(start, ReadRows) or not all(stage.ignores_columns for stage in self.stages):
+            return None
+        return self.with_start(replace(start, source=change(start.source)))
 
     def then(self, stage: Stage) -> Pipeline:
         """Append a stage."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.dataset.block import Block, Cursor, Flow, OpenFlow, is_start, slice_block
 from penstock.dataset.progress import Meter
+from penstock.schema import Schema
 
 
 class Stage(ABC):
@@ -22,9 +23,18 @@ class Stage(ABC):
     """Whether all elements are in memory after the first epoch."""
 
     @property
-    def keeps_rows(self) -> bool:
-        """Whether rows are chosen or grouped, and none is changed."""
+    def ignores_columns(self) -> bool:
+        """Whether columns can be renamed or dropped before the stage instead of after it."""
         return False
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows are chosen or grouped, and only the names and dtypes of their columns change."""
+        return False
+
+    def schema_after(self, schema: Schema) -> Schema | None:
+        """Return the schema of the rows after the stage; None where a function makes them."""
+        return schema
 
     @abstractmethod
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:

@@ -443,6 +443,33 @@ def keep_lists(schema: Schema) -> Schema:
     return _map(schema, _list)
 
 
+def rename_features(schema: Schema, names: Mapping[str, str], *, keep_keys: bool) -> Schema:
+    """Return a schema with new names for some features.
+
+    Args:
+        schema: The schema.
+        names: The new name of each feature that gets one.
+        keep_keys: Whether records have the features under their old keys, or under the new names.
+    """
+
+    def renamed(features: Mapping[str, Feature]) -> dict[str, Feature]:
+        return {names.get(name, name): _renamed(name, feature) for name, feature in features.items()}
+
+    def _renamed(name: str, feature: Feature) -> Feature:
+        if names.get(name, name) == name:
+            return feature
+        if keep_keys:
+            return feature.replace(key=name if feature.key is None else feature.key)
+        return feature.replace(key=None, partitions=())
+
+    schema.select(names)  # raises for an unknown name
+    if len({names.get(name, name) for name in schema}) < len(schema):
+        taken = [names.get(name, name) for name in schema]
+        twice = next(name for name in taken if taken.count(name) > 1)
+        raise SchemaError(f"two columns would have the name {twice!r}: drop or rename the other one, too")
+    return Schema(renamed(schema.context), sequence=renamed(schema.sequence) if schema.is_sequence else None)
+
+
 def _map(schema: Schema, change: Callable[[Feature], Feature]) -> Schema:
     context = {name: change(feature) for name, feature in schema.context.items()}
     sequence = {name: change(feature) for name, feature in schema.sequence.items()}

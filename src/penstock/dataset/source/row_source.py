@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
@@ -25,6 +25,7 @@ from penstock.discovery.resolve import resolve
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault
 from penstock.records.read_options import OnBadRecord, ReadOptions, RecordError
 from penstock.schema import Schema, check_schema
+from penstock.schema.schema import rename_features
 from penstock.storage import StrPath
 
 _CONCURRENT_REQUESTS = 16
@@ -55,13 +56,15 @@ class RowSource:
         on_error: OnBadRecord,
         allocate: Allocate | None = None,
         strict: bool = False,
+        schema_to_write: Schema | None = None,
     ) -> None:
         self.shards, self.on_error, self.allocate, self.strict = shards, on_error, allocate, strict
-        self._full_schema, self._columns = schema, columns
+        self._full_schema, self._columns, self._schema_to_write = schema, columns, schema_to_write
         self._fetcher: tuple[int, _core.RecordFetcher | None] = (0, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shards, self._full_schema, self._columns, self.on_error, self.allocate, self.strict)
+        read = (self.shards, self._full_schema, self._columns, self.on_error, self.allocate, self.strict)
+        return type(self), (*read, self._schema_to_write)
 
     def _with(self, **changes: Any) -> RowSource:
         parts: dict[str, Any] = {
@@ -71,6 +74,7 @@ class RowSource:
             "on_error": self.on_error,
             "allocate": self.allocate,
             "strict": self.strict,
+            "schema_to_write": self._schema_to_write,
         }
         return RowSource(**parts | changes)
 
@@ -78,6 +82,22 @@ class RowSource:
     def schema(self) -> Schema:
         """The schema of the decoded columns."""
         return self._full_schema if self._columns is None else self._full_schema.select(self._columns)
+
+    @property
+    def schema_to_write(self) -> Schema:
+        """The schema that stores the decoded columns: renamed ones under their new names."""
+        return self.schema if self._schema_to_write is None else self._schema_to_write.select(self.schema)
+
+    def with_names(self, names: Mapping[str, str]) -> RowSource:
+        """Return a source with new names for some columns; the files have them under their old keys."""
+        self.schema.select(names)  # raises for an unknown name
+        hidden = [name for name in self._full_schema if name not in self.schema and name in names.values()]
+        full = self._full_schema.select([name for name in self._full_schema if name not in hidden])
+        return self._with(
+            schema=rename_features(full, names, keep_keys=True),
+            columns=None if self._columns is None else tuple(names.get(name, name) for name in self._columns),
+            schema_to_write=rename_features(self.schema_to_write, names, keep_keys=False),
+        )
 
     def with_columns(self, columns: tuple[str, ...]) -> RowSource:
         """Return a source that decodes some of the columns."""
@@ -101,6 +121,7 @@ class RowSource:
         return (
             self.schema == other.schema
             and self._full_schema == other._full_schema
+            and self.schema_to_write == other.schema_to_write
             and self.on_error == other.on_error
             and self.allocate == other.allocate
             and self.shards.options == other.shards.options

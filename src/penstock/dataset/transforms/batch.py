@@ -107,6 +107,10 @@ class BatchStage(Stage):
     def keeps_rows(self) -> bool:
         return not self.pad
 
+    @property
+    def ignores_columns(self) -> bool:
+        return not isinstance(self.pad, Mapping)
+
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(ElementSupply(upstream, cursor)) as supply:
             while supply.ready():
@@ -140,6 +144,10 @@ class PackStage(Stage):
     @property
     def keeps_rows(self) -> bool:
         return not self.pad
+
+    @property
+    def ignores_columns(self) -> bool:
+        return not isinstance(self.pad, Mapping)
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:

@@ -14,6 +14,7 @@ from penstock.dataset.order import call_text
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
 from penstock.dataset.workers import FunctionCall, Outcome, Submit, name_of, run_ahead, threads
+from penstock.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,9 @@ class MapStage(FunctionStage):
                     keys = take_keys(block.keys, slice(len(results)))
                     yield truncated(replace(block, elements=results, keys=keys))
                 raise error
+
+    def schema_after(self, schema: Schema) -> None:
+        return None
 
     @property
     def calls(self) -> list[str]:

@@ -21,6 +21,7 @@ class PrefetchStage(Stage):
 
     one_to_one = True
     keeps_rows = True
+    ignores_columns = True
 
     elements: int
 

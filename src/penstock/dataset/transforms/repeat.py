@@ -92,6 +92,7 @@ class RepeatStage(Stage):
     """Several epochs; ``times`` None is without end."""
 
     keeps_rows = True
+    ignores_columns = True
 
     times: int | None = None
 

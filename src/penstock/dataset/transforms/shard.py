@@ -94,6 +94,7 @@ class ShardStage(Stage):
     """The share of one rank: every ``world``-th element from number ``rank`` on. All ranks read all elements."""
 
     keeps_rows = True
+    ignores_columns = True
     is_sharded = True
 
     rank: int

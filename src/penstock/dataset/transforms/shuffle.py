@@ -166,6 +166,7 @@ class WindowShuffleStage(Stage):
     """Collects ``window`` elements at a time and returns them in random order, another one in each epoch."""
 
     keeps_rows = True
+    ignores_columns = True
 
     seed: int
     window: int

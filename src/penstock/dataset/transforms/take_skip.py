@@ -87,6 +87,7 @@ class TakeStage(Stage):
     """The first ``count`` elements."""
 
     keeps_rows = True
+    ignores_columns = True
 
     count: int
 
@@ -123,6 +124,7 @@ class SkipStage(Stage):
     """All elements but the first ``count``."""
 
     keeps_rows = True
+    ignores_columns = True
 
     count: int
 

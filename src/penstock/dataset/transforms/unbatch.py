@@ -25,6 +25,7 @@ class UnbatchStage(Stage):
     """Returns the rows of each batch: a Batch or dict of columns, a tuple of columns, or one column."""
 
     keeps_rows = True
+    ignores_columns = True
     groups_rows = False
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
