@@ -45,7 +45,7 @@ LAYERS = {
         pipeline, fingerprint
         transforms
         carry_stored_bytes
-        random_access, state, display, export_arrow
+        random_access, state, summary, export_arrow
         iterator
         dataset
     """,
@@ -67,7 +67,7 @@ LAYERS = {
         traced_functions, sources
         map_filter, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
         combine, window_group, cache, stateful_functions, partial_trace
-        planning
+        plan_map
         dataset
         readers, experimental, keras_feed
     """,

@@ -6,7 +6,7 @@ import pytest
 from schema_examples import example, sequence_example
 
 import penstock as ps
-from penstock.inspect.readers import open_readers
+from penstock.inspect.open_readers import open_readers
 from penstock.inspect.schema import find_schema, group_alike, named_schema
 
 

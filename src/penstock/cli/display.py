@@ -14,7 +14,7 @@ from rich.text import Text
 from penstock.cli.output import printable
 from penstock.codec.images import decode_image, encode_image
 from penstock.schema.feature import IMAGES
-from penstock.schema.recognize import recognize
+from penstock.schema.recognize_bytes import recognize
 
 # Numbers of an array that are shown at most.
 _SHOWN = 12

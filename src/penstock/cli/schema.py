@@ -19,7 +19,7 @@ from penstock.integrity.problems import Problem
 from penstock.records.reader import RecordReader
 from penstock.schema import Feature, Schema
 from penstock.schema.inference import Evidence, Inferred
-from penstock.schema.observations import Section
+from penstock.schema.observed_features import Section
 
 _EXAMPLES = """\b
 Examples:

@@ -12,7 +12,7 @@ import click
 from penstock.cli.options import ReadingArguments, renamed_option
 from penstock.cli.output import complain, printable, usage_errors
 from penstock.cli.problem_advice import LOOK_AT_BYTES
-from penstock.inspect.readers import open_readers
+from penstock.inspect.open_readers import open_readers
 from penstock.inspect.schema import DescribedSchema, find_schema, named_schema
 from penstock.integrity.problems import Problem
 from penstock.integrity.report import plural

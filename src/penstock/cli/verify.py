@@ -10,11 +10,11 @@ from rich.text import Text
 from penstock.cli.options import ReadingArguments, jobs_option, json_option, reading_options
 from penstock.cli.output import exit_with, open_console, print_problems, printable, usage_errors, write_report
 from penstock.cli.problem_advice import advice_on, note_on_numbers
-from penstock.integrity.file_check import MAX_MALFORMED
 from penstock.integrity.problems import MALFORMED
 from penstock.integrity.report import plural
 from penstock.integrity.verify import VerifyReport
 from penstock.integrity.verify import verify as verify_files
+from penstock.integrity.verify_file import MAX_MALFORMED
 
 _EXAMPLES = """\b
 Examples:

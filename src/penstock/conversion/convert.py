@@ -13,7 +13,7 @@ from penstock.conversion.tables import TABLES, open_tables, schema_of_csv, table
 from penstock.dataset.dataset import Dataset
 from penstock.discovery.resolve import path_texts
 from penstock.errors import CorruptDataError, MalformedExampleError
-from penstock.inspect.readers import PipeReader, open_readers
+from penstock.inspect.open_readers import PipeReader, open_readers
 from penstock.inspect.schema import find_schema, named_schema
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import Report, plural

@@ -16,16 +16,16 @@ from penstock.codec.decoder import Allocate
 from penstock.columns import Batch
 from penstock.compression import check_or_auto
 from penstock.dataset.carry_stored_bytes import carry_stored_values
-from penstock.dataset.display import summary
 from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_table
 from penstock.dataset.iterator import DatasetIterator, Row, T_co
 from penstock.dataset.order import AllRows, Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import show_progress
-from penstock.dataset.random_access import Access, positions_in
+from penstock.dataset.random_access import RandomAccess, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
+from penstock.dataset.summary import summary
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache
@@ -135,12 +135,12 @@ class Dataset(Generic[T_co]):
         )
         source = open_source(paths, schema, columns, on_error, reading, split)
         self._pipeline = Pipeline(ReadRows(source, AllRows(source.shards)))
-        self._access, self._first_epoch, self._next_epoch = Access(self._pipeline), 0, 0
+        self._access, self._first_epoch, self._next_epoch = RandomAccess(self._pipeline), 0, 0
 
     @classmethod
     def _of(cls, pipeline: Pipeline, epoch: int) -> Dataset[Any]:
         self = cls.__new__(cls)
-        self._pipeline, self._access = pipeline, Access(pipeline)
+        self._pipeline, self._access = pipeline, RandomAccess(pipeline)
         self._first_epoch = self._next_epoch = epoch
         return self
 

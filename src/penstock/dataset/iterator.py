@@ -9,10 +9,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias
 
 from penstock.dataset.block import Block, Cursor, Flow, iter_elements
-from penstock.dataset.display import summary
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.state import load_state, save_state
+from penstock.dataset.summary import summary
 from penstock.errors import StateError
 
 if TYPE_CHECKING:

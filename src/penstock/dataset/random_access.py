@@ -21,7 +21,7 @@ from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.transforms.zip import ZipStart
 
 
-class Access:
+class RandomAccess:
     """Reads elements of a pipeline by their positions in the first epoch."""
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -55,7 +55,7 @@ class Access:
         pipeline = self._pipeline
         if isinstance(pipeline.start, ZipStart) and not pipeline.stages:
             position = position_in(key, self.length)
-            return tuple(Access(child).element(position) for child in pipeline.start.children)
+            return tuple(RandomAccess(child).element(position) for child in pipeline.start.children)
         reads = self._reads  # before the length, so that a missing index is the error
         position = position_in(key, self._length_for(key))
         if pipeline.stages or reads.batches is not None:

@@ -9,12 +9,12 @@ from typing import TypeAlias
 from penstock.discovery.infer import infer_from
 from penstock.discovery.sidecars import find_sidecar, load_schema
 from penstock.errors import PenstockError
-from penstock.inspect.readers import PipeReader
+from penstock.inspect.open_readers import PipeReader
 from penstock.integrity.report import plural
 from penstock.records.reader import RecordReader
 from penstock.schema import Schema
 from penstock.schema.inference import Inferred
-from penstock.schema.observations import read_features
+from penstock.schema.observed_features import read_features
 from penstock.storage import StrPath, path_text
 from penstock.storage.shard_names import dataset_of
 

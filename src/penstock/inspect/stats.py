@@ -16,7 +16,7 @@ from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
 from penstock.discovery.resolve import is_file_error
 from penstock.errors import MalformedExampleError
 from penstock.inspect.histogram import Histogram
-from penstock.inspect.readers import open_readers
+from penstock.inspect.open_readers import open_readers
 from penstock.inspect.schema import DescribedSchema, find_schema, group_alike, named_schema
 from penstock.integrity.problems import Problem, problem_among
 from penstock.integrity.report import Report, plural, size_text

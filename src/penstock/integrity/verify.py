@@ -15,9 +15,9 @@ from typing import Any
 from penstock.arguments import int_at_least
 from penstock.compression import Compression, check
 from penstock.discovery.resolve import Resolved, ResolvedFile, is_file_error, path_texts, resolve_files
-from penstock.integrity.file_check import FileCheck, VerifiedFile
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import Report, plural, size_text
+from penstock.integrity.verify_file import FileCheck, VerifiedFile
 from penstock.manifest import SUFFIX
 from penstock.parallel import FileProgress, available_cpus, jobs_for, on_each_file
 from penstock.schema import Schema

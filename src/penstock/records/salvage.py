@@ -35,8 +35,8 @@ Salvaged: TypeAlias = RecordChunk | Doubtful | CorruptDataError
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a stream of records, stored in a local file."""
+class FileRegion:
+    """A range of a local file that holds a part of a stream of records, as in the native core."""
 
     file: str
     start: int
@@ -61,33 +61,33 @@ class Salvage:
     known_starts: NDArray[np.uint64] | None = None
     """Where the file's own records start, in order, if known: then no record is doubtful."""
 
-    def read(self, part: Part, record: int, instead: Lookalike | None = None) -> Generator[Salvaged, None, int]:
-        """Yield the records and the damage of a part, numbered from ``record``; return the next number."""
-        start, at_record = part.start, part.at_record
-        while start < part.stop:
-            stretches, at_record = self._survey(part, start, at_record)
+    def read(self, region: FileRegion, record: int, instead: Lookalike | None = None) -> Generator[Salvaged, None, int]:
+        """Yield the records and the damage of a region, numbered from ``record``; return the next number."""
+        start, at_record = region.start, region.at_record
+        while start < region.stop:
+            stretches, at_record = self._scan_region(region, start, at_record)
             for stretch in stretches:
                 if stretch.kind == "whole":
-                    yield from self._chunks(part, stretch, record)
+                    yield from self._chunks(region, stretch, record)
                     record += stretch.records
                 elif stretch.kind == "doubtful" and self.known_starts is not None:
-                    record = yield from self._settled(part, stretch, record, self.known_starts)
+                    record = yield from self._settled(region, stretch, record, self.known_starts)
                 elif stretch.kind == "doubtful":
-                    for chunk in self._chunks(part, stretch, record):
+                    for chunk in self._chunks(region, stretch, record):
                         yield Doubtful(chunk) if isinstance(chunk, RecordChunk) else chunk
-                    yield self._doubt(part, stretch, record)
-                elif part.at_end or not stretch.fault.kind.startswith("truncated"):
-                    yield self._error(part, stretch, record, instead)
+                    yield self._doubt(region, stretch, record)
+                elif region.at_end or not stretch.fault.kind.startswith("truncated"):
+                    yield self._error(region, stretch, record, instead)
                     record += 1
             start = max(stretch.stop for stretch in stretches)  # doubtful ones may overlap
         return record
 
     def _settled(
-        self, part: Part, stretch: Stretch, record: int, known: NDArray[np.uint64]
+        self, region: FileRegion, stretch: Stretch, record: int, known: NDArray[np.uint64]
     ) -> Generator[Salvaged, None, int]:
         """Yield the records of a stretch that start where a record of the file is known to start."""
-        at = stretch.start + part.shift
-        for chunk in self._chunks(part, stretch, record):
+        at = stretch.start + region.shift
+        for chunk in self._chunks(region, stretch, record):
             if not isinstance(chunk, RecordChunk):
                 yield chunk
                 continue
@@ -99,27 +99,27 @@ class Salvage:
                 at += length + 16
         return record
 
-    def _survey(self, part: Part, start: int, at_record: bool) -> tuple[list[Stretch], bool]:
+    def _scan_region(self, region: FileRegion, start: int, at_record: bool) -> tuple[list[Stretch], bool]:
         with naming(self.path):
             stretches, ends_at_record, _ = _core.salvage_scan(
-                part.file,
+                region.file,
                 start,
-                part.stop,
+                region.stop,
                 starts_at_record=at_record,
-                ends_with_file=part.at_end,
+                ends_with_file=region.at_end,
                 max_record_bytes=self.max_record_bytes,
                 flat=self.nested is False,
                 by_length=self.nested is None,
                 # Everything before the first damage of a local file is whole; before a later start, it is unchecked.
-                known_from=0 if start == part.start and part.file == self.path else start,
+                known_from=0 if start == region.start and region.file == self.path else start,
             )
         if not stretches:
             raise OSError(5, "the file became shorter while it was read", self.path)
         return stretches, ends_at_record
 
-    def _chunks(self, part: Part, stretch: Stretch, record: int) -> Iterator[RecordChunk | CorruptDataError]:
-        native = part.file == self.path and stretch.stop - stretch.start >= _WORTH_THREADS
-        events = self._with_threads(stretch, record) if native else self._piecewise(part, stretch, record)
+    def _chunks(self, region: FileRegion, stretch: Stretch, record: int) -> Iterator[RecordChunk | CorruptDataError]:
+        native = region.file == self.path and stretch.stop - stretch.start >= _WORTH_THREADS
+        events = self._with_threads(stretch, record) if native else self._piecewise(region, stretch, record)
         left = stretch.records
         with closing(events):
             for event in events:
@@ -147,15 +147,17 @@ class Salvage:
             finally:
                 records.close()
 
-    def _piecewise(self, part: Part, stretch: Stretch, record: int) -> Generator[RecordChunk | _core.Fault, None, None]:
+    def _piecewise(
+        self, region: FileRegion, stretch: Stretch, record: int
+    ) -> Generator[RecordChunk | _core.Fault, None, None]:
         records = _core.StreamRecords(
             max_record_bytes=self.max_record_bytes,
-            input_end=stretch.stop + part.shift,
-            start_offset=stretch.start + part.shift,
+            input_end=stretch.stop + region.shift,
+            start_offset=stretch.start + region.shift,
             start_record=record,
             source=self.path,
         )
-        with open(part.file, "rb", buffering=0) as file:
+        with open(region.file, "rb", buffering=0) as file:
             file.seek(stretch.start)
             left = stretch.stop - stretch.start
             while left and (piece := file.read(min(left, _PIECE))):
@@ -163,13 +165,13 @@ class Salvage:
                 yield from records.feed(piece)
         yield from records.finish()
 
-    def _error(self, part: Part, stretch: Stretch, record: int, instead: Lookalike | None) -> CorruptDataError:
-        instead = instead if stretch.start + part.shift == 0 else None
-        stop = stretch.stop + part.shift
-        return error_of(stretch.fault, self.path, instead, stop=stop, record=record, shift=part.shift)
+    def _error(self, region: FileRegion, stretch: Stretch, record: int, instead: Lookalike | None) -> CorruptDataError:
+        instead = instead if stretch.start + region.shift == 0 else None
+        stop = stretch.stop + region.shift
+        return error_of(stretch.fault, self.path, instead, stop=stop, record=record, shift=region.shift)
 
-    def _doubt(self, part: Part, stretch: Stretch, record: int) -> CorruptDataError:
-        start, stop = stretch.start + part.shift, stretch.stop + part.shift
+    def _doubt(self, region: FileRegion, stretch: Stretch, record: int) -> CorruptDataError:
+        start, stop = stretch.start + region.shift, stretch.stop + region.shift
         return doubt_of(self.path, stretch.records, record=record, offset=start, stop=stop)
 
 
@@ -180,7 +182,7 @@ class Spool:
     """
 
     def __init__(self, folder: str, source: str) -> None:
-        self._name = os.path.join(folder, "part")
+        self._name = os.path.join(folder, "region")
         self._source = source
         self._room = shutil.disk_usage(folder).free // 2
         self._file = open(self._name, "wb")  # noqa: SIM115 (open as long as the spool)
@@ -198,10 +200,10 @@ class Spool:
             self._file.write(data)
         self._size += len(data)
 
-    def part(self, offset: int, *, at_record: bool, at_end: bool) -> Part:
-        """Return the part that was written, which starts at ``offset`` in the stream."""
+    def region(self, offset: int, *, at_record: bool, at_end: bool) -> FileRegion:
+        """Return the region that was written, which starts at ``offset`` in the stream."""
         self._file.flush()
-        return Part(self._name, 0, self._size, offset, at_record, at_end)
+        return FileRegion(self._name, 0, self._size, offset, at_record, at_end)
 
     def clear(self) -> None:
         self._file.seek(0)

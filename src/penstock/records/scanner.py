@@ -19,7 +19,7 @@ from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.records.damage import THE_FILE, Lookalike, describe, error_of, lookalike
 from penstock.records.read_options import ReadOptions
-from penstock.records.salvage import Part, Salvage, Salvaged, Spool
+from penstock.records.salvage import FileRegion, Salvage, Salvaged, Spool
 from penstock.storage import FileStore
 from penstock.storage.local import naming
 
@@ -200,8 +200,8 @@ class RecordScanner:
             finally:
                 records.close()
         if broken is not None:
-            part = Part(self._path, broken.offset, self._size or 0)
-            salvaged = self._salvage().read(part, broken.record, self._instead(broken, self._head))
+            region = FileRegion(self._path, broken.offset, self._size or 0)
+            salvaged = self._salvage().read(region, broken.record, self._instead(broken, self._head))
             yield from self._events(salvaged)
 
     def _add_to_checksum(self, event: Any) -> None:
@@ -213,7 +213,9 @@ class RecordScanner:
             self.crc32c = _core.crc32c(event.buffer[first : first + size], self.crc32c)
 
     def _from_search(self) -> Iterator[Salvaged]:
-        yield from self._salvage().read(Part(self._path, 0, self._size or 0), 0, lookalike(self._head, self._subject()))
+        yield from self._salvage().read(
+            FileRegion(self._path, 0, self._size or 0), 0, lookalike(self._head, self._subject())
+        )
 
     def _from_pieces(self) -> Iterator[Salvaged]:
         options = self._options
@@ -269,8 +271,8 @@ class RecordScanner:
             at_record = True
             for found in parts:
                 if isinstance(found, Gap):
-                    part = spool.part(start, at_record=at_record, at_end=False)
-                    record = yield from salvage.read(part, record, instead)
+                    region = spool.region(start, at_record=at_record, at_end=False)
+                    record = yield from salvage.read(region, record, instead)
                     yield self._completed(found.error, record)
                     record += 1
                     spool.clear()
@@ -278,7 +280,7 @@ class RecordScanner:
                 else:
                     stop += len(found)
                     spool.write(memoryview(found)[max(0, len(found) - (stop - start)) :])
-            yield from salvage.read(spool.part(start, at_record=at_record, at_end=True), record, instead)
+            yield from salvage.read(spool.region(start, at_record=at_record, at_end=True), record, instead)
 
     def _salvage(self) -> Salvage:
         options = self._options

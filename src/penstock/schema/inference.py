@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 from penstock.errors import MalformedExampleError, PenstockError, SchemaError
 from penstock.schema.feature import Encoding, Feature, Kind
-from penstock.schema.observations import Observations, RecordLocation, Section, read_features
-from penstock.schema.recognize import Form
+from penstock.schema.observed_features import Observations, RecordLocation, Section, read_features
+from penstock.schema.recognize_bytes import Form
 from penstock.schema.schema import Schema
 
 __all__ = ["Certainty", "Evidence", "Inference", "Inferred"]

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.feature import IMAGES
-from penstock.schema.recognize import recognize
+from penstock.schema.recognize_bytes import recognize
 
 # Rows that are converted together; images are large.
 _ROWS = 256

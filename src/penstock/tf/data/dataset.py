@@ -30,7 +30,7 @@ from penstock.tf.data.node import (
     result_as_element,
     wrap_user_function,
 )
-from penstock.tf.data.planning import element_node, plan_map
+from penstock.tf.data.plan_map import element_node, plan_map
 from penstock.tf.data.prefetch import PrefetchNode
 from penstock.tf.data.save_load import SavedDataset, write_elements
 from penstock.tf.data.shuffle import ShuffleNode

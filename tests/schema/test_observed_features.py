@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schema_examples import example, feature, field, sequence_example, varint
 
 from penstock import MalformedExampleError
-from penstock.schema.observations import FoundFeature, Values, read_features
+from penstock.schema.observed_features import FoundFeature, Values, read_features
 
 
 def read(payload: bytes) -> dict[str, tuple[Values, ...]]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from penstock import _core
 from penstock.errors import MalformedExampleError, SchemaError
 from penstock.schema.feature import Kind, Shape
-from penstock.schema.recognize import Form, recognize, recognize_payload
+from penstock.schema.recognize_bytes import Form, recognize, recognize_payload
 
 Section: TypeAlias = Literal["context", "sequence"]
 # How many numbers of a list are read, as a sample; the others are only counted.

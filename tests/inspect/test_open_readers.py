@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import penstock as ps
-from penstock.inspect.readers import PipeReader, open_readers
+from penstock.inspect.open_readers import PipeReader, open_readers
 
 
 def test_missing_files_are_problems(folder):

@@ -1,12 +1,13 @@
 // Header walks on several threads: the first byte selects the size of the pieces.
 //
 // Wherever the file is cut, the walk finds the same frames as a sequential walk, and ends as that does.
+#include "io/header_walk.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "io/header_walk.h"
 #include "tests/checks.h"
 #include "tests/file_in_memory.h"
 

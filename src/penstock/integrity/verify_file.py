@@ -18,7 +18,7 @@ from penstock.integrity.problems import Problem, problem_of
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordScanner
 from penstock.schema import Schema
-from penstock.schema.recognize import recognize_payload
+from penstock.schema.recognize_bytes import recognize_payload
 from penstock.storage import locate
 
 MAX_MALFORMED = 10

@@ -8,7 +8,7 @@ from pathlib import Path
 import framing
 
 import penstock as ps
-from penstock.integrity.file_check import FileCheck
+from penstock.integrity.verify_file import FileCheck
 
 COUNT = 5000
 SCHEMA = ps.Schema({"x": ps.Feature("int64", [100])})
