@@ -36,7 +36,8 @@ class Decoder:
         validate: ``"requested"`` checks the features that are decoded, ``"all"`` the whole record.
         strict: Raise for a record that has fields but no features. TensorFlow reads such a record, which is another
             protobuf message, as an Example without features.
-        threads: The number of native threads of a call; by default up to 4.
+        threads: The number of native threads of a call; by default one per CPU
+            that the process may use.
 
     Raises:
         SchemaError: ``columns`` names a feature that the schema does not have.
@@ -63,7 +64,7 @@ class Decoder:
             raise ValueError(f"validate must be 'requested' or 'all', not {validate!r}")
         self._full_schema = check_schema(schema)
         self._validate, self._strict = validate, strict
-        self._threads = threads or min(4, available_cpus())
+        self._given_threads, self._threads = threads, threads or available_cpus()
         self._plan = compile_plan(schema, columns)
         # For readers of this package, which decode what they have just read; :meth:`_batch` takes the results.
         self._native = _core.NativeDecoder(
@@ -76,7 +77,8 @@ class Decoder:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {"columns": self._names, "validate": self._validate, "strict": self._strict, "threads": self._threads}
+        checks = {"validate": self._validate, "strict": self._strict}
+        options = {"columns": self._names, "threads": self._given_threads, **checks}
         return functools.partial(Decoder, **options), (self._full_schema,)  # type: ignore[arg-type]
 
     @property

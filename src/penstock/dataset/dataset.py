@@ -44,7 +44,6 @@ from penstock.dataset.transforms.shuffle import shuffle
 from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.dataset.transforms.zip import ZipStart
-from penstock.parallel import available_cpus
 from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOptions
 from penstock.schema import Schema
 from penstock.schema.dtype import DtypeLike
@@ -95,7 +94,8 @@ class Dataset(Generic[T_co]):
         index: Where to store the index of the files, when one is needed: ``"cache"`` (the user's cache folder),
             a ``"sidecar"`` file next to them, or ``"none"``.
         max_record_bytes: A longer record is an error, whatever its header says.
-        threads: Native threads that read, check and decode ahead. By default one per core, at most 8.
+        threads: Native threads that read, check and decode ahead. By default one per CPU that the process may
+            use: bindings, quotas of containers, ranks on the same host and workers of a ``DataLoader`` count.
 
     Example:
         >>> ds = ps.Dataset("train")
@@ -128,7 +128,7 @@ class Dataset(Generic[T_co]):
             compression=check_or_auto(compression),
             verify=verify,
             max_record_bytes=max_record_bytes,
-            threads=min(8, available_cpus()) if threads is None else threads,
+            threads=threads,
             index=index,
             on_damage="raise" if on_error == "raise" else "skip",
             nested=nested,

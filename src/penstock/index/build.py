@@ -68,7 +68,7 @@ def _walk(store: FileStore, path: str, options: ReadOptions, report: ReportProgr
     parts = []
     with naming(path):
         walk = _core.HeaderWalk(
-            path, max_record_bytes=options.max_record_bytes, threads=options.threads, keep_lengths=True
+            path, max_record_bytes=options.max_record_bytes, threads=options.thread_count, keep_lengths=True
         )
         more = True
         while more:

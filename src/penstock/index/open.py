@@ -28,7 +28,6 @@ from penstock.index.cache import (
 from penstock.index.file_identity import Identity
 from penstock.index.foreign_formats import find_foreign
 from penstock.index.shard_index import Lengths, ShardIndex, Uint64s
-from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
 from penstock.records.read_options import IndexLocation, ReadOptions
 from penstock.storage import StrPath, locate, split_path
@@ -54,7 +53,7 @@ def open_index(
         stale: What to do about a sidecar index that belongs to other data: warn and ``"rebuild"`` it, or raise
             :class:`penstock.StaleIndexError` (``"error"``).
         max_record_bytes: A longer record is an error, whatever its header says.
-        threads: Native threads that walk a local file; by default up to 4.
+        threads: Native threads that walk a local file; by default one per CPU.
         progress: Show a progress bar if it takes long and standard error is a terminal; or a function, which is
             called with the number of bytes done and the size of the file.
     """
@@ -62,7 +61,7 @@ def open_index(
     options = ReadOptions(
         compression=check_or_auto(compression),
         max_record_bytes=max_record_bytes,
-        threads=threads or min(4, available_cpus()),
+        threads=threads,
         index=where,
     )
     return find_or_build(path, options, stale=stale, progress=progress)

@@ -156,7 +156,7 @@ def repair(
         compression=check_or_auto(compression),
         max_record_bytes=max_record_bytes,
         multistream=True,
-        threads=min(4, available_cpus()),
+        threads=None,
         on_damage="skip",
         nested=nested,
     )

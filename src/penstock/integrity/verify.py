@@ -158,7 +158,7 @@ def verify(
     # Missing shards and unreadable manifests are problems of their datasets.
     files = [file for file in resolved.files if file.error is None or file.manifest is None]
     jobs = jobs_for(len(files), jobs)
-    threads = max(1, min(4, available_cpus() // jobs))
+    threads = max(1, available_cpus() // jobs)
     verifier = _Verifier(resolved, kind, limit, decode, threads)
     verified = on_each_file(files, verifier.verify_file, jobs=jobs, title="verifying", show=progress)
     datasets = on_each_file(

@@ -170,7 +170,7 @@ def _check_kind(path: str, kind: Compression) -> Compression:
 
 
 def _end_of_frames(path: str) -> End:
-    walk = _core.HeaderWalk(path, max_record_bytes=_ANY_LENGTH, threads=min(4, available_cpus()), keep_lengths=True)
+    walk = _core.HeaderWalk(path, max_record_bytes=_ANY_LENGTH, threads=available_cpus(), keep_lengths=True)
     last = 0
     more = True
     while more:

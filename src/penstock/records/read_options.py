@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from penstock.arguments import int_at_least, one_of
 from penstock.compression import Compression, Trailing, check
 from penstock.errors import CorruptDataError, MalformedExampleError
+from penstock.parallel import available_cpus
 
 OnDamage: TypeAlias = Literal["raise", "tolerate_tail", "skip", "skip_record", "skip_file"]
 """What a reader of one file does at damage; :class:`penstock.RecordReader` documents each."""
@@ -29,7 +30,8 @@ class ReadOptions:
     """Check payload checksums. Headers and lengths are always checked."""
     max_record_bytes: int = 1 << 30
     """A longer record is damage, whatever its header says."""
-    threads: int = 1
+    threads: int | None = 1
+    """None takes one per CPU, counted in the process that reads."""
     on_damage: OnDamage = "raise"
     nested: bool | None = True
     """Whether payloads may hold TFRecords, which matters after damage; None judges by the other records."""
@@ -44,12 +46,18 @@ class ReadOptions:
     def __post_init__(self) -> None:
         if self.compression is not None:
             check(self.compression)
-        for name, least in (("max_record_bytes", 0), ("threads", 1)):
-            object.__setattr__(self, name, int_at_least(name, getattr(self, name), least))
+        object.__setattr__(self, "max_record_bytes", int_at_least("max_record_bytes", self.max_record_bytes, 0))
+        if self.threads is not None:
+            object.__setattr__(self, "threads", int_at_least("threads", self.threads, 1))
         object.__setattr__(self, "verify", bool(self.verify))
         one_of("trailing", self.trailing, get_args(Trailing))
         one_of("on_error", self.on_damage, get_args(OnDamage))
         one_of("index", self.index, get_args(IndexLocation))
+
+    @property
+    def thread_count(self) -> int:
+        """The number of threads to read with."""
+        return available_cpus() if self.threads is None else self.threads
 
     @property
     def skips_damage(self) -> bool:

@@ -13,7 +13,6 @@ from penstock._core import RecordChunk
 from penstock.arguments import int_at_least
 from penstock.compression import Trailing, check_or_auto
 from penstock.errors import CorruptDataError
-from penstock.parallel import available_cpus
 from penstock.records.read_options import OnDamage, ReadOptions
 from penstock.records.scanner import RecordScanner
 from penstock.storage import StrPath, locate
@@ -56,7 +55,8 @@ class RecordReader:
         trailing: What may follow a compressed stream: ``"error"`` (nothing), ``"zeros"`` (padding), ``"ignore"``.
         multistream: Read on if a second ZLIB stream follows the first, which TensorFlow drops.
         require_nonempty: An input without a single byte is an error: an interrupted writer leaves such a file.
-        threads: Native threads that read and check a local file; by default up to 4.
+        threads: Native threads that read and check a local file; by default one per CPU
+            that the process may use.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class RecordReader:
             compression=check_or_auto(compression),
             verify=verify,
             max_record_bytes=max_record_bytes,
-            threads=min(4, available_cpus()) if threads is None else threads,
+            threads=threads,
             on_damage=on_error,
             nested=nested,
             trailing=trailing,

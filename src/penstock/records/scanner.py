@@ -103,7 +103,7 @@ class RecordScanner:
             return 0, self._empty()
         options = self._options
         with naming(self._path):
-            walk = _core.HeaderWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.threads)
+            walk = _core.HeaderWalk(self._path, max_record_bytes=options.max_record_bytes, threads=options.thread_count)
             while walk.advance(_STRIDE):
                 pass  # Ctrl-C is handled between two strides
         fault = walk.fault
@@ -128,7 +128,7 @@ class RecordScanner:
                 self._path,
                 decoder,
                 max_record_bytes=options.max_record_bytes,
-                threads=options.threads,
+                threads=options.thread_count,
                 checksum=self._checksum,
             )
         )
@@ -178,7 +178,7 @@ class RecordScanner:
     def _open_records(self) -> _core.FileRecords:
         options = self._options
         return _core.FileRecords(
-            self._path, verify=options.verify, max_record_bytes=options.max_record_bytes, threads=options.threads
+            self._path, verify=options.verify, max_record_bytes=options.max_record_bytes, threads=options.thread_count
         )
 
     def _from_threads(self, open_file: Callable[[], _NativeRecords[E]]) -> Generator[E | Salvaged, None, None]:
@@ -285,7 +285,7 @@ class RecordScanner:
     def _salvage(self) -> Salvage:
         options = self._options
         known = None if self._known_starts is None else self._known_starts()
-        return Salvage(self._path, options.max_record_bytes, options.nested, options.threads, known)
+        return Salvage(self._path, options.max_record_bytes, options.nested, options.thread_count, known)
 
     def _judged(self, event: RecordChunk | Fault, head: bytes) -> RecordChunk | CorruptDataError:
         """Turn a fault into an error; ``head`` is the start of the plain stream."""

@@ -21,7 +21,6 @@ from penstock.dataset.source.shards import SalvagedIndex
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.index import Members, ShardIndex, renew_index
 from penstock.index.shard_index import Uint64s
-from penstock.parallel import available_cpus
 from penstock.records.read_options import OnDamage, ReadOptions
 from penstock.records.reader import RecordReader
 from penstock.storage import locate
@@ -158,7 +157,7 @@ class RangeRows:
     @cached_property
     def _index_was_stale(self) -> bool:
         """Whether the file is intact but changed after it was indexed: its identity covers only both ends."""
-        options = replace(self._options, threads=min(4, available_cpus()))
+        options = replace(self._options, threads=None)
         return self._store.capabilities.native_paths and renew_index(self._path, options)
 
 

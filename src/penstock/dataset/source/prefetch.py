@@ -53,7 +53,7 @@ class NativePrefetch:
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
         self._source, self._decoder = source, source.decoder
         self._native = source.shards.open_native_fetcher()
-        self.depth = source.shards.options.threads + 1
+        self.depth = source.shards.options.thread_count + 1
         self.lookahead = _lookahead_in_plain_files(source, order, size)
         self._waiting: deque[Ints] = deque()
 
@@ -103,7 +103,7 @@ class PooledPrefetch:
 
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
         # One thread reads files without random access, in order.
-        threads = source.shards.options.threads if source.shards.seekable else 1
+        threads = source.shards.options.thread_count if source.shards.seekable else 1
         self.depth = threads + 1
         self.lookahead = _lookahead_in_gzip_members(source, order, size)
         self._fetcher = source.open(order.reach)

@@ -44,7 +44,7 @@ def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, N
 
 def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, None, None]:
     shards, options = source.shards, source.shards.options
-    decoder = source.new_decoder(options.threads)
+    decoder = source.new_decoder(options.thread_count)
     if not shards.local_and_plain:
         yield from decoder.decode_batches(_chunks(source, first_row), size)
         return

@@ -88,7 +88,7 @@ class Shards:
     @cached_property
     def indexes(self) -> tuple[ShardIndex | SalvagedIndex, ...]:
         """The index of each file."""
-        with ThreadPoolExecutor(self.options.threads, "penstock-index") as pool:
+        with ThreadPoolExecutor(self.options.thread_count, "penstock-index") as pool:
             return tuple(pool.map(self.index, range(len(self.paths))))
 
     @property
@@ -153,7 +153,7 @@ class Shards:
     def open_native_fetcher(self) -> _core.RecordFetcher:
         """Open local plain files for native threads."""
         options = self.options
-        return _core.RecordFetcher(self.paths, self.locations, threads=options.threads, verify=options.verify)
+        return _core.RecordFetcher(self.paths, self.locations, threads=options.thread_count, verify=options.verify)
 
     @cached_property
     def identity(self) -> str:
@@ -168,7 +168,7 @@ class Shards:
     def _open_index(self, path: str) -> ShardIndex | SalvagedIndex:
         options = self.options
         try:
-            index = find_or_build(path, replace(options, threads=min(4, available_cpus())))
+            index = find_or_build(path, replace(options, threads=max(1, available_cpus() // len(self.paths))))
             check_lengths(path, index, options.max_record_bytes)
             return index
         except CorruptDataError:
@@ -244,8 +244,7 @@ def salvage_index(path: str, options: ReadOptions) -> SalvagedIndex:
     """
     store, name = locate(path)
     kind = compression_of(store, name, options)
-    threads = min(4, available_cpus())
-    reader = RecordReader._with_options(path, replace(options, verify=options.verify and bool(kind), threads=threads))
+    reader = RecordReader._with_options(path, replace(options, verify=options.verify and bool(kind), threads=None))
     starts, lengths = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint64)]
     numbers = [np.zeros(0, np.int64)]
     for chunk in reader.chunks():
