@@ -18,6 +18,7 @@
 ``count``, ``stats``, ``convert``          the commands as functions, which return reports
 ``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
 ``penstock.tf``                            TensorFlow's data code, without TensorFlow
+``tfds``                                   folders of TensorFlow Datasets: splits
 =========================================  ====================================================================
 
 Names are imported from their modules when they are first used, so that importing the package costs nothing that is not
@@ -33,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock import image as image
+    from penstock import tfds as tfds
     from penstock._core import RecordChunk as RecordChunk
     from penstock.codec.decoder import Decoder as Decoder
     from penstock.codec.encoder import Encoder as Encoder
@@ -138,6 +140,7 @@ _HOMES = {
     "repair": "integrity.repair",
     "repair_dataset": "integrity.repair",
     "stats": "inspect.stats",
+    "tfds": "",
     "verify": "integrity.verify",
     "write": "writing.write",
 }

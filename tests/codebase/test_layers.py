@@ -32,7 +32,7 @@ LAYERS = {
         integrity
         inspect, writing
         dataset
-        conversion, frameworks, tf
+        conversion, frameworks, tf, tfds
         cli
         __main__
     """,

@@ -18,7 +18,7 @@ from penstock.compression import check_or_auto
 from penstock.dataset.carry_stored_bytes import carry_stored_values
 from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_table
 from penstock.dataset.iterator import DatasetIterator, Row, T_co
-from penstock.dataset.order import AllRows, Epoch, Remainder
+from penstock.dataset.order import Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import show_progress
 from penstock.dataset.random_access import RandomAccess, positions_in
@@ -31,7 +31,7 @@ from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache
 from penstock.dataset.transforms.cast import CastStage
 from penstock.dataset.transforms.column_names import drop_columns, rename_columns, select_columns
-from penstock.dataset.transforms.concat import concat
+from penstock.dataset.transforms.concat import concat, read_rows_of_files
 from penstock.dataset.transforms.filter import FilterStage
 from penstock.dataset.transforms.interleave import interleave
 from penstock.dataset.transforms.map import MapStage
@@ -44,6 +44,7 @@ from penstock.dataset.transforms.shuffle import shuffle
 from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.dataset.transforms.zip import ZipStart
+from penstock.discovery.split_slices import Split
 from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOptions
 from penstock.schema import Schema
 from penstock.schema.dtype import DtypeLike
@@ -80,7 +81,8 @@ class Dataset(Generic[T_co]):
     Args:
         paths: A file, a pattern, a folder, the name that a dataset was written with, its manifest, a URL; or several.
         split: Which dataset to open in a folder that holds several: its name, ``"mnist-train"``, or a part that
-            no other name has, ``"train"``.
+            no other name has, ``"train"``. In a folder that TFDS wrote, one of its splits or slices of them:
+            ``"train[:90%]"``, ``"train[10:20]+test"``.
         schema: What the records hold. By default the schema in the manifest, else in a sidecar file, else the one
             inferred from a sample of the records (:func:`penstock.infer_schema`).
         columns: The features to decode; the others are skipped. None decodes all.
@@ -111,7 +113,7 @@ class Dataset(Generic[T_co]):
         self: Dataset[Row],
         paths: StrPath | Iterable[StrPath],
         *,
-        split: str | None = None,
+        split: str | Split | None = None,
         schema: Schema | None = None,
         columns: Iterable[str] | None = None,
         compression: str | None = "auto",
@@ -133,8 +135,7 @@ class Dataset(Generic[T_co]):
             on_damage="raise" if on_error == "raise" else "skip",
             nested=nested,
         )
-        source = open_source(paths, schema, columns, on_error, reading, split)
-        self._pipeline = Pipeline(ReadRows(source, AllRows(source.shards)))
+        self._pipeline = read_rows_of_files(*open_source(paths, schema, columns, on_error, reading, split))
         self._access, self._first_epoch, self._next_epoch = RandomAccess(self._pipeline), 0, 0
 
     @classmethod

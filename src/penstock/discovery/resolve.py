@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.discovery.sidecars import find_sidecar, is_file, load_schema
+from penstock.discovery.split_slices import Split
 from penstock.discovery.splits import files_of_split, match_split, several_datasets, single_dataset
+from penstock.discovery.tfds_directory import RowsOfFile, TfdsDirectory, find_tfds
 from penstock.errors import ManifestError, PenstockError, SchemaError
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.records.read_options import OnBadRecord
@@ -49,10 +51,15 @@ class ResolvedFile:
     """Bytes, if the file was checked."""
     error: Exception | None = None
     """Why the file cannot be read, or why the path stands for no file."""
+    count: int | None = None
+    """The number of records by the metadata of TFDS."""
+    rows: RowsOfFile = (0, None)
 
     @property
     def records(self) -> int | None:
-        """The number of records, if a manifest has it and the file has not changed since."""
+        """The number of records, if a manifest has it and the file has not changed since, or the metadata of TFDS."""
+        if self.count is not None:
+            return self.count
         known = self.shard is not None and not self.shard.is_appended and self.size == self.shard.bytes
         return self.shard.records if known and self.shard else None
 
@@ -147,12 +154,12 @@ def _difference(one: Schema, other: Schema) -> str:
     return "they do not agree which features belong to the sequence"
 
 
-def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Resolved:
+def resolve(paths: StrPath | Iterable[StrPath], split: str | Split | None = None) -> Resolved:
     """Find the files of one dataset.
 
     Args:
         paths: Files, patterns, URLs, or datasets by their folder, their name or their manifest.
-        split: The dataset to take from each folder.
+        split: The dataset to take from each folder; of a folder that TFDS wrote, also slices of its splits.
 
     Raises:
         ManifestError: A folder holds several datasets, or a shard is missing or has another size.
@@ -166,9 +173,16 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | None = None) -> Res
     for path in names:
         if split is not None and not is_folder(*locate(path)):
             raise ValueError(f"split={split!r} chooses a dataset of a folder, and {path} is not a folder: leave it out")
-        manifest = manifest_of(path, folders=True, split=split)
-        if manifest is None:
-            files += map(ResolvedFile, _dataset_files(path, split))
+        name = split if isinstance(split, str) else None
+        manifest = manifest_of(path, folders=True, split=name)
+        if manifest is None and (folder := find_tfds(path)) is not None:
+            tfds = TfdsDirectory.load(folder)
+            found = tfds.rows(split)
+            files += [ResolvedFile(of.file, schema=tfds.features, count=of.count, rows=of.rows) for of in found]
+        elif manifest is None:
+            if split is not name:
+                raise ValueError(f"{split} is for a folder that TFDS wrote; {path} is none: name a dataset")
+            files += map(ResolvedFile, _dataset_files(path, name))
         else:
             manifests[manifest] = Manifest.load(manifest)
             files += _listed_files(manifest, manifests[manifest])

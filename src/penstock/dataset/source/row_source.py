@@ -22,6 +22,8 @@ from penstock.dataset.source.file_rows import FileRows, MemberCache, MemberRows,
 from penstock.dataset.source.pick_records import PickedRecords, slice_chunks
 from penstock.dataset.source.shards import SalvagedIndex, Shards
 from penstock.discovery.resolve import resolve
+from penstock.discovery.split_slices import Split
+from penstock.discovery.tfds_directory import RowsOfFile
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault
 from penstock.records.read_options import OnBadRecord, ReadOptions, RecordError
 from penstock.schema import Schema, check_schema
@@ -111,6 +113,10 @@ class RowSource:
     def with_allocator(self, allocate: Allocate) -> RowSource:
         """Return a source that decodes dense columns into memory from a function."""
         return self._with(allocate=allocate)
+
+    def with_files(self, files: slice) -> RowSource:
+        """Return a source that reads some of the files."""
+        return self._with(shards=self.shards.part(files))
 
     def up_to(self, row: int) -> RowSource:
         """Drop remote files after the one that holds this row, so that they need no index."""
@@ -328,11 +334,12 @@ def open_source(
     columns: Iterable[str] | None,
     on_error: OnBadRecord,
     options: ReadOptions,
-    split: str | None = None,
-) -> RowSource:
-    """Open the rows of the files that ``paths`` name; records are read on demand."""
+    split: str | Split | None = None,
+) -> tuple[RowSource, list[RowsOfFile]]:
+    """Open the files that ``paths`` name; also return which rows of each to read. Records are read on demand."""
     resolved = resolve(paths, split)
     shards = Shards(resolved.paths, options, resolved.counts)
     whole = resolved.describe(on_error) if schema is None else check_schema(schema)
     source = RowSource(shards, whole, None, on_error, strict=schema is None and not resolved.schemas)
-    return source if columns is None else source.with_columns(names_in(columns))
+    source = source if columns is None else source.with_columns(names_in(columns))
+    return source, [file.rows for file in resolved.files]

@@ -12,6 +12,7 @@ from penstock._core import RecordChunk
 from penstock.columns import Batch
 from penstock.dataset.order import Run
 from penstock.dataset.source.row_source import RowSource
+from penstock.errors import ManifestError
 from penstock.records.reader import RecordReader
 
 
@@ -29,6 +30,8 @@ def can_stream(source: RowSource, first_row: int) -> bool:
 def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, None, None]:
     """Decode a run of rows in batches, across file boundaries."""
     left = None if run.stop is None else run.stop - run.start
+    counts = source.shards.known_counts
+    expected, found = None if counts is None else sum(counts) - run.start, 0
     if left is not None:
         if left <= 0:
             return
@@ -39,7 +42,13 @@ def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, N
                 yield batch if batch.num_rows == left else batch.take(slice(left))
                 return
             left = None if left is None else left - batch.num_rows
+            found += batch.num_rows
             yield batch
+    if expected is not None and found != expected:
+        raise ManifestError(
+            f"{source.shards.paths[0]}: the metadata lists {sum(counts or ())} records in this and the next "
+            f"{len(source.shards.paths) - 1} files, found {found + run.start}: copy the dataset again"
+        )
 
 
 def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, None, None]:

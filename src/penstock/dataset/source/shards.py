@@ -42,6 +42,11 @@ class Shards:
         joined = None if counts is None or others is None else counts + others
         return Shards(self.paths + other.paths, self.options, joined)
 
+    def part(self, files: slice) -> Shards:
+        """Return some of the files."""
+        counts = self._manifest_counts
+        return Shards(self.paths[files], self.options, None if counts is None else counts[files])
+
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """The number of rows of each file."""
@@ -49,7 +54,7 @@ class Shards:
 
     @property
     def known_counts(self) -> tuple[int, ...] | None:
-        """The number of rows of each file, from manifests; None without one, or if damaged records are skipped."""
+        """The number of rows of each file, from the metadata; None without, or if damaged records are skipped."""
         return None if self.options.skips_damage else self._manifest_counts
 
     @property
@@ -80,7 +85,7 @@ class Shards:
             expected = None if self.known_counts is None else self.known_counts[shard]
             if expected not in (None, index.records):
                 raise ManifestError(
-                    f"{self.paths[shard]}: the manifest lists {expected} records, the file has {index.records}"
+                    f"{self.paths[shard]}: the metadata lists {expected} records, the file has {index.records}"
                 )
             self._opened[shard] = index
         return index

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from penstock.dataset.block import Cursor, Flow, OpenFlow, child_keys, epoch_of, is_start, start_of, with_cursors
-from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, Run, finite_length, join_text
+from penstock.dataset.order import AllRows, Epoch, Files, Ints, Order, RowKeys, Run, finite_length, join_text
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.read_rows import ReadRows
+from penstock.dataset.source.row_source import RowSource
+from penstock.dataset.transforms.take_skip import SliceOrder
+from penstock.discovery.tfds_directory import RowsOfFile
 
 
 class ConcatOrder(Order):
@@ -93,6 +98,20 @@ def concat(first: Pipeline, second: Pipeline) -> Pipeline:
         order = ConcatOrder(one.rows, other.rows, one.source.shards)
         return Pipeline(ReadRows(one.source + other.source, order))
     return Pipeline(ConcatStart((first, second)))
+
+
+def read_rows_of_files(source: RowSource, rows: Sequence[RowsOfFile]) -> Pipeline:
+    """Read some rows of each file, in order; ``rows`` are those of each file of the source."""
+    first = [n for n, (start, _) in enumerate(rows) if not n or start or rows[n - 1][1] is not None] or [0]
+    parts = []
+    for begin, end in pairwise([*first, len(rows)]):
+        of_run = source if len(first) == 1 else source.with_files(slice(begin, end))
+        order: Order = AllRows(of_run.shards)
+        start, stop = (rows[begin][0], rows[end - 1][1]) if rows else (0, None)
+        if start or stop is not None:
+            order = SliceOrder(order, start, None if stop is None else sum(of_run.shards.counts[:-1]) + stop)
+        parts.append(Pipeline(ReadRows(of_run, order)))
+    return reduce(concat, parts)
 
 
 class ConcatFlow:
