@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -23,6 +24,9 @@ class Counted:
     def rows(self) -> int:
         return sum(self.counts)
 
+    rows_per_run: int = 1
+    has_byte_ranges: bool = True
+
     def rows_beyond(self, row: int) -> int:
         return self.rows
 
@@ -31,6 +35,14 @@ def walk(order: Order, which: Epoch = FIRST) -> list[int]:
     length = order.length(which)
     assert length is not None
     return order.at(np.arange(length), which).rows.tolist()
+
+
+def dealt(elements: list[Any], rank: int, world: int, run: int) -> list[Any]:
+    """Deal elements in runs, and the last, incomplete round in parts that differ by at most one."""
+    border = len(elements) - len(elements) % (world * run)
+    rounds = [elements[i : i + run] for i in range(rank * run, border, world * run)]
+    rest = np.array_split(np.arange(border, len(elements)), world)[rank]
+    return [element for part in rounds for element in part] + [elements[i] for i in rest]
 
 
 def rows(n: int) -> AllRows:

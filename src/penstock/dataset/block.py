@@ -123,7 +123,7 @@ def start_of(epoch: int) -> Cursor:
 
 def is_start(cursor: Cursor) -> bool:
     """Whether a cursor is the start of an epoch, not a place within it."""
-    return cursor is None or cursor.keys() == {"epoch"}
+    return cursor is None or cursor.keys() <= {"epoch", "strided"}
 
 
 def epoch_of(start: Cursor) -> int:

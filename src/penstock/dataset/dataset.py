@@ -404,7 +404,10 @@ class Dataset(Generic[T_co]):
         return self._with(interleave(self._pipeline, cycle))
 
     def shard(self, rank: int, world: int, *, remainder: Remainder = "keep") -> Dataset[T_co]:
-        """Return the share of one of ``world`` ranks: every ``world``-th element, none twice, none missing.
+        """Return the share of one of ``world`` ranks: no element twice, none missing.
+
+        Unshuffled rows are dealt in runs, so that a rank reads its own part of the files only: runs of a batch if
+        ``batch()`` follows, of about 1 MiB otherwise. Other elements are dealt one by one.
 
         Args:
             rank: Which share, from 0 to ``world - 1``.

@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 from penstock.errors import StateError
 
 Ints: TypeAlias = NDArray[np.int64]
+Origin: TypeAlias = int | list[list[int]]
+"""How many elements were seen; or in JSON, the rounds in which ranks stopped (see ``transforms/shard.py``)."""
 
 
 class Epoch(NamedTuple):
     """One iteration over the data."""
 
     epoch: int = 0
-    origin: int = 0
-    """How many elements all ranks together had seen of the epoch when another number of ranks resumed it."""
+    origin: Origin = 0
+    """What all ranks together had seen of the epoch when another number of ranks resumed it."""
+    strided: bool = False
+    """Whether ranks take rows in turn, one by one, as in states of version 1, and not in runs."""
 
     def later(self, epochs: int) -> Epoch:
         """Return the epoch some epochs later; only the first one may have been resumed in its middle."""
-        return Epoch(self.epoch + epochs) if epochs else self
+        return Epoch(self.epoch + epochs, strided=self.strided) if epochs else self
 
 
 class RowKeys(NamedTuple):
@@ -63,6 +67,14 @@ class Files(Protocol):
     def seekable(self) -> bool:
         """Whether all files have random access."""
 
+    @property
+    def rows_per_run(self) -> int:
+        """How many rows have about 1 MiB as stored."""
+
+    @property
+    def has_byte_ranges(self) -> bool:
+        """Whether a row is read without decompressing those next to it."""
+
 
 Remainder: TypeAlias = Literal["keep", "drop", "repeat"]
 """What happens to elements that cannot be divided evenly among ranks."""
@@ -72,7 +84,8 @@ class Share(NamedTuple):
     """Which share of the elements an order is."""
 
     rank: int
-    world: int
+    world: int | list[int]
+    """The number of ranks; of shares that were divided in runs once more, one number for each division."""
     remainder: Remainder
 
 
@@ -143,6 +156,12 @@ class Order(ABC):
         return False
 
     @property
+    def in_files_order(self) -> bool:
+        """Whether positions that follow one another are rows, or batches of rows, that do, but for ends of epochs."""
+        repeated = self.repeats
+        return self.run is not None if repeated is None else repeated.inner.in_files_order
+
+    @property
     def repeats(self) -> Repeats | None:
         """The order itself where it is a repetition of another one, from its start to its end."""
         return None
@@ -151,7 +170,7 @@ class Order(ABC):
         """Whether all ranks have shares of the same length."""
         return True
 
-    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+    def common_place(self, position: int, which: Epoch) -> tuple[int, Origin]:
         """Return the epoch, and how much of it all ranks together have seen, when all of them are at a position.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from penstock.dataset.block import Cursor, Flow, OpenFlow
 from penstock.dataset.order import Epoch, Order
 from penstock.dataset.progress import Meter
-from penstock.dataset.read_rows import ReadRows, start_cursor
+from penstock.dataset.read_rows import ReadRows, place_of
 from penstock.dataset.source.row_source import RowSource
 from penstock.dataset.stage import Stage
 from penstock.errors import StateError
@@ -193,7 +193,7 @@ class Pipeline:
         """Return where any number of ranks resumes once all ranks are ``given`` elements after ``cursor``."""
         if self.reads is None:
             raise StateError("which rank has seen which record is known only where element i is made of record i")
-        here = start_cursor(0) | cursor
+        here = place_of(cursor)
         return self.reads.common_cursor(here | {"position": here["position"] + given})
 
 

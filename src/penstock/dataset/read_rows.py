@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.columns import Batch
 from penstock.dataset.block import Block, Cursor, Flow, concat_elements, concat_keys, truncated, with_cursors
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run
+from penstock.dataset.order import Epoch, Ints, Order, Origin, RowKeys, Run
 from penstock.dataset.progress import Meter
 from penstock.dataset.source.prefetch import start_prefetch
 from penstock.dataset.source.row_source import RowSource
@@ -25,6 +25,9 @@ from penstock.errors import NotSeekableError
 
 # Rows per block where rows are not read as batches.
 _BLOCK_ROWS = 256
+_MOST_BLOCK_ROWS = 2048
+# Blocks whose rows are looked up at once.
+_PLANNED_BLOCKS = 16
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ class ReadRows:
         return [self.source.shards.identity]
 
     @property
-    def world(self) -> int:
-        """The number of ranks that share the rows, or batches."""
+    def world(self) -> int | list[int]:
+        """The number of ranks that share the rows, or batches; a list where shares were divided once more."""
         share = self.order.share
         return 1 if share is None else share.world
 
@@ -98,7 +101,7 @@ class ReadRows:
 
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Open the flow at a cursor. Rows are read, checked and decoded ahead until it is closed."""
-        cursor = start_cursor(0) | (cursor or {})
+        cursor = place_of(cursor)
         run = self._run_from(cursor["position"])
         if run is not None and can_stream(self.source, run.start):
             return self._stream(run, cursor, meter)
@@ -184,14 +187,14 @@ class ReadRows:
                 start = stop
 
     def _fetch(self, cursor: Cursor, meter: Meter) -> Flow:
-        blocks = self._blocks(cursor["position"], Epoch(cursor["epoch"], cursor["origin"]))
+        blocks = self._blocks(cursor["position"], _epoch_at(cursor))
         source = self._reached
         for index in source.shards.indexes:
             for error in getattr(index, "damage", ()):
                 self._skip(error, meter, count_lost_records(error))
         planned: deque[tuple[RowKeys, int, int]] = deque()
         waiting: deque[tuple[RowKeys, int, int]] = deque()
-        with closing(start_prefetch(source, self.rows, self.size)) as ahead:
+        with closing(start_prefetch(source, self.rows, self._block_rows)) as ahead:
             while True:
                 while len(waiting) < ahead.depth:
                     if 2 * len(planned) < ahead.lookahead:  # early, while the threads have work
@@ -222,11 +225,35 @@ class ReadRows:
     def _blocks(self, position: int, which: Epoch) -> Iterator[tuple[RowKeys, int, int]]:
         """Return the rows of each block from a position on, and its start and stop."""
         end = self.order.length(which)
+        size = self._block_rows
+        step = size if self.batches is None else 1
         while end is None or position < end:
-            count = self.size if end is None else min(self.size, end - position)
-            stop = position + (1 if self.batches is not None else count)
-            yield self.keys(position, count, which), position, stop
+            stop = position + step * _PLANNED_BLOCKS if end is None else min(position + step * _PLANNED_BLOCKS, end)
+            blocks = range(position, stop, step)
+            keys = self._keys_at_once(position, stop, which)
+            for number, begin in enumerate(blocks):
+                part = slice(number * size, (number + 1) * size)
+                found = self.keys(begin, 1, which) if keys is None else RowKeys(keys.rows[part], keys.epochs[part])
+                yield found, begin, min(begin + step, stop)
             position = stop
+
+    @property
+    def _block_rows(self) -> int:
+        """Rows per block or batch; small rows that lie next to one another are read in larger blocks."""
+        if self.batches is not None or not self.order.in_files_order:
+            return self.size
+        return max(self.size, min(_MOST_BLOCK_ROWS, self.source.shards.rows_per_run))
+
+    def _keys_at_once(self, position: int, stop: int, which: Epoch) -> RowKeys | None:
+        """Return the rows of successive blocks; None unless they are successive positions of the order of the rows."""
+        if self.batches is None:
+            return self.rows.at(np.arange(position, stop), which)
+        if self.batches.run is None:
+            return None
+        first, stop = (self.batches.run.start + at for at in (position, stop))
+        rows = self.rows.length(which)
+        end = stop * self.size if rows is None else min(stop * self.size, rows)
+        return self.rows.at(np.arange(first * self.size, end), which)
 
     def _skip(self, error: Any, meter: Meter, records: int | None = 1) -> None:
         if callable(self.source.on_error):
@@ -239,12 +266,21 @@ class ReadRows:
 
     def common_cursor(self, cursor: Cursor) -> Cursor:
         """Return where any number of ranks resumes when all ranks of these reads are at ``cursor``."""
-        return start_cursor(*self.order.common_place(cursor["position"], Epoch(cursor["epoch"], cursor["origin"])))
+        return start_cursor(*self.order.common_place(cursor["position"], _epoch_at(cursor)))
 
 
-def start_cursor(epoch: int, origin: int = 0) -> Cursor:
+def start_cursor(epoch: int, origin: Origin = 0) -> Cursor:
     """Return the cursor at the start of an epoch, or where another number of ranks resumes it."""
-    return {"epoch": epoch, "position": 0, "origin": origin}
+    return {"epoch": epoch, "position": 0, "origin": origin, "strided": False}
+
+
+def place_of(cursor: Cursor) -> Cursor:
+    """Return a cursor with all of its keys; places in an epoch that version 1 saved are in a strided one."""
+    return start_cursor(0) | {"strided": cursor is not None and "position" in cursor} | (cursor or {})
+
+
+def _epoch_at(cursor: Cursor) -> Epoch:
+    return Epoch(cursor["epoch"], cursor["origin"], cursor["strided"])
 
 
 def stream_epochs(

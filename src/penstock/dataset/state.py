@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from penstock.dataset.block import Cursor
+from penstock.dataset.block import Cursor, is_start
 from penstock.dataset.pipeline import Pipeline
 from penstock.errors import StateError
 from penstock.format_header import FormatHeader
 
-HEADER = FormatHeader("state", "penstock.state", 1)
+HEADER = FormatHeader("state", "penstock.state", 2)
+"""Version 1 dealt unshuffled rows to ranks one by one: a state of it goes on so to the end of its epoch."""
 
 
 def save_state(pipeline: Pipeline, epoch: int, cursor: Cursor, given: int) -> dict[str, Any]:
@@ -44,6 +46,9 @@ def load_state(pipeline: Pipeline, state: Any) -> tuple[int, Cursor, int]:
         raise StateError(f"the state belongs to another pipeline: it was saved with {found}, this is {expected}")
     epoch, cursor, given = state.get("epoch"), state.get("cursor"), state.get("given")
     then, now = state.get("world"), pipeline.world
+    if state["version"] == 1:
+        now = math.prod(now) if type(then) is int and isinstance(now, list) else now
+        cursor = {**cursor, "strided": True} if isinstance(cursor, dict) and is_start(cursor) else cursor
     if then != now:
         common = state.get("common") or {}
         if "cursor" not in common:

@@ -120,6 +120,20 @@ class Shards:
                 return False
         return True
 
+    @cached_property
+    def rows_per_run(self) -> int:
+        """How many rows have about 1 MiB as stored, going by the first file that has rows."""
+        for path, count in zip(self.paths, self.counts, strict=True):
+            store, name = locate(path)
+            if count and (size := store.stat(name).size):
+                return max(1, (count << 20) // size)
+        return 1
+
+    @cached_property
+    def has_byte_ranges(self) -> bool:
+        """Whether a row is read without decompressing those next to it, going by the first file."""
+        return not any(compression_of(*locate(path), self.options) for path in self.paths[:1])
+
     def split(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the file of each row, and its row number within that file."""
         starts = self._starts_through(int(rows.max(initial=0)))

@@ -16,10 +16,11 @@ from penstock.columns.column import pad as pad_column
 from penstock.columns.column import padding_of
 from penstock.columns.stored_column import plain
 from penstock.dataset.block import Cursor, Flow, OpenFlow, TruncatedBlock, as_batch, batch_block, concat_elements
-from penstock.dataset.order import Epoch, Ints, Order, RowKeys, Run, Share, call_text
+from penstock.dataset.order import Epoch, Ints, Order, Origin, RowKeys, Run, Share, call_text
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import ElementSupply, Stage
+from penstock.dataset.transforms.shard import ShardOrder
 
 
 def batch(pipeline: Pipeline, size: int, *, drop_last: bool, pad: Padding) -> Pipeline:
@@ -29,7 +30,8 @@ def batch(pipeline: Pipeline, size: int, *, drop_last: bool, pad: Padding) -> Pi
     # With on_error="skip", which rows make a batch is known only after they were read.
     if reads is None or reads.batches is not None or reads.source.on_error != "raise":
         return pipeline.then(BatchStage(size, drop_last=drop_last, pad=pad))
-    batched = replace(reads, batches=BatchOrder(reads.rows, size, drop_last), size=size)
+    rows = reads.rows.deal_batches(size) if isinstance(reads.rows, ShardOrder) else reads.rows
+    batched = replace(reads, rows=rows, batches=BatchOrder(rows, size, drop_last), size=size)
     return pipeline.with_start(batched).then(PackStage(pad=pad))
 
 
@@ -71,7 +73,7 @@ class BatchOrder(Order):
     def has_even_shares(self, which: Epoch) -> bool:
         return self._rows.has_even_shares(which)
 
-    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+    def common_place(self, position: int, which: Epoch) -> tuple[int, Origin]:
         return self._rows.common_place(position * self._size, which)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.arguments import int_at_least
 from penstock.dataset.block import Cursor, Flow, OpenFlow, epoch_of, is_start, start_of, with_cursors
-from penstock.dataset.order import Epoch, Ints, Order, Repeats, RowKeys, WrappedOrder, call_text, finite_length
+from penstock.dataset.order import Epoch, Ints, Order, Origin, Repeats, RowKeys, WrappedOrder, call_text, finite_length
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.progress import Meter
 from penstock.dataset.stage import Stage
@@ -67,7 +67,7 @@ class RepeatOrder(WrappedOrder):
     def repeats(self) -> Repeats:
         return self
 
-    def common_place(self, position: int, which: Epoch) -> tuple[int, int]:
+    def common_place(self, position: int, which: Epoch) -> tuple[int, Origin]:
         if not self.inner.has_even_shares(which):
             raise StateError(
                 "the shares of the ranks have different lengths, so that ranks are in different epochs: "
