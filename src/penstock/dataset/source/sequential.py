@@ -31,7 +31,7 @@ def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, N
     """Decode a run of rows in batches, across file boundaries."""
     left = None if run.stop is None else run.stop - run.start
     counts = source.shards.known_counts
-    expected, found = None if counts is None else sum(counts) - run.start, 0
+    expected, found = None if counts is None else max(0, sum(counts) - run.start), 0
     if left is not None:
         if left <= 0:
             return
