@@ -73,7 +73,7 @@ def test_an_output_that_exists_is_replaced_with_an_option(penstock, train):
     [
         (("data/train", "-o", "x.xlsx"), "Unknown extension .xlsx"),
         (("-", "-o", "x.parquet"), "save the data of the pipe to a file first"),
-        (("a.csv", "-o", "x.parquet"), "a name without an extension"),
+        (("data/train", "-o", "-", "--json"), "choose one"),
     ],
 )
 def test_arguments_that_contradict_each_other_have_status_2(penstock, arguments: tuple[str, ...], message: str):

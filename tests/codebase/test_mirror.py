@@ -28,7 +28,7 @@ TESTED_THROUGH_OTHERS = {
     "tf/io": "parse_plan",
     "tf/ops": "batch_and_spec_rules philox random_state resize",
     "tf/tensors": "batch_values sparse_tensor structure",
-    "writing": "destination hidden_files hugging_face layout shard_writer write_mapped writer",
+    "writing": "destination hidden_files hugging_face image_features layout shard_writer write_mapped writer",
 }
 
 

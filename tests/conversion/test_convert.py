@@ -53,8 +53,7 @@ def test_an_output_that_exists_is_replaced_on_request(train, output: str):
     ("paths", "output", "options", "message"),
     [
         ("data/train", "x.xlsx", {}, "unknown extension .xlsx: a table is .parquet"),
-        ("a.csv", "x.parquet", {}, "a name without an extension"),
-        ("a.csv", "data/new", {"limit": 3}, "leave out columns, skip and limit"),
+        ("data/train", "x", {"to": "xlsx"}, "to is one of tfrecord, parquet"),
         ("data/train", "s3://bucket/x.parquet", {}, "a local file"),
     ],
 )

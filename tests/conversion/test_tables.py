@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
+import png_files
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -38,6 +40,73 @@ def test_records_become_tables(train, name: str, read):
     assert table["label"].to_pylist() == LABELS
     assert table["name"].to_pylist()[:2] == [None, "n1"]
     assert table["tokens"].to_pylist()[:3] == [[], [7], [7, 7]]
+
+
+def test_text_tables_are_read_compressed_and_by_patterns(folder: Path):
+    for number in range(3):
+        with gzip.open(f"part-{number}.csv.gz", "wt") as file:
+            file.write(f"a,b\n{number},x\n")
+    ps.convert("part-*.csv.gz", "all.tsv")
+    assert (folder / "all.tsv").read_text().splitlines()[1:] == ['0\t"x"', '1\t"x"', '2\t"x"']
+    ps.convert("all.tsv", "all.jsonl.gz")
+    ps.convert("all.jsonl.gz", "data/all")
+    assert ps.Dataset("data/all").batch(9)[0].to_list() == [{"a": number, "b": "x"} for number in range(3)]
+
+
+def test_json_lines_may_have_a_new_field_anywhere(folder: Path):
+    rows = [{"a": 1}] * 100 + [{"a": 2.5, "b": ["x", "y"]}]
+    (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ps.convert("t.jsonl", "t", float64="float32")
+    found = ps.Dataset("t").batch(200)[0].to_list()
+    assert (found[0], found[100]) == ({"a": 1.0, "b": None}, {"a": 2.5, "b": ["x", "y"]})
+
+
+def test_bytes_come_back_from_json_by_a_schema(write_records):
+    write_records("x.tfrecord", [example(blob=b"\xff\x00", n=1)])
+    ps.convert("x.tfrecord", "x.jsonl")
+    schema = ps.Schema({"blob": bytes, "n": int})
+    ps.convert("x.jsonl", "back", schema=schema)
+    assert ps.Dataset("back")[0] == {"blob": b"\xff\x00", "n": 1}
+
+
+def test_values_may_be_absent_after_the_first_rows_of_a_table(folder: Path):
+    table = pa.table({"x": pa.array([*range(200_000), None])})
+    pyarrow.parquet.write_table(table, "t.parquet", row_group_size=1000)
+    with pa.OSFile("t.arrow", "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table, 1000)
+    for name in ("t.parquet", "t.arrow"):
+        ps.convert(name, "data/t", replace=True)
+        assert ps.Dataset("data/t")[200_000]["x"] is None
+
+
+def test_a_table_becomes_another_with_its_types(folder: Path):
+    table = pa.table({"x": [0.5, None], "tags": [["a"], []]})
+    pyarrow.parquet.write_table(table, "t.parquet")
+    ps.convert("t.parquet", "t.arrow", columns=["tags", "x"], limit=1, skip=1)
+    assert pyarrow.feather.read_table("t.arrow").to_pylist() == [{"tags": [], "x": None}]
+
+
+def test_images_and_classes_of_hugging_face(folder: Path):
+    picture = png_files.png(3, 2, bytes(6))
+    features = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["cat", "dog"]}}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    (folder / "dog.png").write_bytes(picture)
+    images = [{"bytes": picture, "path": "a.png"}, {"bytes": None, "path": str(folder / "dog.png")}, None]
+    table = pa.table({"image": images, "label": [0, 1, 1]}).replace_schema_metadata(metadata)
+    pyarrow.parquet.write_table(table, "t.parquet")
+    ps.convert("t.parquet", "t")
+    assert ps.Dataset("t").schema["label"].names == ("cat", "dog")
+    stored = ps.Dataset("t", schema=ps.Schema({"image": ps.Feature(bytes, optional=True)}))
+    assert [row["image"] for row in stored] == [picture, picture, None]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.jsonl", "t.csv"])
+def test_a_damaged_table_is_an_error_with_its_name(folder: Path, name: str):
+    (folder / name).write_bytes(b"\x00\x01{not a table")
+    with pytest.raises((ps.PenstockError, ValueError)) as raised:
+        ps.convert(name, "out")
+    assert name in str(getattr(raised.value, "path", raised.value))
+    assert not list(folder.glob("out*"))
 
 
 def test_json_lines_have_one_example_each(write_records, folder: Path):

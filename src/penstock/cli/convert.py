@@ -18,7 +18,7 @@ from penstock.cli.options import (
 from penstock.cli.output import complain, exit_with, printable, reporting, usage_errors, write_report
 from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.schema_choice import SchemaChoice, schema_options
-from penstock.conversion.convert import ConvertReport
+from penstock.conversion.convert import FORMATS, ConvertReport
 from penstock.conversion.convert import convert as convert_files
 from penstock.conversion.tables import TABLES
 from penstock.integrity.problems import Problem
@@ -30,6 +30,9 @@ Examples:
   penstock convert 'old-*.tfrecord.gz' -o data/train --shards 16 --shuffle 7
   penstock convert data/train -o sample.csv --shuffle 1 --limit 100 -f label
   penstock convert table.parquet -o data/train --shards 8
+  penstock convert photos/ -o data/photos
+  penstock convert 'shards/*.tar' -o data/train
+  penstock convert data/train -o - --limit 3 | jq .label
 """
 
 
@@ -41,7 +44,7 @@ Examples:
     "-o",
     metavar="OUT",
     required=True,
-    help=f"A table: {TABLES}; or a dataset by its name: data/train.",
+    help=f"A table: {TABLES}; a dataset by its name: data/train; or -, standard output.",
 )
 @feature_option
 @click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Write all examples in random order.")
@@ -63,6 +66,11 @@ Examples:
     help="What becomes of float64 in a table: rounded, or stored as raw bytes.",
 )
 @click.option("--replace", is_flag=True, help="Replace an output that exists.")
+@click.option(
+    "--to",
+    type=click.Choice(FORMATS),
+    help="The format of the output, if its name does not show it. Standard output has jsonl by default.",
+)
 @json_option
 def convert(
     paths: tuple[str, ...],
@@ -75,12 +83,16 @@ def convert(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Write records to other shards or to a table.
+    """Write records, tables, pictures or tars in another format.
+
+    PATH may be records; tables (also .csv.gz and .jsonl.gz); a folder of pictures, in a folder for each class or with a
+    metadata.csv that names them in the column file_name; WebDataset tars; or a folder of Hugging Face datasets.
 
     A copy of records has the schema of its source, and images as they are stored. In a table, images are their bytes,
-    in .jsonl as base64. PATH may also be tables, which are written as a dataset: .parquet and .arrow with the schema
-    that they were made from.
+    in .jsonl as base64. Tables with the schema that they were made from, .parquet and .arrow, become the same records.
     """
+    if as_json and output == "-":
+        raise click.UsageError("--json writes to standard output, and so does -o -: choose one.")
     problems: list[Problem] = []
     report = ConvertReport(output, 0)
     with reporting(paths, problems, malformed_advice=LOOK_AT_BYTES), usage_errors(), warnings.catch_warnings():
@@ -93,6 +105,7 @@ def convert(
             columns=features or None,
             on_error="skip" if skip_damaged else "raise",
             output_compression=COMPRESSIONS[output_compression],
+            progress=True,
             **options,
         )
         for problem in report.problems:
@@ -101,5 +114,5 @@ def convert(
     if as_json:
         write_report(ConvertReport(output, report.records, tuple(problems)))
     elif report.records or not problems:
-        click.echo(f"{printable(output)}: {plural(report.records, 'record')}")
+        click.echo(err=output == "-", message=f"{printable(output)}: {plural(report.records, 'record')}")
     exit_with(problems)

@@ -19,7 +19,7 @@ from penstock.cli.schema_choice import SchemaChoice, advice_on_schema, open_or_c
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
 from penstock.columns.column import Column
-from penstock.conversion.tables import json_value
+from penstock.conversion.write_tables import json_value
 from penstock.errors import MalformedExampleError, MissingExtraError
 from penstock.inspect.schema import group_alike
 from penstock.integrity.problems import Problem

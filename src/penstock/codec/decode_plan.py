@@ -16,9 +16,9 @@ from penstock.codec.decode_blobs import decode_blobs, is_blob, with_stored_bytes
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, row_value
 from penstock.columns.bytes_column import unchecked_bytes
 from penstock.columns.ragged import unchecked_ragged
-from penstock.errors import RowFault, SchemaError
+from penstock.errors import RowFault
 from penstock.schema import Feature, Schema
-from penstock.schema.schema import TracedFeature
+from penstock.schema.schema import TracedFeature, unknown_feature
 
 Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
 """The buffers that the views of a batch point into."""
@@ -74,7 +74,7 @@ def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
     wanted = list(schema) if names is None else list(names)
     for name in wanted:
         if name not in schema:
-            raise SchemaError(f"the schema has no feature {name!r}; it has {', '.join(map(repr, schema))}")
+            raise unknown_feature(name, schema)
     if len(set(wanted)) != len(wanted):
         raise ValueError(f"columns must be distinct, found {wanted}")
     compiler = _Compiler(schema)

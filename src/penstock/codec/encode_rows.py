@@ -17,6 +17,7 @@ from penstock.errors import RowFault
 from penstock.schema import Feature, Schema
 from penstock.schema.dtype import FLOATS, TEXT
 from penstock.schema.feature import fits_shape
+from penstock.schema.schema import unknown_feature
 
 _Build: TypeAlias = Callable[[Any], Any]
 """Builds a column from the result of the native gatherer."""
@@ -120,7 +121,7 @@ def _check_row(names: tuple[str, ...], row: int, value: Any) -> None:
         raise RowFault(row, f"a row must be a mapping of names to values, found {type(value).__name__}")
     for name in value:
         if name not in names:
-            raise RowFault(row, f"the schema has no feature {name!r}; it has {', '.join(map(repr, names))}")
+            raise RowFault(row, str(unknown_feature(name, names)))
 
 
 def _identity(values: list[Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from penstock.codec.encode_values import Float64, as_column
 from penstock.columns import Batch
 from penstock.errors import RowFault, SchemaError
 from penstock.schema import Schema, check_schema
+from penstock.schema.schema import unknown_feature
 
 _NO_LIMIT = 1 << 62
 
@@ -102,8 +103,7 @@ class Encoder:
             num_rows = columns.num_rows if isinstance(columns, Batch) else next(iter(lengths.values()), 0)
         for name, length in lengths.items():
             if name not in self._schema:
-                known = ", ".join(map(repr, self._schema))
-                raise SchemaError(f"the schema has no feature {name!r}; it has {known}")
+                raise unknown_feature(name, self._schema)
             if length != num_rows:
                 raise ValueError(
                     f"columns must have equal lengths: expected {num_rows} rows, but {name!r} has {length}"

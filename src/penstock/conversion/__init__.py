@@ -1,1 +1,1 @@
-"""Records to other shards or to tables, and tables to records."""
+"""Records, tables, pictures and tars in other formats."""

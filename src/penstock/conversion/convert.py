@@ -1,4 +1,4 @@
-"""Write records to other shards or to a table, and tables to shards."""
+"""Write records, tables, pictures and tars in another format."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 from penstock.codec.encode_values import Float64
-from penstock.conversion.tables import TABLES, open_tables, schema_of_csv, table_format, write_table
+from penstock.conversion.reshape import choose
+from penstock.conversion.sources import open_stream
+from penstock.conversion.tables import TABLES, table_format
+from penstock.conversion.write_tables import write_table
 from penstock.dataset.dataset import Dataset
 from penstock.discovery.resolve import path_texts
 from penstock.errors import CorruptDataError, MalformedExampleError
@@ -19,7 +22,12 @@ from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import Report, plural
 from penstock.schema import Schema
 from penstock.storage import StrPath, is_remote, path_text
+from penstock.writing.inputs import count_rows
 from penstock.writing.write import write
+
+OutputFormat: TypeAlias = Literal["tfrecord", "parquet", "arrow", "csv", "tsv", "jsonl"]
+"""What :func:`convert` writes."""
+FORMATS: tuple[str, ...] = get_args(OutputFormat)
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,10 @@ def convert(
     replace: bool = False,
     compression: str | None = "auto",
     max_record_bytes: int = 1 << 30,
+    to: OutputFormat | None = None,
+    progress: bool = False,
 ) -> ConvertReport:
-    """Write records to other shards or to a table, or tables to shards.
+    """Write records, tables or pictures in another format.
 
     >>> print(ps.convert("train", "train.parquet", replace=True))
     train.parquet: 100 records
@@ -73,9 +83,10 @@ def convert(
     in JSON Lines as base64.
 
     Args:
-        paths: Files of records, as for :class:`penstock.Dataset`; or tables of one format.
-        output: A table, by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.jsonl``; or a
-            dataset by its name, ``data/train``.
+        paths: Files of records, as for :class:`penstock.Dataset`; tables of one format; a folder of pictures, by class
+            or with a metadata table; WebDataset tars; or a folder of Hugging Face.
+        output: A table, by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.tsv``, ``.jsonl``; a
+            dataset by its name, ``data/train``; or ``-``, standard output.
         schema: The schema, or a file that holds one. By default that of the dataset, or of the table.
         infer: Infer the schema from the records, even if there is a schema file.
         infer_records: Records to infer it from, spread over the files; None takes all.
@@ -91,29 +102,40 @@ def convert(
         replace: Replace an output that exists.
         compression: How the files are compressed; ``"auto"`` detects it from their content.
         max_record_bytes: A longer record is damage, whatever its header says.
+        to: The format of the output, if its name does not show it: ``"tfrecord"``, ``"parquet"``, ``"arrow"``,
+            ``"csv"``, ``"tsv"``, ``"jsonl"``. Standard output has JSON Lines by default.
+        progress: Show a progress bar on standard error, if that is a terminal.
 
     Raises:
         FileExistsError: The output exists, and ``replace`` is False.
         ValueError: The arguments contradict each other.
     """
     names, target = path_texts(paths), path_text(output)
-    _check_output(target, names)
+    form = _form_of(target, to)
+    if form != "tfrecord" and target != "-" and os.path.exists(target) and not replace:
+        raise FileExistsError(errno.EEXIST, "the output exists: replace=True replaces it", target)
     writing: dict[str, Any] = {"shards": shards, "compression": output_compression or "", "replace": replace}
-    if all(map(table_format, names)):
+    given = None if schema is None else named_schema(schema).schema
+    stream = open_stream(names, schema=given, max_record_bytes=max_record_bytes)
+    if stream is not None:
         if columns or skip or limit is not None:
-            raise ValueError("a table is converted whole: leave out columns, skip and limit")
-        described = None if schema is None else named_schema(schema).schema
-        if described is None and table_format(names[0]) == "csv":
-            described = schema_of_csv(names, float64)
-        table = open_tables(names, described)
-        manifest = write(target, table, schema=described, shuffle=shuffle, float64=float64, **writing)
-        return ConvertReport(target, manifest.records)
+            stream = choose(stream, columns=columns or None, skip=skip, limit=limit)
+        if form == "tfrecord":
+            stream = stream.describe(float64)
+            records = write(
+                target, stream.reader.batches, schema=stream.schema, shuffle=shuffle, float64=float64, **writing
+            ).records
+        elif shuffle is not None:
+            raise ValueError("a table is shuffled on the way to records: convert it to a dataset first, data/train")
+        else:
+            records = write_table(*stream.with_metadata(), target, form, rows=stream.rows, progress=progress)
+        return ConvertReport(target, records)
     readers, problems = open_readers(names, compression=compression, max_record_bytes=max_record_bytes)
     for problem in problems:  # an output without this file would look complete
         raise problem.error or FileNotFoundError(errno.ENOENT, problem.cause, problem.path)
     if any(isinstance(reader, PipeReader) for reader in readers):
         raise ValueError("records are converted from files: save the data of the pipe to a file first")
-    found = named_schema(schema) if schema is not None else find_schema(readers, infer=infer, records=infer_records)
+    found = given or find_schema(readers, infer=infer, records=infer_records).schema
     skipped: dict[tuple[str | None, int | None], Problem] = {}
 
     def note(error: CorruptDataError | MalformedExampleError) -> None:
@@ -122,7 +144,7 @@ def convert(
 
     dataset: Dataset = Dataset(
         [reader.path for reader in readers],
-        schema=found.schema,
+        schema=found,
         columns=columns or None,
         compression=compression,
         max_record_bytes=max_record_bytes,
@@ -131,21 +153,23 @@ def convert(
     chosen = dataset if shuffle is None else dataset.shuffle(seed=shuffle)
     chosen = chosen.skip(skip) if skip else chosen
     chosen = chosen if limit is None else chosen.take(limit)
-    if table_format(target) is None:
+    if form == "tfrecord":
         records = write(target, chosen, **writing).records
     else:
-        if os.path.exists(target) and not replace:
-            raise FileExistsError(errno.EEXIST, "the output exists: replace=True replaces it", target)
-        records = write_table(chosen._open_arrow(), target)
+        reader = chosen._open_arrow()
+        records = write_table(reader.schema, reader, target, form, rows=count_rows(chosen), progress=progress)
     return ConvertReport(target, records, tuple(skipped.values()))
 
 
-def _check_output(output: str, paths: list[str]) -> None:
+def _form_of(output: str, to: OutputFormat | None) -> OutputFormat:
+    """Return the format of an output: the one that was asked for, or by its extension."""
+    if to is not None and to not in FORMATS:
+        raise ValueError(f"to is one of {', '.join(FORMATS)}, not {to!r}")
+    by_name = table_format(output)
     extension = os.path.splitext(output)[1]
-    is_table = table_format(output) is not None
-    if extension[1:].isalpha() and not is_table:
+    if to is None and by_name is None and extension[1:].isalpha():
         raise ValueError(f"unknown extension {extension}: a table is {TABLES}, a dataset has no extension")
-    if is_table and is_remote(output):
+    form: OutputFormat = to or by_name or ("jsonl" if output == "-" else "tfrecord")
+    if form != "tfrecord" and is_remote(output):
         raise ValueError("a table is written to a local file: copy it from there")
-    if is_table and all(map(table_format, paths)):
-        raise ValueError("a table becomes a dataset: give it a name without an extension, data/train")
+    return form

@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.errors import SchemaError
 from penstock.schema.default import NO_DEFAULT, freeze_default
-from penstock.schema.dtype import FLOATS, TEXT, DtypeLike, canonical_dtype, numpy_dtype
+from penstock.schema.dtype import FLOATS, INTEGERS, TEXT, DtypeLike, canonical_dtype, numpy_dtype
 
 Shape: TypeAlias = tuple[int | None, ...]
 Encoding: TypeAlias = Literal["list", "raw", "jpeg", "png", "image", "tensor"]
@@ -32,6 +32,7 @@ class FeatureArguments(TypedDict, total=False):
     default: Any
     key: str | None
     partitions: Iterable[str]
+    names: Iterable[str]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -51,6 +52,7 @@ class Feature:
         key: The name in the Example, if it differs from the name in the schema.
         partitions: For nested ragged levels, the keys of the int64 features that hold the row lengths, outermost first.
             By default a schema chooses the names that TFDS uses.
+        names: The names of the classes that an integer feature numbers: value 0 is the first one.
 
     Raises:
         SchemaError: The arguments contradict each other, or no Example can store such values.
@@ -60,6 +62,8 @@ class Feature:
         Feature('float32', (None, 3))
         >>> ps.Feature("uint8", (None, None, 3), encoding="jpeg", optional=True)
         Feature('uint8', (None, None, 3), encoding='jpeg', optional=True)
+        >>> ps.Feature(int, names=["cat", "dog"])
+        Feature('int64', names=('cat', 'dog'))
     """
 
     dtype: str
@@ -69,6 +73,7 @@ class Feature:
     default: Any
     key: str | None
     partitions: tuple[str, ...]
+    names: tuple[str, ...]
 
     def __init__(
         self,
@@ -80,6 +85,7 @@ class Feature:
         default: Any = NO_DEFAULT,
         key: str | None = None,
         partitions: Iterable[str] = (),
+        names: Iterable[str] = (),
     ) -> None:
         put = object.__setattr__  # the dataclass is frozen
         put(self, "dtype", canonical_dtype(dtype))
@@ -88,6 +94,7 @@ class Feature:
         put(self, "optional", bool(optional))
         put(self, "key", key)
         put(self, "partitions", _check_partitions(partitions))
+        put(self, "names", _check_names(names, self.dtype))
         if key is not None and not isinstance(key, str):
             raise SchemaError(f"key must be a str, found {type(key).__name__}")
         self._check_encoding()
@@ -168,7 +175,8 @@ class Feature:
         for field in fields(self)[2:]:
             value = getattr(self, field.name)
             if value != _DEFAULTS[field.name]:
-                parts.append(f"{field.name}={value!r}")
+                text = _names_text(value) if field.name == "names" else repr(value)
+                parts.append(f"{field.name}={text}")
         return f"Feature({', '.join(parts)})"
 
     def replace(self, **changes: Unpack[FeatureArguments]) -> Feature:
@@ -240,7 +248,9 @@ _DEFAULTS: dict[str, Any] = {
     "default": NO_DEFAULT,
     "key": None,
     "partitions": (),
+    "names": (),
 }
+_NAMES_SHOWN = 8
 
 
 def _build(arguments: dict[str, Any]) -> Feature:
@@ -290,6 +300,27 @@ def _check_partitions(partitions: Iterable[str]) -> tuple[str, ...]:
     if len(checked) >= MAX_RANK:
         raise SchemaError(f"a feature must have fewer than {MAX_RANK} partitions, found {len(checked)}")
     return checked
+
+
+def _check_names(names: Iterable[str], dtype: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise SchemaError("names must be a list of names, found one str: write [name]")
+    checked = tuple(names)
+    if checked and dtype not in INTEGERS:
+        raise SchemaError(f"names are those of the classes that an integer numbers, found dtype {dtype}")
+    if not all(isinstance(name, str) for name in checked):
+        raise SchemaError("each of names must be a str")
+    if len(set(checked)) != len(checked):
+        twice = next(name for name in checked if checked.count(name) > 1)
+        raise SchemaError(f"names must be distinct, one for each class; {twice!r} occurs twice")
+    return checked
+
+
+def _names_text(names: tuple[str, ...]) -> str:
+    shown = ", ".join(map(repr, names[:_NAMES_SHOWN]))
+    if len(names) > _NAMES_SHOWN:
+        return f"({shown}, and {len(names) - _NAMES_SHOWN} more)"
+    return f"({shown}{',' if len(names) == 1 else ''})"
 
 
 class Sections(NamedTuple):

@@ -106,8 +106,7 @@ class Schema(Mapping[str, Feature]):
         chosen = [names] if isinstance(names, str) else list(names)
         for name in chosen:
             if name not in self._all:
-                close = difflib.get_close_matches(str(name), list(self._all), 1) or list(self._all)[:8]
-                raise SchemaError(f"the schema has no feature {name!r}; it has {_quote(close)}")
+                raise unknown_feature(name, self._all)
         context = {name: self._context[name] for name in chosen if name in self._context}
         sequence = self._sequence and {name: self._sequence[name] for name in chosen if name in self._sequence}
         return Schema(context, sequence=sequence)._with_unknown_keys(self)
@@ -327,6 +326,16 @@ def check_schema(schema: object) -> Schema:
     return schema
 
 
+def unknown_feature(name: object, known: Iterable[str], what: str = "the schema has no feature") -> SchemaError:
+    """Return the error for a name that is not among the features: with the closest one, or the first ones."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, 1)
+    if close:
+        return SchemaError(f"{what} {name!r}: did you mean {close[0]!r}?")
+    more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    return SchemaError(f"{what} {name!r}; it has {', '.join(map(repr, names[:_NAMES_SHOWN])) or 'none'}{more}")
+
+
 def _rebuild(
     context: Mapping[str, Feature],
     sequence: Mapping[str, Feature] | None,
@@ -403,6 +412,7 @@ def _quote(names: Iterable[str]) -> str:
     return ", ".join(map(repr, sorted(names)))
 
 
+_NAMES_SHOWN = 8
 _DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
 
 

@@ -15,12 +15,10 @@ from typing import Any
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.feature import IMAGES
-from penstock.schema.recognize_bytes import recognize
+from penstock.writing.image_features import ANY_IMAGE, HEAD_BYTES, common_feature, feature_of_image
 
 # Rows that are converted together; images are large.
 _ROWS = 256
-_HEAD_BYTES = 26  # of a PNG file, up to its colors
-_ANY_IMAGE = Feature("uint8", (None, None, None), encoding="image")
 
 
 def encoded_images(data: Any, schema: Schema | None) -> tuple[Iterator[Any], dict[str, Feature]] | None:
@@ -44,7 +42,7 @@ def encoded_images(data: Any, schema: Schema | None) -> tuple[Iterator[Any], dic
             data = data.cast_column(name, replace(feature, decode=False))
         for name, feature in several.items():
             data = data.cast_column(name, replace(feature, feature=replace(feature.feature, decode=False)))
-        return (_row(row, images) for row in data), dict.fromkeys(single, _ANY_IMAGE)
+        return (_row(row, images) for row in data), dict.fromkeys(single, ANY_IMAGE)
     if any(_is_decoded(feature) for name, feature in features.items() if name not in images):
         return None  # the Arrow table does not have the decoded values of the others
     return _tables(data, images), {} if schema is not None else _features_of_images(data, list(single))
@@ -76,7 +74,8 @@ def _value(image: Any) -> Any:
 
 def _read(path: str, size: int = -1) -> bytes:
     # A path may name a file, a URL, or a member of an archive.
-    with sys.modules["datasets"].utils.file_utils.xopen(path, "rb") as file:
+    datasets: Any = sys.modules.get("datasets")
+    with open(path, "rb") if datasets is None else datasets.utils.file_utils.xopen(path, "rb") as file:
         data: bytes = file.read(size)
         return data
 
@@ -85,18 +84,18 @@ def _tables(data: Any, images: Mapping[str, Any]) -> Iterator[Any]:
     for table in data.with_format("arrow").iter(_ROWS):
         for number, name in enumerate(table.column_names):
             if name in images:
-                table = table.set_column(number, name, _column(table[name].combine_chunks()))
+                table = table.set_column(number, name, images_as_bytes(table[name].combine_chunks()))
         yield table
 
 
-def _column(stored: Any, size: int | None = None) -> Any:
+def images_as_bytes(stored: Any, size: int | None = None) -> Any:
     """Return an Arrow array of images, or of lists of them, as one of bytes; with ``size``, of their first bytes."""
     pa = import_extra("pyarrow", "arrow", "writing Hugging Face datasets")
     pc = import_extra("pyarrow.compute", "arrow", "writing Hugging Face datasets")
     if not pa.types.is_struct(stored.type):
         lengths = pc.fill_null(pc.list_value_length(stored), 0)
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths.cast(pa.int64()))])
-        return pa.LargeListArray.from_arrays(offsets, _column(stored.flatten(), size), mask=stored.is_null())
+        return pa.LargeListArray.from_arrays(offsets, images_as_bytes(stored.flatten(), size), mask=stored.is_null())
     data, paths = pc.struct_field(stored, "bytes"), pc.struct_field(stored, "path")
     found = data if size is None else pc.binary_slice(data, 0, size)
     elsewhere = pc.and_(pc.is_null(data), pc.is_valid(paths))
@@ -115,28 +114,7 @@ def _features_of_images(data: Any, names: list[str]) -> dict[str, Feature]:
     absent = set()
     for table in data.select_columns(names).with_format("arrow").iter(_ROWS) if names else ():
         for name in names:
-            heads = _column(table[name].combine_chunks(), _HEAD_BYTES)
+            heads = images_as_bytes(table[name].combine_chunks(), HEAD_BYTES)
             absent |= {name} if heads.null_count else set()
-            seen[name] |= {_format(head) for head in pc.unique(heads).to_pylist() if head is not None}
-    return {name: _common(found).replace(optional=name in absent) for name, found in seen.items()}
-
-
-def _format(head: bytes) -> Feature:
-    if head.startswith(b"\xff\xd8\xff"):
-        return _ANY_IMAGE.replace(encoding="jpeg")
-    known = recognize(head)
-    if known.form != "png":
-        return _ANY_IMAGE
-    # Color with 16 bits is decoded to 8.
-    gray = known.shape[2] == 1
-    return Feature(known.dtype if gray else "uint8", known.shape, encoding="png")
-
-
-def _common(found: set[Feature]) -> Feature:
-    encodings = {feature.encoding for feature in found}
-    if len(encodings) != 1:
-        return _ANY_IMAGE
-    dtypes = {feature.dtype for feature in found}
-    sizes = [set(size) for size in zip(*(feature.shape for feature in found), strict=True)]
-    shape = tuple(size.pop() if len(size) == 1 else None for size in sizes)
-    return Feature(dtypes.pop() if len(dtypes) == 1 else "uint8", shape, encoding=encodings.pop())
+            seen[name] |= {feature_of_image(head) for head in pc.unique(heads).to_pylist() if head is not None}
+    return {name: common_feature(found).replace(optional=name in absent) for name, found in seen.items()}

@@ -21,7 +21,7 @@ HEADER = FormatHeader("schema", "penstock.schema", 1)
 # A schema of 100,000 features is smaller; a larger file is something else.
 MAX_BYTES = 64 << 20
 _FILE_KEYS = (*HEADER_KEYS, "features", "sequence")
-_FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions")
+_FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions", "names")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Unknown: TypeAlias = dict[str | None, dict[str, Any]]
 """Unknown keys of each feature, by its name, and of the file itself under None."""
@@ -68,6 +68,8 @@ def feature_to_json(feature: Feature) -> dict[str, Any]:
         entry["key"] = feature.key
     if feature.partitions:
         entry["partitions"] = list(feature.partitions)
+    if feature.names:
+        entry["names"] = list(feature.names)
     return entry
 
 
@@ -79,6 +81,7 @@ def feature_from_json(entry: object) -> Feature:
     _expect(arguments.get("encoding", ""), str, '"encoding"')
     _expect(arguments.get("optional", False), bool, '"optional"')
     _expect(arguments.get("partitions", []), list, '"partitions"')
+    _expect(arguments.get("names", []), list, '"names"')
     for size in _expect(arguments.get("shape", []), list, '"shape"'):
         if size is not None:
             _expect(size, int, 'a size in "shape"')
