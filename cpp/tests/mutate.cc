@@ -7,6 +7,7 @@
 
 #include "tests/checks.h"
 #include "tests/inflate_check.h"
+#include "tests/locations_check.h"
 #include "tests/odd_messages.h"
 #include "tests/salvage_scan_check.h"
 
@@ -54,6 +55,7 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   if (!random.one_in(8)) mutate(random, record, other);
   check_record(random, *decoder, frames, record);
   check_varint_kernels(random);
+  if (random.one_in(4)) check_locations(record, random.one_in(2));
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
   if (random.one_in(8)) check_deflate_stream(random);
   if (random.one_in(30))

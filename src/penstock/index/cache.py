@@ -67,7 +67,7 @@ def write_index(path: str, index: ShardIndex) -> None:
 
 
 # Removing an index is safe: it is built again. Files with other names are never removed.
-_OURS = re.compile(r"[0-9a-f]{32}\.index|\.[0-9a-f]{32}\.index\.[0-9a-f]{8}\.partial")
+_OURS = re.compile(r"[0-9a-f]{32}\.(index|steps)|\.[0-9a-f]{32}\.(index|steps)\.[0-9a-f]{8}\.partial")
 _DAY = 24 * 60 * 60
 _LONGEST_UNUSED = 90 * _DAY
 _LONGEST_WRITTEN = _DAY  # a writer that takes longer was killed
@@ -92,7 +92,8 @@ def tidy_once(folder: str) -> None:
     with suppress(OSError):
         for file in sorted(_files(folder), key=lambda file: file.stat().st_mtime, reverse=True):
             found = file.stat()
-            left -= found.st_size
+            # The numbers in a step index may take gigabytes by themselves, and its data take as much time to read.
+            left -= 0 if file.name.endswith(".steps") else found.st_size
             longest = _LONGEST_WRITTEN if file.name.endswith(".partial") else _LONGEST_UNUSED
             if now - found.st_mtime > longest or left < 0:
                 with suppress(OSError):

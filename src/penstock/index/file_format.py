@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,18 +26,22 @@ _MOST_DEFLATED = 1032
 
 def to_bytes(index: ShardIndex) -> bytes:
     """Return the content of an index file."""
-    numbers, bodies = {}, []
-    for key, values in _numbers_of(index):
-        numbers[key], body = pack(values)
-        bodies.append(body)
     head = HEADER.to_json() | index.unknown
     head |= {
         "identity": index.identity.to_json(),
         "compression": index.compression,
         "records": index.records,
-        "numbers": numbers,
     }
-    return b"".join([json.dumps(head).encode("ascii"), b"\n", *bodies])
+    return join_document(head, _numbers_of(index))
+
+
+def join_document(head: dict[str, Any], named: Iterable[tuple[str, Uint64s]]) -> bytes:
+    """Return the content of an index file with this first line, and with numbers packed after it."""
+    numbers, bodies = {}, []
+    for key, values in named:
+        numbers[key], body = pack(values)
+        bodies.append(body)
+    return b"".join([json.dumps(head | {"numbers": numbers}).encode("ascii"), b"\n", *bodies])
 
 
 def _numbers_of(index: ShardIndex) -> Iterator[tuple[str, Uint64s]]:
@@ -51,20 +55,13 @@ def _numbers_of(index: ShardIndex) -> Iterator[tuple[str, Uint64s]]:
 
 def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     """Return the index of the file with this identity; raise if it was written for another one."""
-    line, _, rest = data.partition(b"\n")
-    try:
-        document = json.loads(line)
-    # The parser raises RecursionError for deep nesting, ValueError for bad UTF-8 and very long integers.
-    except (ValueError, RecursionError) as error:
-        raise IndexFileError(f"not a record index: its first line is not JSON ({type(error).__name__})") from None
-    head = HEADER.check(document, IndexFileError)
-    if head.get("identity") != identity.to_json():
-        raise StaleIndexError("it was made for other data, or the data changed since")
+    head, rest = split_document(data, HEADER, identity)
     kind = head.get("compression")
     if kind not in KINDS:
         raise IndexFileError(f"the compression {str(kind)[:80]!r} is not known")
     most_records = identity.size * (_MOST_DEFLATED if kind else 1) // FRAME_OVERHEAD
-    numbers = _unpack_all(head.get("numbers"), rest, most_records, identity.size // len(EMPTY_FILE))
+    most_members = identity.size // len(EMPTY_FILE)
+    numbers = unpack_all(head.get("numbers"), rest, lambda key: most_records if key == "lengths" else most_members)
     index = ShardIndex(
         identity=identity,
         compression=kind,
@@ -76,7 +73,22 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     return index
 
 
-def _unpack_all(entries: Any, data: bytes, most_records: int, most_members: int) -> dict[str, Uint64s]:
+def split_document(data: bytes, header: FormatHeader, identity: Identity) -> tuple[dict[str, Any], bytes]:
+    """Return the first line of an index file, and the bytes after it; raise if it was written for other data."""
+    line, _, rest = data.partition(b"\n")
+    try:
+        document = json.loads(line)
+    # The parser raises RecursionError for deep nesting, ValueError for bad UTF-8 and very long integers.
+    except (ValueError, RecursionError) as error:
+        raise IndexFileError(f"not a {header.noun}: its first line is not JSON ({type(error).__name__})") from None
+    head = header.check(document, IndexFileError)
+    if head.get("identity") != identity.to_json():
+        raise StaleIndexError("it was made for other data, or the data changed since")
+    return head, rest
+
+
+def unpack_all(entries: Any, data: bytes, most: Callable[[str], int]) -> dict[str, Uint64s]:
+    """Return the packed numbers by name, at most ``most(name)`` of each."""
     if not isinstance(entries, dict):
         raise IndexFileError('"numbers" is an object in JSON')
     numbers = {}
@@ -85,7 +97,7 @@ def _unpack_all(entries: Any, data: bytes, most_records: int, most_members: int)
         stop = start + number(entry, "bytes")
         if stop > len(data):
             raise IndexFileError("it is cut short")
-        numbers[key] = unpack(entry, data[start:stop], most_records if key == "lengths" else most_members)
+        numbers[key] = unpack(entry, data[start:stop], most(key))
         start = stop
     if start != len(data):
         raise IndexFileError("something follows its numbers")

@@ -160,6 +160,10 @@ class LocalUpload:
         """The path that the bytes go to now."""
         return self._target
 
+    def make_private(self) -> None:
+        """Let only the owner read the file; call it before anything is written."""
+        os.chmod(self._target, stat.S_IRUSR | stat.S_IWUSR)
+
     def write(self, data: bytes) -> None:
         with naming(self._target):
             self._writer.write(data)

@@ -7,7 +7,7 @@ import re
 from contextlib import closing
 from typing import TypeAlias
 
-from penstock.storage.local import LocalFiles, StandardStreams
+from penstock.storage.local import LocalFiles, LocalUpload, StandardStreams
 from penstock.storage.store import FileStore
 
 StrPath: TypeAlias = str | os.PathLike[str]
@@ -88,11 +88,16 @@ def read_whole(path: StrPath, most: int) -> bytes:
     return bytes(data)
 
 
-def write_whole(path: StrPath, data: bytes, *, sync: bool = False) -> None:
-    """Write a file atomically. With ``sync``, it is on the disk when this returns."""
+def write_whole(path: StrPath, data: bytes, *, sync: bool = False, private: bool = False) -> None:
+    """Write a file atomically. With ``sync``, it is on the disk when this returns.
+
+    A ``private`` file of this machine can be read by its owner alone.
+    """
     store, name = locate(path)
     upload = store.put(name, atomic=True)
     try:
+        if private and isinstance(upload, LocalUpload):
+            upload.make_private()
         upload.write(data)
         upload.commit(sync=sync)
     except BaseException:

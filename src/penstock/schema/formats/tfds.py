@@ -20,18 +20,33 @@ _CLASSES = "tensorflow_datasets.core.features."
 
 def from_tfds(text: str | bytes) -> Sections:
     """Return the features of a dataset from the text of its ``features.json``."""
+    features: dict[str, Feature] = {}
+    for name, feature in _walk("", _parse(text), ()):
+        if name in features:
+            raise SchemaError(f"two features have the name {name!r}")
+        features[name] = feature
+    return Sections(features)
+
+
+def element_of_sequence(text: str | bytes, name: str) -> dict[str, Any] | None:
+    """Return what describes one element of a sequence or nested dataset, as another ``features.json`` in itself.
+
+    None where the dataset has no such feature, or where it is no sequence of dicts.
+    """
+    features = _object(_object(_parse(text), "").get("featuresDict", {}), "").get("features", {})
+    sequence = _object(_object(features, "").get(name, {}), name).get("sequence")
+    element = None if sequence is None else _object(sequence, name).get("feature")
+    return element if isinstance(element, dict) and "featuresDict" in element else None
+
+
+def _parse(text: str | bytes) -> Any:
     if len(text) > MAX_BYTES:
         raise SchemaError(f"not a features.json: larger than {MAX_BYTES} bytes")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"not a features.json: the text is not JSON ({type(error).__name__})") from None
-    features: dict[str, Feature] = {}
-    for name, feature in _walk("", _unwrap(document), ()):
-        if name in features:
-            raise SchemaError(f"two features have the name {name!r}")
-        features[name] = feature
-    return Sections(features)
+    return _unwrap(document)
 
 
 def _unwrap(document: Any) -> Any:

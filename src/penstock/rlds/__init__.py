@@ -1,0 +1,1 @@
+"""Episodes and steps of RLDS datasets."""
