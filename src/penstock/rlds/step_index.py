@@ -86,10 +86,10 @@ def build_step_index(
     cutter = _Cutter(path, features)
     parts: list[_Part] = []
     pending: deque[Future[_Part]] = deque()
-    with ThreadPoolExecutor(options.threads, "penstock-steps") as pool:
+    with ThreadPoolExecutor(options.thread_count, "penstock-steps") as pool:
         try:
             for chunk in RecordScanner(store, path, options).chunks():
-                if len(pending) > options.threads:
+                if len(pending) > options.thread_count:
                     parts.append(pending.popleft().result())
                 pending.append(pool.submit(cutter.cut, chunk))
                 report(chunk.frame_offset(len(chunk) - 1))
