@@ -40,7 +40,8 @@ LAYERS = {
         order, progress
         block
         stage
-        source, workers
+        workers
+        source
         worker_processes, disk_cache, read_rows
         pipeline, fingerprint
         transforms

@@ -14,7 +14,7 @@ TESTED_THROUGH_OTHERS = {
     "columns": "column stored_column",
     "compression": "byte_source resync",
     "dataset": "block read_rows stage",
-    "dataset/source": "pick_records row_source sequential",
+    "dataset/source": "filter_rows pick_records row_source sequential",
     "discovery": "infer sidecars splits",
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch",

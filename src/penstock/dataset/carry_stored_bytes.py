@@ -27,7 +27,7 @@ from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, in_epoch, position_of
 from penstock.dataset.transforms.cast import CastStage
 from penstock.dataset.transforms.column_names import ColumnNamesStage
-from penstock.dataset.transforms.filter import FilterStage
+from penstock.dataset.transforms.filter import FilterStage, WhereStage
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
 from penstock.dataset.transforms.repeat import RepeatStage
@@ -55,6 +55,7 @@ _PASS_THROUGH = (
     UnbatchStage,
     BatchStage,
     PackStage,
+    WhereStage,
     *_COLUMN_STAGES,
 )
 

@@ -32,7 +32,7 @@ from penstock.dataset.transforms.cache import cache
 from penstock.dataset.transforms.cast import CastStage
 from penstock.dataset.transforms.column_names import drop_columns, rename_columns, select_columns
 from penstock.dataset.transforms.concat import concat, read_rows_of_files
-from penstock.dataset.transforms.filter import FilterStage
+from penstock.dataset.transforms.filter import FilterStage, filter_by, filter_where
 from penstock.dataset.transforms.interleave import interleave
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.mix import MixStart, Stop
@@ -45,6 +45,7 @@ from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.dataset.transforms.zip import ZipStart
 from penstock.discovery.split_slices import Split
+from penstock.expression import RowCondition
 from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOptions
 from penstock.schema import Schema
 from penstock.schema.dtype import DtypeLike
@@ -465,15 +466,40 @@ class Dataset(Generic[T_co]):
         return self._then(MapStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
 
     def filter(
-        self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
+        self,
+        fn: Callable[..., Any] | str | RowCondition,
+        *,
+        columns: Iterable[str] | None = None,
+        workers: int = 0,
+        processes: bool = False,
+        seed: int | None = None,
     ) -> Dataset[T_co]:
-        """Return the elements for which a function returns true. The arguments are those of :meth:`map`.
+        """Return the elements for which a function returns true, or the rows that meet a condition.
+
+        Args:
+            fn: A function, called as in :meth:`map`; or a condition on columns, ``"label == 3 and len(tokens) > 2"``,
+                evaluated for many rows at once (:class:`penstock.expression.RowCondition`).
+            columns: The columns that the function gets. Where rows are read, only these are decoded of the rows that
+                it rejects. A condition names its columns itself.
+            workers: As in :meth:`map`.
+            processes: As in :meth:`map`.
+            seed: As in :meth:`map`.
 
         Example:
             >>> len(list(ds.filter(lambda example: example["label"] == 3)))
             10
+            >>> len(list(ds.filter(lambda example: len(example["tokens"]) > 2, columns=["tokens"])))
+            40
+            >>> len(list(ds.filter("label == 3 or x >= 98")))
+            12
         """
-        return self._then(FilterStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
+        if isinstance(fn, str | RowCondition):
+            if columns is not None or workers or processes or seed is not None:
+                raise TypeError("filter() with a condition takes no other arguments: it names its columns itself")
+            return self._with(filter_where(self._pipeline, RowCondition(fn) if isinstance(fn, str) else fn))
+        names = None if columns is None else names_in(columns)
+        stage = FilterStage(fn, workers=workers, processes=processes, seed=any_seed(seed), columns=names)
+        return self._with(filter_by(self._pipeline, stage))
 
     @overload
     def batch(

@@ -130,7 +130,7 @@ class _WithPixels:
 
     def __call__(self, element: Any, *generator: Any) -> Any:
         decode = _column if isinstance(element, Batch) else _row
-        pixels = {name: decode(feature, element[name]) for name, feature in self.images.items()}
+        pixels = {name: decode(feature, element[name]) for name, feature in self.images.items() if name in element}
         return self.fn(element | pixels, *generator)
 
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock._core import RecordChunk
 from penstock.columns import Batch
-from penstock.dataset.block import Block, Cursor, Flow, concat_elements, concat_keys, truncated, with_cursors
+from penstock.dataset.block import Block, Cursor, Flow, concat_elements, concat_keys, take_keys, truncated, with_cursors
 from penstock.dataset.order import Epoch, Ints, Order, Origin, RowKeys, Run
 from penstock.dataset.progress import Meter
+from penstock.dataset.source.filter_rows import FilteredReader, RowFilter
 from penstock.dataset.source.prefetch import start_prefetch
 from penstock.dataset.source.row_source import RowSource
 from penstock.dataset.source.sequential import can_stream, stream_batches
@@ -39,6 +41,8 @@ class ReadRows:
     batches: Order | None = None
     size: int = _BLOCK_ROWS
     """Rows per block, or per batch where there are batches."""
+    filters: tuple[RowFilter, ...] = ()
+    """Tests that the rows pass; those that do not are left out before their other columns are decoded."""
 
     @property
     def order(self) -> Order:
@@ -51,12 +55,12 @@ class ReadRows:
         return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
 
     def length(self, which: Epoch) -> int | None:
-        """Return the number of rows, or batches, of an epoch."""
-        return self.order.length(which)
+        """Return the number of rows, or batches, of an epoch; None where only reading it would tell."""
+        return None if self.filters else self.order.length(which)
 
     def describe(self) -> list[Any]:
-        """Return in JSON what decides the order. Saved states compare it."""
-        return self.order.describe()
+        """Return in JSON what decides the elements and their order. Saved states compare it."""
+        return [*self.order.describe(), *(filter_.test.describe() for filter_ in self.filters)]
 
     @property
     def identities(self) -> list[str]:
@@ -76,8 +80,8 @@ class ReadRows:
 
     @property
     def is_indexed(self) -> bool:
-        """Whether elements have an index: always."""
-        return True
+        """Whether elements have an index: unless rows are filtered."""
+        return not self.filters
 
     @property
     def is_remote(self) -> bool:
@@ -102,6 +106,8 @@ class ReadRows:
     def open(self, cursor: Cursor, meter: Meter) -> Flow:
         """Open the flow at a cursor. Rows are read, checked and decoded ahead until it is closed."""
         cursor = place_of(cursor)
+        if self.filters:
+            return self._filter(cursor, meter)
         run = self._run_from(cursor["position"])
         if run is not None and can_stream(self.source, run.start):
             return self._stream(run, cursor, meter)
@@ -221,6 +227,56 @@ class ReadRows:
                     raise failure
                 yield block
                 del batch, block  # so that their memory is free once the consumer is done with them
+
+    def _filter(self, cursor: Cursor, meter: Meter) -> Flow:
+        run = self._run_from(cursor["position"])
+        # Of plain files, skipping records would read them.
+        is_stream = run is not None and can_stream(self.source, run.start) and not (run.start and self._is_plain)
+        with closing(FilteredReader(self._reached, self.filters, self.rows.reach)) as reader:
+            requests = self._requests(reader, cursor, run if is_stream else None, meter)
+            for chunks, keys, begin, stop, damage in requests:
+                with meter.timed("function"):
+                    batch, positions, errors, failure = reader.passed(chunks, keys, are_located=is_stream)
+                for error in errors:
+                    self._skip(error, meter)
+                failure = failure or damage
+                if batch is not None:
+                    found = take_keys(keys, positions.tolist())
+                    block = Block(batch, found, cursor | {"position": begin}, cursor | {"position": stop})
+                    yield block if failure is None else truncated(block)
+                if failure is not None:
+                    raise failure
+
+    def _requests(
+        self, reader: FilteredReader, cursor: Cursor, run: Run | None, meter: Meter
+    ) -> Iterator[tuple[list[RecordChunk] | None, RowKeys, int, int, Exception | None]]:
+        """Yield the records of each block, where they could be read, with its rows, start and stop; stream a run."""
+        position = cursor["position"]
+        if run is not None:
+            row = run.start
+            for chunks, damage in reader.stream(run, self.size):
+                count = sum(map(len, chunks))
+                keys = RowKeys(np.arange(row, row + count), np.full(count, cursor["epoch"], np.int64))
+                yield chunks, keys, position, position + count, damage
+                row, position = row + count, position + count
+            return
+        self.check_seeks()
+        for index in self._reached.shards.indexes:
+            for error in getattr(index, "damage", ()):
+                self._skip(error, meter, count_lost_records(error))
+        planned: deque[tuple[RowKeys, int, int]] = deque()
+
+        def requests() -> Iterator[Ints]:
+            for block in self._blocks(position, _epoch_at(cursor)):
+                planned.append(block)
+                yield block[0].rows
+
+        for fetched in reader.fetch(requests()):
+            yield fetched, *planned.popleft(), None
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.source.shards.local_and_plain
 
     def _blocks(self, position: int, which: Epoch) -> Iterator[tuple[RowKeys, int, int]]:
         """Return the rows of each block from a position on, and its start and stop."""

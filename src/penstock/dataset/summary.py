@@ -27,7 +27,7 @@ def calls_of(pipeline: Pipeline) -> list[str]:
     """Return the method calls that made a pipeline, in their order."""
     start, calls, batch_calls = pipeline.start, [], []
     if isinstance(start, ReadRows):
-        calls = start.rows.calls
+        calls = [*start.rows.calls, *(call for filter_ in start.filters for call in filter_.test.calls)]
         batch_calls = [] if start.batches is None else start.batches.calls
     elif isinstance(start, JoinStart):
         calls = [start.call([calls_of(child) for child in start.children])]

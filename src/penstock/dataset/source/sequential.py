@@ -55,7 +55,7 @@ def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, N
     shards, options = source.shards, source.shards.options
     decoder = source.new_decoder(options.thread_count)
     if not shards.local_and_plain:
-        yield from decoder.decode_batches(_chunks(source, first_row), size)
+        yield from decoder.decode_batches(chunks_from(source, first_row), size)
         return
     start = (0, 0, 0)
     if first_row:
@@ -70,7 +70,7 @@ def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, N
         yield from batches
 
 
-def _chunks(source: RowSource, first_row: int) -> Iterator[RecordChunk]:
+def chunks_from(source: RowSource, first_row: int) -> Iterator[RecordChunk]:
     """Read the records from a row on; files before it are skipped unopened if their counts are known."""
     shards, options = source.shards, source.shards.options
     to_skip = first_row

@@ -90,7 +90,8 @@ def _functions(pipeline: Pipeline) -> Iterator[Callable[..., Any]]:
     if isinstance(pipeline.start, JoinStart):
         for child in pipeline.start.children:
             yield from _functions(child)
-    for stage in pipeline.stages:
+    tests = [filter_.test for filter_ in pipeline.start.filters] if isinstance(pipeline.start, ReadRows) else []
+    for stage in (*tests, *pipeline.stages):
         if is_dataclass(stage):
             values = (getattr(stage, field.name) for field in fields(stage))
             yield from (value for value in values if callable(value))

@@ -92,7 +92,7 @@ def concat(first: Pipeline, second: Pipeline) -> Pipeline:
     if (
         isinstance(one, ReadRows)
         and isinstance(other, ReadRows)
-        and not (first.stages or second.stages)
+        and not (first.stages or second.stages or one.filters or other.filters)
         and one.source.can_concat(other.source)
     ):
         order = ConcatOrder(one.rows, other.rows, one.source.shards)
