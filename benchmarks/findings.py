@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Verdict:
-    """A value, what it is the ratio of, and the goal beside it."""
+    """A value, what it is the ratio of, and the goal for it."""
 
     what: str
     value: float

@@ -6,7 +6,7 @@
    flipped and normalised) and from tensors that lie on the GPU already, in the same loop, in turns: images per second
    of each, and the share of the time that the GPU waits for data.
 2. Records of 64 x 64 floats, as raw bytes, go from files in the page cache to device memory, verified: GB per second,
-   beside a plain copy from pinned memory.
+   compared with a plain copy from pinned memory.
 
 It makes its own data in a temporary folder: about 3 GB, four minutes in all.
 """

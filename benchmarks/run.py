@@ -1,4 +1,4 @@
-"""Measures Penstock beside its peers:  make bench [GROUP=records] [WORKLOADS=w1,w3] [REPETITIONS=7].
+"""Compares Penstock with its peers:  make bench [GROUP=records] [WORKLOADS=w1,w3] [REPETITIONS=7].
 
 A group is a module in groups/ with a function ``run(bench)`` that yields findings.
 """

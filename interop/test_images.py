@@ -1,4 +1,4 @@
-"""Images beside ``tf.io.decode_image``."""
+"""Images, compared with ``tf.io.decode_image``."""
 
 from __future__ import annotations
 

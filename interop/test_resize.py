@@ -1,4 +1,4 @@
-"""``ps.image.resize`` beside ``tf.image.resize``."""
+"""``ps.image.resize``, compared with ``tf.image.resize``."""
 
 from __future__ import annotations
 

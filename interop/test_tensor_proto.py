@@ -1,4 +1,4 @@
-"""TensorProto beside ``tf.io.serialize_tensor`` and ``tf.io.parse_tensor``."""
+"""TensorProto, compared with ``tf.io.serialize_tensor`` and ``tf.io.parse_tensor``."""
 
 from __future__ import annotations
 

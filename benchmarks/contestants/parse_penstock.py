@@ -20,8 +20,8 @@ def parse_label(path: str, workload: str, verify: bool) -> Iterator[ps.Batch]:
     return decoder.decode_files([path], BATCH[workload], verify=verify)
 
 
-def pass_over(path: str, workload: str, verify: bool) -> int:
-    """Go through the records without looking into them."""
+def read_payloads(path: str, workload: str, verify: bool) -> int:
+    """Read the records without decoding them."""
     return sum(len(chunk) for chunk in ps.RecordReader(path, verify=verify).chunks())
 
 

@@ -1,4 +1,4 @@
-"""Files that come from the disk: `penstock verify` beside plain reading. Each turn begins without them in memory."""
+"""Files that come from the disk: `penstock verify` compared with plain reading. Turns begin without them in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What feeding costs: memory while any workload streams, and CPU time beside a device that is slower than the data."""
+"""What feeding costs: memory while any workload streams, and CPU time with a device that is slower than the data."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def project(bench: Bench, workload: Workload) -> Finding:
         ours, passing = f"penstock{suffix}", f"no look inside{suffix}"
         options = {**arguments, "verify": verify}
         entries.append(Entry(ours, "penstock", "parse_label", options, expected, records))
-        entries.append(Entry(passing, "penstock", "pass_over", options, records, records))
+        entries.append(Entry(passing, "penstock", "read_payloads", options, records, records))
         goals.append(Goal(ours, (passing,), 0.8))
     return bench.contest("Parse the label alone", workload.name, "records/s", entries, goals)
 

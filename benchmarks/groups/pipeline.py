@@ -1,4 +1,4 @@
-"""Order and feeding: an exact shuffle beside TensorFlow's within a buffer and grain's on ArrayRecord; random access."""
+"""Order and feeding: exact shuffles against TensorFlow's within a buffer and grain's on ArrayRecord; random access."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from decoded import expected_columns
 from findings import Finding
 from workloads import DATA, Workload
 
-# What Penstock calls the only shard of a dataset; beside it lies the manifest.
+# The name that Penstock gives the only shard of a dataset, next to its manifest.
 _OUTPUT = DATA / "output-00000-of-00001.tfrecord"
 _FLOOR = "write() of 1 MiB"
 

@@ -1,4 +1,4 @@
-"""The native decoder of deflate, beside zlib: what it accepts and what it rejects, and every byte."""
+"""The native decoder of deflate, compared with zlib: what it accepts and what it rejects, and every byte."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ FOREIGN = {
     "no extension": ("train-00000-of-00002", "train-00001-of-00002", "validation-00000-of-00128"),
     "number last": ("train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002", "more.tfrecord-00000-of-00001"),
     "TFDS": tuple(f"mnist-{name}.tfrecord-{n:05}-of-00002" for name, n in (("train", 0), ("train", 1), ("test", 0))),
-    "a file beside": ("train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord", "old.tfrecord"),
+    "a file that belongs to none": ("train-00000-of-00002.tfrecord", "train-00001-of-00002.tfrecord", "old.tfrecord"),
     "words": ("cifar_train_1.tfrecord", "cifar_train_2.tfrecord", "cifar_test_1.tfrecord"),
     "words with digits": ("train01.tfrec", "train02.tfrec", "Val01.tfrec"),
     "folders": ("train/part-1.tfrecord", "train/part-2.tfrecord", "val/part-1.tfrecord"),

@@ -121,7 +121,7 @@ def features() -> list[dict[str, Any]]:
 
 
 def write_indexes(folder: Path) -> None:
-    """Write indexes into a cache folder and, those that an exact shuffle has used, beside the data."""
+    """Write indexes into a cache folder and, those that an exact shuffle has used, next to the data."""
     cache, used, data = folder / "index_cache", folder / "used", folder / "data"
     files = sorted(str(file) for file in data.glob("*.tfrecord*"))
     with patch.dict(os.environ, PENSTOCK_CACHE=str(cache), PYTHONPATH=os.pathsep.join(sys.path)):

@@ -179,7 +179,7 @@ def _progress_bar(files: list[str], show: bool) -> ProgressBar:
 
 
 def _doubtful_target(target: str | None, *, prefix: str) -> str | None:
-    """Return where records in doubt go, beside a target; readers of a folder skip names that start with ``_``."""
+    """Return where records in doubt go, next to a target; readers of a folder skip names that start with ``_``."""
     if target is None:
         return None
     folder, name = split_path(target)
