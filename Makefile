@@ -4,7 +4,7 @@
 # make format   formats Python and C++
 # make stubs    regenerates the stub of the native module
 # make sanitize mutated input and bounds of inflated output under AddressSanitizer and UBSan, threads under ThreadSanitizer
-# make fuzz     libFuzzer on frames, records, header walks, salvage, inflating and episodes, for SECONDS_EACH each (clang)
+# make fuzz     libFuzzer on frames, records, header walks, salvage, inflating, images and episodes, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make engines  the recipes of docs/clusters.md on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
@@ -19,7 +19,7 @@ QUIET := -qq --disable-pip-version-check
 NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*' -not -path 'cpp/fuzz/*') CMakeLists.txt pyproject.toml
 
 CLANG ?= clang++
-FUZZERS := frames header_walk inflate records salvage_scan value_locations
+FUZZERS := frames header_walk images inflate records salvage_scan value_locations
 SECONDS_EACH ?= 60
 
 .PHONY: demo test check format stubs sanitize fuzz reliability interop engines bench clean
@@ -47,12 +47,20 @@ stubs: $(VENV)/.native
 
 # A million inputs in two processes with different seeds, then the fuzzers' corpus.
 sanitize: build/sanitize/mutate build/sanitize/output_bounds build/sanitize/threads $(FUZZERS:%=build/sanitize/replay_%)
+	@$(if $(HAS_JPEG),,echo "libjpeg-turbo is not installed: JPEG is not checked")
 	build/sanitize/mutate 500000 1 & other=$$!; build/sanitize/mutate 500000 2 && wait $$other
 	$(foreach fuzzer,$(FUZZERS),build/sanitize/replay_$(fuzzer) cpp/fuzz/corpus/$(fuzzer)/* &&) true
 	build/sanitize/output_bounds
 	build/sanitize/threads 50
 
-SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp
+# Without libjpeg-turbo, PNG alone is checked.
+HAS_JPEG := $(shell printf '\043include <cstdio>\n\043include <jpeglib.h>\n' | $(CXX) -x c++ -fsyntax-only - 2>/dev/null && echo yes)
+ifdef HAS_JPEG
+JPEG := -DPENSTOCK_JPEG
+LIBRARIES := -ljpeg
+endif
+
+SANITIZE := -std=c++20 -O1 -g -Wall -Wextra -Icpp $(JPEG)
 ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
@@ -62,16 +70,16 @@ THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 
 build/sanitize/mutate: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/tests/mutate.cc)
-	$(CXX) $(ADDRESS) $^ -o $@
+	$(CXX) $(ADDRESS) $^ $(LIBRARIES) -o $@
 
 build/sanitize/replay_%: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/fuzz/replay.cc) build/sanitize/address/fuzz/%.o
-	$(CXX) $(ADDRESS) $^ -o $@
+	$(CXX) $(ADDRESS) $^ $(LIBRARIES) -o $@
 
 build/sanitize/output_bounds: $(patsubst cpp/%.cc,build/sanitize/address/%.o,$(CHECKS) cpp/tests/output_bounds.cc)
-	$(CXX) $(ADDRESS) $^ -o $@
+	$(CXX) $(ADDRESS) $^ $(LIBRARIES) -o $@
 
 build/sanitize/threads: $(THREADS:cpp/%.cc=build/sanitize/thread/%.o)
-	$(CXX) $(THREAD) $^ -o $@
+	$(CXX) $(THREAD) $^ $(LIBRARIES) -o $@
 
 build/sanitize/address/%.o: cpp/%.cc $(HEADERS)
 	@mkdir -p $(@D)
@@ -91,7 +99,7 @@ fuzz: $(FUZZERS:%=build/fuzz/%)
 FUZZ := $(ADDRESS) -fno-sanitize=alignment
 
 build/fuzz/%: $(CHECKS:cpp/%.cc=build/fuzz/objects/%.o) build/fuzz/objects/fuzz/%.o
-	$(CLANG) $(FUZZ) -fsanitize=fuzzer $^ -o $@
+	$(CLANG) $(FUZZ) -fsanitize=fuzzer $^ $(LIBRARIES) -o $@
 
 build/fuzz/objects/%.o: cpp/%.cc $(HEADERS)
 	@command -v $(CLANG) >/dev/null || { echo "make fuzz needs clang with libFuzzer: apt-get install clang, or CLANG=..."; exit 1; }

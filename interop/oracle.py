@@ -66,9 +66,9 @@ class Oracle:
         arrays: list[NDArray[Any] | None] = self._ask("decode_images", list(cases))
         return arrays
 
-    def decode_jpegs(self, *cases: tuple[bytes, int]) -> list[NDArray[Any]]:
-        """Let TensorFlow decode JPEG images accurately, each to a number of channels."""
-        arrays: list[NDArray[Any]] = self._ask("decode_jpegs", list(cases))
+    def decode_jpegs(self, *cases: tuple[bytes, dict[str, Any]]) -> list[NDArray[Any] | None]:
+        """Let TensorFlow decode JPEG images, each with options; None where it refuses."""
+        arrays: list[NDArray[Any] | None] = self._ask("decode_jpegs", list(cases))
         return arrays
 
     def resize(self, *cases: tuple[NDArray[Any], tuple[int, int]]) -> list[NDArray[Any]]:

@@ -99,9 +99,9 @@ def decode_images(cases: list[tuple[bytes, int, str]]) -> list[Any]:
     ]
 
 
-def decode_jpegs(cases: list[tuple[bytes, int]]) -> list[Any]:
-    """Decode each JPEG image to a number of channels, with the accurate transform; the default is the fast one."""
-    return [tf.io.decode_jpeg(data, channels, dct_method="INTEGER_ACCURATE").numpy() for data, channels in cases]
+def decode_jpegs(cases: list[tuple[bytes, dict[str, Any]]]) -> list[Any]:
+    """Decode each JPEG image with options; return None where TensorFlow refuses."""
+    return [_or_none(lambda: tf.io.decode_jpeg(data, **options).numpy()) for data, options in cases]  # noqa: B023
 
 
 def resize(cases: list[tuple[Any, tuple[int, int]]]) -> list[Any]:

@@ -27,6 +27,7 @@ void bind_file_records(nb::module_& m);
 void bind_file_writer(nb::module_& m);
 void bind_frame_buffer(nb::module_& m);
 void bind_header_walk(nb::module_& m);
+void bind_image_decoder(nb::module_& m);
 void bind_inflate(nb::module_& m);
 void bind_peek_example(nb::module_& m);
 void bind_permutation(nb::module_& m);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/held_views.h"
 #include "core/buffer.h"
 #include "core/columns/utf8.h"
 #include "core/columns/views.h"
@@ -16,35 +17,6 @@ namespace {
 
 using ByteArray = nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>;
 using ViewsArray = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
-
-// Views and the buffers they point into, held for the lifetime of this object.
-class HeldViews {
- public:
-  HeldViews(nb::handle views, nb::tuple buffers) : memory_(views) {
-    if (memory_.bytes().size() % kViewBytes != 0) throw nb::value_error("views must have 16 bytes each");
-    for (const nb::handle buffer : buffers) {
-      held_.push_back(std::make_unique<BytesView>(buffer));
-      buffers_.push_back(held_.back()->bytes());
-    }
-  }
-
-  Bytes memory() const { return memory_.bytes(); }
-  ViewArray views() const { return ViewArray(memory()); }
-  std::span<const Bytes> buffers() const { return buffers_; }
-  Bytes value(std::size_t i) const {
-    const auto value = views().resolve(i, buffers_);
-    if (!value) raise_stray(i);
-    return *value;
-  }
-  [[noreturn]] static void raise_stray(std::size_t i) {
-    throw nb::value_error(("the view of value " + std::to_string(i) + " points outside the column's buffers").c_str());
-  }
-
- private:
-  BytesView memory_;
-  std::vector<std::unique_ptr<BytesView>> held_;
-  std::vector<Bytes> buffers_;
-};
 
 // Adds the index of the value to the pending UnicodeDecodeError, and throws it.
 [[noreturn]] void raise_undecodable(std::size_t i) {

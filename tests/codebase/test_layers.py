@@ -150,7 +150,7 @@ def test_the_core_knows_neither_python_nor_files(path: Path):
     for name in includes(path):
         assert not name.startswith(("io/", "bindings/")), name
         assert not PYTHON.search(name), name
-        assert not FILES.fullmatch(name), name
+        assert not FILES.fullmatch(name) or (path.name, name) == ("jpeg.cc", "cstdio"), name  # jpeglib.h needs FILE
     assert not re.search(r"\b(fopen|open|openat|pread|mmap)\s*\(", path.read_text())
 
 

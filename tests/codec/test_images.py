@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from png_files import GRAY_ALPHA, PALETTE, RGB, RGBA, png
 from schema_examples import sequence_example
 
 import penstock as ps
+from penstock import _core
 from penstock.codec.images import decode_image, encode_image
 
 ANY = (None, None, None)
@@ -77,6 +79,14 @@ def test_channels_are_as_asked(data: bytes, channels: int | None, expected: list
     assert decode_image(data, dtype="uint8", shape=(None, None, channels)).ravel().tolist() == expected
 
 
+@pytest.mark.parametrize(("color", "channels"), [(RGB, 3), (GRAY_ALPHA, 2), (RGBA, 4)])
+def test_png_keeps_16_bits_of_every_channel(color: int, channels: int):
+    pixels = np.random.default_rng(0).integers(0, 65536, (5, 3, channels)).astype(">u2")
+    data = png(3, 5, pixels.tobytes(), depth=16, color=color)
+    np.testing.assert_array_equal(decode_image(data, dtype="uint16", shape=ANY), pixels)
+    np.testing.assert_array_equal(decode_image(data, dtype="uint8", shape=ANY), pixels >> 8)
+
+
 def test_8_bits_fill_16():
     assert decode_image(png(2, 1, b"\x10\xff"), dtype="uint16", shape=ANY).ravel().tolist() == [0x1010, 0xFFFF]
 
@@ -99,7 +109,8 @@ EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage
         (EPS, "uint8", ANY, "format is unknown"),
         (png(4, 4, bytes(16))[:-30], "uint8", ANY, "cannot be decoded"),
         (png(4, 4, bytes(16)), "uint8", (4, 5, 1), r"expected an image of shape \(4, 5, 1\), found .* \(4, 4\)"),
-        (png(1, 1, bytes(6), depth=16, color=RGB), "uint16", ANY, "16-bit color"),
+        (png(3, 1, b"", color=PALETTE), "uint8", ANY, "no palette"),
+        (png(1_000_001, 1, b""), "uint8", ANY, "header is invalid"),
         (encode_image(PIXELS[..., :3], "jpeg"), "uint16", ANY, "from PNG and TIFF, found JPEG"),
     ],
 )
@@ -146,6 +157,84 @@ def test_arrays_that_are_no_images_raise(encoding: str, array: np.ndarray):
         encode_image(array, encoding)
 
 
+@pytest.mark.parametrize("encoding", ["png", "jpeg"])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_truncated_file_raises_wherever_it_ends(encoding: str, progressive: bool):
+    file = io.BytesIO()
+    Image.fromarray(PIXELS[..., :3]).save(file, encoding, progressive=progressive)
+    data = file.getvalue()
+    for size in range(len(data)):
+        with pytest.raises(ps.MalformedExampleError):
+            decode_image(data[:size], dtype="uint8", shape=ANY)
+
+
+native_jpeg = pytest.mark.skipif(not _core.DECODES_JPEG, reason="this build is without libjpeg-turbo")
+
+
+def jpeg(**options: Any) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(PIXELS[..., 0]).save(file, "JPEG", **options)
+    return file.getvalue()
+
+
+@native_jpeg
+def test_a_jpeg_image_without_tables_of_its_own_does_not_use_those_of_another():
+    data = jpeg()
+    start = data.index(b"\xff\xdb")
+    stop = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+    with pytest.raises(ps.MalformedExampleError, match="record 1"):
+        column([data, data[:start] + data[stop:]], ANY)
+
+
+@native_jpeg
+def test_a_jpeg_image_of_very_many_scans_raises():
+    data = jpeg(progressive=True)
+    last = data.rindex(b"\xff\xda")
+    scan = data[last:-2]
+    decode_image(data[:-2] + 20 * scan + data[-2:], dtype="uint8", shape=ANY)
+    with pytest.raises(ps.MalformedExampleError, match="100 scans"):
+        decode_image(data[:-2] + 200 * scan + data[-2:], dtype="uint8", shape=ANY)
+
+
+@native_jpeg
+def test_a_jpeg_bomb_raises_before_it_is_decoded():
+    data = jpeg()
+    size = data.index(b"\xff\xc0") + 5
+    with pytest.raises(ps.MalformedExampleError, match="too many pixels"):
+        decode_image(data[:size] + b"\x7f\xff" * 2 + data[size + 4 :], dtype="uint8", shape=ANY)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_jpeg_channels_are_as_asked(channels: int):
+    color = decode_image(encode_image(PIXELS[..., :3], "jpeg"), dtype="uint8", shape=(9, 7, channels))
+    gray = decode_image(jpeg(), dtype="uint8", shape=(9, 7, channels))
+    if channels % 2 == 0:
+        assert (color[..., -1] == 255).all()
+        assert (gray[..., -1] == 255).all()
+    if channels >= 3:
+        assert (gray[..., 0] == gray[..., 2]).all()
+        assert (color[..., 0] != color[..., 2]).any()
+
+
+def test_the_limit_of_pixels_is_that_of_pillow(monkeypatch: pytest.MonkeyPatch):
+    data = png(20, 5, bytes(100))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 99)
+    with pytest.raises(ps.MalformedExampleError, match="MAX_IMAGE_PIXELS is 99"):
+        decode_image(data, dtype="uint8", shape=ANY)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    assert decode_image(data, dtype="uint8", shape=ANY).shape == (5, 20, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_every_number_of_threads_gives_the_same_column(threads: int):
+    rows = [encode_image(PIXELS[:, : 3 + i % 4, :3], "jpeg" if i % 2 else "png") for i in range(200)]
+    schema = ps.Schema({"image": ps.Feature("uint8", (9, None, 3), encoding="image")})
+    records = ps.Encoder(ps.Schema({"image": "bytes"})).encode([{"image": row} for row in rows])
+    images = ps.Decoder(schema, threads=threads).decode(records)["image"]
+    for row, image in zip(rows, images, strict=True):
+        np.testing.assert_array_equal(image, decode_image(row, dtype="uint8", shape=ANY))
+
+
 def column(rows: list[bytes], shape: tuple[int | None, ...]) -> np.ndarray:
     """Decode a column of images."""
     records = ps.Encoder(ps.Schema({"image": "bytes"})).encode([{"image": row} for row in rows])
@@ -186,10 +275,13 @@ def test_the_record_of_a_bad_image_among_the_steps_of_many_is_named():
     assert (caught.value.record, caught.value.feature) == (3, "frames")
 
 
-def test_without_pillow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+def test_without_pillow_other_formats_name_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    assert decode_image(png(1, 1, b"a"), dtype="uint8", shape=ANY).shape == (1, 1, 1)
     with pytest.raises(ps.MissingExtraError, match=r"penstock\[image\]"):
-        decode_image(png(1, 1, b"a"), dtype="uint8", shape=ANY)
+        decode_image(b"GIF89a", dtype="uint8", shape=ANY)
+    with pytest.raises(ps.MissingExtraError, match=r"penstock\[image\]"):
+        column([b"GIF89a"] * 10, ANY)
 
 
 @pytest.mark.parametrize("name", ["a.jpg", Path("a.jpg")])

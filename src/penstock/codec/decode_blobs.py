@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,8 @@ from penstock.schema.dtype import TEXT
 from penstock.schema.feature import fits_shape
 from penstock.schema.schema import TracedFeature
 
-# With fewer rows, starting threads costs more than it saves.
-_MIN_ROWS_FOR_THREADS = 8
+if TYPE_CHECKING:
+    from penstock.codec.images import ImageDecoder
 
 
 def is_blob(feature: Feature) -> bool:
@@ -27,37 +26,50 @@ def is_blob(feature: Feature) -> bool:
     return feature.encoding not in ("list", "raw")
 
 
-def decode_blobs(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> AnyColumn:
-    """Decode every row to an array ``[n, *shape]``, or to an object array if the shape is not known."""
-    shape = tuple(size for size in feature.shape if size is not None)
-    dense = len(shape) == len(feature.shape)
-    decode = _decode_tensor if feature.encoding == "tensor" else _decode_image
-    rows = column.to_list()
-    dtype = _array_dtype(feature)
-    out: NDArray[Any] = np.empty((len(rows), *shape), dtype) if dense else np.empty(len(rows), object)
+class BlobDecoder:
+    """Decodes the rows of a feature to an array ``[n, *shape]``, or to an object array if the shape is not known.
 
-    def fill(i: int) -> None:
-        if valid is not None and not valid[i]:
-            if feature.has_default:
-                out[i] = np.asarray(feature.default, dtype)
-            else:
-                out[i] = 0 if dense and not dtype.hasobject else None
-            return
-        try:
-            out[i] = decode(feature, rows[i])
-        except MissingExtraError:
-            raise
-        except (PenstockError, ValueError) as error:
-            raise RowFault(i, str(error)) from None
+    Args:
+        feature: A feature that is stored as blobs.
+        threads: The number of threads that decode images; None: as many as there are CPUs.
+    """
 
-    if feature.encoding == "tensor" or len(rows) < _MIN_ROWS_FOR_THREADS:
-        for i in range(len(rows)):
-            fill(i)
-    else:
-        with ThreadPoolExecutor(min(8, available_cpus()), thread_name_prefix="penstock-image") as pool:
-            for done in pool.map(fill, range(len(rows))):
-                assert done is None
-    return out
+    def __init__(self, feature: Feature, threads: int | None = None) -> None:
+        self._feature, self._dtype = feature, _array_dtype(feature)
+        self._threads = threads or available_cpus()
+        self._images: ImageDecoder | None = None
+
+    def __call__(self, column: BytesColumn, valid: NDArray[np.bool_] | None) -> NDArray[Any]:
+        """Decode the rows that ``valid`` does not exclude, and fill the others."""
+        decode = _decode_tensors if self._feature.encoding == "tensor" else self._decode_images
+        out = decode(self._feature, column, valid)
+        if valid is not None:
+            for row in np.flatnonzero(~valid).tolist():
+                out[row] = self._filling(out)
+        return out
+
+    def _decode_images(self, feature: Feature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> NDArray[Any]:
+        if self._images is None:
+            from penstock.codec.images import ImageDecoder
+
+            self._images = ImageDecoder(feature.dtype, feature.shape, threads=self._threads)
+        pixels, others = self._images.decode_column(column, valid)
+        out = np.empty(len(column), object) if pixels is None else pixels
+        for row, image in others.items():
+            if isinstance(image, MissingExtraError):
+                raise image
+            try:
+                if isinstance(image, Exception):
+                    raise image
+                out[row] = _check_shape(feature, image)
+            except (PenstockError, ValueError) as error:
+                raise RowFault(row, str(error)) from None
+        return out
+
+    def _filling(self, out: NDArray[Any]) -> Any:
+        if self._feature.has_default:
+            return np.asarray(self._feature.default, self._dtype)
+        return None if out.dtype.hasobject else 0
 
 
 def with_stored_bytes(
@@ -76,10 +88,19 @@ def with_stored_bytes(
     return StoredColumn(column, rows)
 
 
-def _decode_image(feature: Feature, data: bytes) -> NDArray[Any]:
-    from penstock.codec.images import decode_image
-
-    return _check_shape(feature, decode_image(data, dtype=feature.dtype, shape=feature.shape))
+def _decode_tensors(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> NDArray[Any]:
+    shape = tuple(size for size in feature.shape if size is not None)
+    dense = len(shape) == len(feature.shape)
+    out: NDArray[Any] = (
+        np.empty((len(column), *shape), _array_dtype(feature)) if dense else np.empty(len(column), object)
+    )
+    for row, data in enumerate(column.to_list()):
+        if valid is None or valid[row]:
+            try:
+                out[row] = _decode_tensor(feature, data)
+            except (PenstockError, ValueError) as error:
+                raise RowFault(row, str(error)) from None
+    return out
 
 
 def _decode_tensor(feature: Feature, data: bytes) -> NDArray[Any]:

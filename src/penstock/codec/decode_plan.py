@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.decode_blobs import decode_blobs, is_blob, with_stored_bytes
+from penstock.codec.decode_blobs import BlobDecoder, is_blob, with_stored_bytes
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, row_value
 from penstock.columns.bytes_column import unchecked_bytes
 from penstock.columns.ragged import unchecked_ragged
@@ -67,8 +67,8 @@ class Plan:
         return any(planned.can_fail for planned in self.features)
 
 
-def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
-    """Return a plan to decode the features ``names``, or all of the schema."""
+def compile_plan(schema: Schema, names: Iterable[str] | None, threads: int | None = None) -> Plan:
+    """Return a plan to decode the features ``names``, or all of the schema; ``threads`` decode images."""
     if isinstance(names, str):
         raise TypeError(f"columns must be a list of names, found one: write [{names!r}]")
     wanted = list(schema) if names is None else list(names)
@@ -77,7 +77,7 @@ def compile_plan(schema: Schema, names: Iterable[str] | None) -> Plan:
             raise unknown_feature(name, schema)
     if len(set(wanted)) != len(wanted):
         raise ValueError(f"columns must be distinct, found {wanted}")
-    compiler = _Compiler(schema)
+    compiler = _Compiler(schema, threads)
     features = tuple(compiler.add(name) for name in wanted)
     return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
 
@@ -118,8 +118,8 @@ class PlannedColumns:
 
 
 class _Compiler:
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: Schema, threads: int | None) -> None:
+        self._schema, self._threads = schema, threads
         self.native: list[_core.FeaturePlan] = []
         self.owners: list[str] = []
         self.default_bytes = bytearray()
@@ -132,7 +132,7 @@ class _Compiler:
             self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
             for key in feature.partitions
         ]
-        build = None if _is_native(feature, sequence) else _builder(feature)
+        build = None if _is_native(feature, sequence) else _builder(feature, self._threads)
         can_fail = is_blob(feature) or bool(feature.partitions) or isinstance(feature, TracedFeature)
         return PlannedFeature(name, feature, sequence, (values, *lengths), build, can_fail)
 
@@ -203,9 +203,9 @@ def _is_native(feature: Feature, sequence: bool) -> bool:
     return numbers and not raw_bool and feature.is_dense and not feature.optional and not sequence
 
 
-def _builder(feature: Feature) -> Build:
+def _builder(feature: Feature, threads: int | None) -> Build:
     """Return a function that builds the column of a feature from its native columns."""
-    convert = _converter(feature)
+    convert = _converter(feature, threads)
     masked = feature.optional or (feature.has_default and is_blob(feature))
 
     def build(native: Sequence[Any], buffers: Buffers) -> AnyColumn:
@@ -250,10 +250,11 @@ def _row_of(item: int, *levels: NDArray[np.int64] | None) -> int:
     return item
 
 
-def _converter(feature: Feature) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
+def _converter(feature: Feature, threads: int | None) -> Callable[[Any, Buffers, NDArray[np.bool_] | None], AnyColumn]:
     """Return a function that converts native values to a column without ragged levels."""
     if is_blob(feature):
-        return lambda views, buffers, valid: decode_blobs(feature, BytesColumn(views[:, 0], buffers), valid)
+        decode = BlobDecoder(feature, threads)
+        return lambda views, buffers, valid: decode(BytesColumn(views[:, 0], buffers), valid)
     if feature.dtype in ("bytes", "str"):
         text = feature.dtype == "str"
         shape = tuple(size or 0 for size in feature.inner_shape)

@@ -65,7 +65,7 @@ class Decoder:
         self._full_schema = check_schema(schema)
         self._validate, self._strict = validate, strict
         self._given_threads, self._threads = threads, threads or available_cpus()
-        self._plan = compile_plan(schema, columns)
+        self._plan = compile_plan(schema, columns, self._threads)
         # For readers of this package, which decode what they have just read; :meth:`_batch` takes the results.
         self._native = _core.NativeDecoder(
             list(self._plan.native),

@@ -1,25 +1,29 @@
-"""Decode and encode images as arrays ``[height, width, channels]``, through Pillow.
+"""Decode and encode images as arrays ``[height, width, channels]``: JPEG and PNG natively, other formats by Pillow.
 
-Channels and depth follow ``tf.io.decode_image(data, channels, dtype)``. Gray is repeated to get color. Color is
-weighted to get gray; a JPEG image uses its own luma. Alpha is dropped, or added opaque. A palette is applied. uint8
-takes the upper 8 of 16 bits; uint16 is 8 bits times 257. Only the first frame of an animation is read. The EXIF
-orientation is not applied.
+Pixels, and what is refused, are those of ``tf.io.decode_image(data, channels, dtype)``; JPEG has TensorFlow's default
+``dct_method``, the fast one. Gray is repeated to get color. Color is weighted to get gray; a JPEG image uses its own
+luma. Alpha is dropped, or added opaque: of a PNG image of fewer than 8 bits, TensorFlow's is almost transparent, and
+so is ours. A palette is applied. uint8 takes the upper 8 of 16 bits; uint16 is 8 bits times 257. Only the first frame
+of an animation is read. The EXIF orientation is not applied.
 
-PNG pixels are equal to TensorFlow's, with two exceptions. Of 16-bit color or alpha, Pillow reads the upper 8 bits
-only. Alpha added to an image of fewer than 8 bits is opaque here and almost transparent in TensorFlow. JPEG pixels are
-equal to those of TensorFlow's ``dct_method="INTEGER_ACCURATE"``; its default is faster and differs by a few units.
+In a build without libjpeg-turbo, Pillow decodes JPEG, with ``dct_method="INTEGER_ACCURATE"``: a few units off.
 """
 
 from __future__ import annotations
 
 import functools
 import io
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from penstock.errors import MalformedExampleError, SchemaError, import_extra
+from penstock import _core
+from penstock.columns import BytesColumn
+from penstock.errors import MalformedExampleError, MissingExtraError, SchemaError, import_extra
 from penstock.schema.feature import fits_shape
 
 if TYPE_CHECKING:
@@ -28,40 +32,135 @@ if TYPE_CHECKING:
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 ImageShape: TypeAlias = tuple[int | None, ...]
+Decoded: TypeAlias = tuple[NDArray[Any] | None, dict[int, Any]]
+
+_MAX_PIXELS = 89_478_485  # of Pillow by default: 256 MiB of RGB
+_NO_LIMIT = 1 << 29
+
+# With fewer images, starting threads costs more than it saves.
+_MIN_IMAGES_FOR_THREADS = 8
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 _CHANNELS = {mode: channels for channels, mode in _MODES.items()} | {"1": 1, "PA": 4, "La": 2, "RGBa": 4}
 
 # libpng's weights of red, green and blue, in parts of 32768.
-_LUMA = np.array([9798, 19235, 3735], np.uint32)
+_LUMA = np.array([9797, 19234, 3737], np.uint32)
 
 
 def decode_image(data: Buffer, *, dtype: str, shape: ImageShape) -> NDArray[Any]:
-    """Decode an image of any format that Pillow reads.
+    """Decode an image of any format.
 
     Args:
         data: The bytes of the image file.
-        dtype: ``"uint8"``, or ``"uint16"`` for PNG and TIFF; 16-bit images must be gray.
+        dtype: ``"uint8"``, or ``"uint16"`` for PNG and TIFF.
         shape: Height, width and channels (1 to 4); None accepts any.
 
     Raises:
-        MalformedExampleError: ``data`` is not an image, is damaged, has more pixels than Pillow's
-            ``MAX_IMAGE_PIXELS``, or has another shape or depth.
+        MalformedExampleError: ``data`` is not an image, is damaged, has more pixels than :func:`max_pixels`, or has
+            another shape or depth.
     """
+    _, (pixels,) = ImageDecoder(dtype, shape, threads=1).decode_list([data])
+    if isinstance(pixels, Exception):
+        raise pixels
+    decoded: NDArray[Any] = pixels
+    return decoded
+
+
+class ImageDecoder:
+    """Decodes many images in one call, on native threads that start with the first call and end with the object.
+
+    Args:
+        dtype: ``"uint8"``, or ``"uint16"`` for PNG and TIFF.
+        shape: Height, width and channels (1 to 4); None accepts any.
+        threads: The number of threads.
+    """
+
+    def __init__(self, dtype: str, shape: ImageShape, *, threads: int) -> None:
+        self._dtype, self._shape, self._threads = dtype, shape, threads
+        self._native: tuple[int, _core.ImageDecoder] | None = None
+
+    def decode_column(self, column: BytesColumn, valid: NDArray[np.bool_] | None) -> Decoded:
+        """Decode the rows of a column that ``valid`` does not exclude.
+
+        Returns:
+            The pixels of all images as one array if ``shape`` is known, else None; and the rows whose pixels are not
+            in it: their own array, or an exception.
+        """
+        pixels, others = self._opened().decode_views(column.views, column.buffers, valid, self._known_shape())
+        return pixels, self._with_other_formats(others, lambda row: column[row])
+
+    def decode_list(self, files: list[Buffer]) -> tuple[None, list[Any]]:
+        """Decode files; return the array or the exception of each."""
+        _, others = self._opened().decode_list(files, None)
+        return None, list(self._with_other_formats(others, lambda row: files[row]).values())
+
+    def _known_shape(self) -> tuple[int, int, int] | None:
+        height, width, channels = self._shape
+        return None if height is None or width is None or channels is None else (height, width, channels)
+
+    def _opened(self) -> _core.ImageDecoder:
+        limit = max_pixels()
+        if self._native is None or self._native[0] != limit:
+            height, width, channels = self._shape
+            bits = 16 if self._dtype == "uint16" else 8
+            native = _core.ImageDecoder(
+                channels=channels or 0, bits=bits, height=height, width=width, max_pixels=limit, threads=self._threads
+            )
+            self._native = (limit, native)
+        return self._native[1]
+
+    def _with_other_formats(self, others: dict[int, Any], file_of: Callable[[int], Buffer]) -> dict[int, Any]:
+        """Decode images of other formats by Pillow, and turn what is wrong with others into exceptions."""
+
+        def settle(row: int) -> Any:
+            found = others[row]
+            if isinstance(found, np.ndarray):
+                return found
+            if isinstance(found, tuple):
+                return _wrong_size(found, self._shape)
+            try:
+                file = file_of(row)
+                return _decode_by_pillow(file, self._dtype, self._shape) if found is None else _invalid(file, found)
+            except (MalformedExampleError, MissingExtraError) as error:
+                return error
+
+        rows = list(others)
+        slow = sum(found is None for found in others.values())
+        if slow < _MIN_IMAGES_FOR_THREADS or self._threads == 1:
+            return {row: settle(row) for row in rows}
+        with ThreadPoolExecutor(min(8, self._threads), thread_name_prefix="penstock-image") as pool:
+            return dict(zip(rows, pool.map(settle, rows), strict=True))
+
+
+def max_pixels() -> int:
+    """Return the most pixels that an image may have: Pillow's ``MAX_IMAGE_PIXELS``, which a program may change."""
+    pillow = sys.modules.get("PIL.Image")
+    limit = _MAX_PIXELS if pillow is None else pillow.MAX_IMAGE_PIXELS
+    return _NO_LIMIT if limit is None else limit
+
+
+def _invalid(data: Buffer, reason: str) -> MalformedExampleError:
+    limit = f" (PIL.Image.MAX_IMAGE_PIXELS is {max_pixels()})" if "too many pixels" in reason else ""
+    return MalformedExampleError(f"an image of {len(data)} bytes cannot be decoded: {reason}{limit}")
+
+
+def _wrong_size(found: tuple[int, ...], shape: ImageShape) -> MalformedExampleError:
+    return MalformedExampleError(f"expected an image of shape {shape}, found height and width {found}")
+
+
+def _decode_by_pillow(data: Buffer, dtype: str, shape: ImageShape) -> NDArray[Any]:
     pillow = _pillow("decoding")
     try:
         with pillow.open(io.BytesIO(data), formats=_formats()) as image:
-            limit = pillow.MAX_IMAGE_PIXELS
-            if limit is not None and image.width * image.height > limit:
-                raise MalformedExampleError(f"an image has {image.width} x {image.height} pixels, more than {limit}")
+            if image.width * image.height > max_pixels():
+                raise _invalid(data, "it has too many pixels")
             _check_size((image.height, image.width), shape)  # before decoding
             pixels = _decode(image, shape[2], np.dtype(dtype))
     except MalformedExampleError:
         raise
     except Exception as error:  # Pillow raises almost anything for damaged images
         unknown = isinstance(error, pillow.UnidentifiedImageError)
-        reason = "its format is unknown" if unknown else f"{type(error).__name__}: {error}"
-        raise MalformedExampleError(f"an image of {len(data)} bytes cannot be decoded: {reason}") from error
+        raise _invalid(data, "its format is unknown" if unknown else f"{type(error).__name__}: {error}") from error
     _check_size(pixels.shape[:2], shape)
     return pixels
 
@@ -108,7 +207,7 @@ def _formats() -> tuple[str, ...]:
 
 def _check_size(found: tuple[int, ...], shape: ImageShape) -> None:
     if not fits_shape(found, shape[:2]):
-        raise MalformedExampleError(f"expected an image of shape {shape}, found height and width {found}")
+        raise _wrong_size(found, shape)
 
 
 def _decode(image: ImageFile, channels: int | None, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codec.decode_blobs import decode_blobs
+from penstock.codec.decode_blobs import BlobDecoder
 from penstock.columns import Batch, BytesColumn, Nullable, as_nested_lists, collate, is_object_column
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
@@ -136,12 +136,12 @@ class _WithPixels:
 
 def _column(feature: Feature, column: Any) -> Any:
     if not isinstance(column, Nullable):
-        return decode_blobs(feature, column, None)
-    pixels = decode_blobs(feature, cast(BytesColumn, column.values), column.valid)
+        return BlobDecoder(feature)(column, None)
+    pixels = BlobDecoder(feature)(cast(BytesColumn, column.values), column.valid)
     return Nullable(pixels, column.valid) if feature.optional else pixels
 
 
 def _row(feature: Feature, data: bytes | None) -> Any:
     if data is None:
         return np.asarray(feature.default, feature.numpy_dtype) if feature.has_default else None
-    return decode_blobs(feature, cast(BytesColumn, collate([data])), None)[0]
+    return BlobDecoder(feature)(cast(BytesColumn, collate([data])), None)[0]
