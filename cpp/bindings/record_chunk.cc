@@ -71,6 +71,13 @@ Example:
     >>> offset, length = chunk.spans[-1].tolist()
     >>> chunk.buffer[offset : offset + length].tobytes() == chunk[-1]
     True
+    >>> some = chunk[3:5]  # shares the buffer
+    >>> some.first_record, list(some) == [chunk[3], chunk[4]]
+    (3, True)
+    >>> some.frame_offset(0) == chunk.frame_offset(3)  # in the file
+    True
+    >>> chunk.source
+    'train-00000-of-00004.tfrecord'
 )";
 
 // Keeps the memory of an array alive. Copying the chunk is cheap, since its buffer and spans are shared.
