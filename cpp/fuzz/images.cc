@@ -18,7 +18,7 @@ using namespace penstock::image;
 
 constexpr Limits kLimits{1 << 16};
 
-// Bytes of the pixels, exactly; null if its header is refused.
+// Bytes of the pixels, exactly; null if its header is rejected.
 template <typename Decoder, typename Options>
 std::unique_ptr<std::byte[]> decode(Bytes file, const Options& options, std::size_t sample_bytes, Shape& shape,
                                     bool& valid) {

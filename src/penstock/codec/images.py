@@ -1,6 +1,6 @@
 """Decode and encode images as arrays ``[height, width, channels]``: JPEG and PNG natively, other formats by Pillow.
 
-Pixels, and what is refused, are those of ``tf.io.decode_image(data, channels, dtype)``; JPEG has TensorFlow's default
+Pixels, and what is rejected, are those of ``tf.io.decode_image(data, channels, dtype)``; JPEG has TensorFlow's default
 ``dct_method``, the fast one. Gray is repeated to get color. Color is weighted to get gray; a JPEG image uses its own
 luma. Alpha is dropped, or added opaque: of a PNG image of fewer than 8 bits, TensorFlow's is almost transparent, and
 so is ours. A palette is applied. uint8 takes the upper 8 of 16 bits; uint16 is 8 bits times 257. Only the first frame

@@ -1,6 +1,6 @@
 """Read a folder of pictures: by class, one folder each, or with a table that describes them.
 
-Pictures are copied byte for byte. The table is ``metadata.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` beside them, and
+Pictures are copied byte for byte. The table is ``metadata.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` next to them, and
 its column ``file_name`` names the picture of each row, as Hugging Face has it.
 """
 

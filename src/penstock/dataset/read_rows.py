@@ -55,7 +55,7 @@ class ReadRows:
         return replace(self, rows=order) if self.batches is None else replace(self, batches=order)
 
     def length(self, which: Epoch) -> int | None:
-        """Return the number of rows, or batches, of an epoch; None where only reading it would tell."""
+        """Return the number of rows, or batches, of an epoch; None where only reading it would show."""
         return None if self.filters else self.order.length(which)
 
     def describe(self) -> list[Any]:
