@@ -34,6 +34,7 @@ from penstock.dataset.transforms.column_names import drop_columns, rename_column
 from penstock.dataset.transforms.concat import concat, read_rows_of_files
 from penstock.dataset.transforms.filter import FilterStage, filter_by, filter_where
 from penstock.dataset.transforms.interleave import interleave
+from penstock.dataset.transforms.key_order import arrange
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.mix import MixStart, Stop
 from penstock.dataset.transforms.prefetch import PrefetchStage
@@ -41,8 +42,11 @@ from penstock.dataset.transforms.repeat import repeat
 from penstock.dataset.transforms.select import select
 from penstock.dataset.transforms.shard import shard
 from penstock.dataset.transforms.shuffle import shuffle
+from penstock.dataset.transforms.sort import SortArrangement
+from penstock.dataset.transforms.split import SplitArrangement
 from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.dataset.transforms.unique import UniqueArrangement
 from penstock.dataset.transforms.zip import ZipStart
 from penstock.discovery.split_slices import Split
 from penstock.expression import RowCondition
@@ -69,6 +73,10 @@ def _by_keyword(hint: str) -> Callable[[Method], Method]:
         return cast(Method, checked)
 
     return decorate
+
+
+def _one_or_more(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 class Dataset(Generic[T_co]):
@@ -374,6 +382,67 @@ class Dataset(Generic[T_co]):
             20
         """
         return self._with(select(self._pipeline, positions_in(positions, self._access.length)))
+
+    def sort(self, by: str | Iterable[str], *, descending: bool = False) -> Dataset[T_co]:
+        """Return the elements in the order of one or several columns.
+
+        The columns are read when the order is first needed, without the others. Elements with equal keys stay in their
+        order; texts compare by code points; NaN and then absent values come last. Memory: 8 bytes for each element, and
+        the keys while they are sorted.
+
+        Args:
+            by: A column of single values, or several, the first one first.
+            descending: Largest first; NaN first, absent values last.
+
+        Example:
+            >>> [int(example["x"]) for example in ds.sort("label", descending=True).take(4)]
+            [9, 19, 29, 39]
+        """
+        arrangement = SortArrangement(_one_or_more(by), bool(descending))
+        return self._with(arrange(self._pipeline, "sort()", arrangement)[0])
+
+    def unique(self, by: str | Iterable[str] | None = None) -> Dataset[T_co]:
+        """Return the first element of each key; all others are duplicates.
+
+        The columns are read when the elements are first needed, without the others. Memory: 8 bytes for each element,
+        and the keys while they are compared. Lists and arrays are compared by a digest of 16 bytes, images by their
+        stored bytes.
+
+        Args:
+            by: The column, or columns, that make the key; None: all of them.
+
+        Example:
+            >>> [int(example["label"]) for example in ds.unique("label")]
+            [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+        """
+        arrangement = UniqueArrangement(None if by is None else _one_or_more(by))
+        return self._with(arrange(self._pipeline, "unique()", arrangement)[0])
+
+    def split(
+        self, fractions: Mapping[str, float], *, by: str | Iterable[str] | None = None, seed: int | None = None
+    ) -> dict[str, Dataset[T_co]]:
+        """Divide the elements into datasets, each element into one of them.
+
+        With ``by``, a hash of the key decides: equal keys are in the same dataset, and an element stays in its own when
+        others are added or removed, or the order changes. The sizes are approximate. Without it, positions are drawn
+        with the ``seed``, and the sizes are exact. Either way, the same in each epoch, process and version.
+
+        Args:
+            fractions: The name of each dataset, and its share of the elements; the shares add up to 1.
+            by: The column, or columns, that make the key.
+            seed: From 0 to 2**64 - 1; with ``by``, another seed is another hash.
+
+        Example:
+            >>> parts = ds.split({"train": 0.8, "test": 0.2}, seed=1)
+            >>> len(parts["train"]), len(parts["test"])
+            (80, 20)
+            >>> parts = ds.split({"train": 0.8, "test": 0.2}, by="x")
+            >>> len(parts["train"]) + len(parts["test"])
+            100
+        """
+        arrangement = SplitArrangement.of(fractions, () if by is None else _one_or_more(by), seed)
+        parts = arrange(self._pipeline, "split()", arrangement, len(arrangement.names))
+        return {name: self._with(part) for name, part in zip(arrangement.names, parts, strict=True)}
 
     @_by_keyword(
         "shuffle() shuffles all elements, so it takes no buffer size: write shuffle(seed=...), or "
