@@ -6,6 +6,7 @@ requires an extension it does not have, because it would misread those.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +31,9 @@ class FormatHeader:
     oldest: int = 1
     extensions: frozenset[str] = frozenset()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the header of a new document."""
-        return {"format": self.format, "version": self.version, "requires": []}
+    def to_json(self, requires: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the header of a new document, with the extensions that it requires."""
+        return {"format": self.format, "version": self.version, "requires": list(requires)}
 
     def check(self, document: object, error: type[Exception]) -> dict[str, Any]:
         """Return the document, which may be any JSON value, if this version can read it.

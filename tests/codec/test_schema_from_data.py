@@ -92,7 +92,7 @@ REFUSED: list[tuple[list[Any], str]] = [
     ([np.float32(1), np.float64(1)], "float64 does not fit a FloatList"),
     ([np.uint64(1)], 'Feature("uint64", (), encoding="raw")'),
     ([np.complex64(1)], "complex64 cannot be stored"),
-    ([np.datetime64("2026-01-01")], 'cannot be stored: convert it with .astype("int64") or .astype(str)'),
+    ([np.datetime64("2026-01-01")], "found datetime64[D] in rows: write a column of days"),
     ([datetime.date(2026, 1, 1)], "found date, which no feature can hold: convert it to numbers, str or bytes"),
     ([{"a": 1}], "found dict, which no feature can hold: make each of its items a feature"),
     ([np.ma.array([1, 2], mask=[False, True])], "a masked array would lose its mask"),

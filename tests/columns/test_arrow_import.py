@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged, batches_from_arrow, from_arrow
+from penstock.errors import SchemaError
 
 LONG = "a text that lies in a buffer"
 WORDS = ["", "short", LONG, "ünï", "zwölf bytes", LONG * 3]
@@ -149,8 +150,14 @@ def test_takes_whatever_speaks_arrow() -> None:
 
 
 def test_a_type_without_a_column_names_the_column() -> None:
-    with pytest.raises(TypeError, match=r"column 'when': .*date32"):
-        from_arrow(pa.table({"when": [datetime.date(2026, 1, 1)]}))
+    table = pa.table({"a": pa.nulls(1, pa.month_day_nano_interval()), "b": [1], "c": pa.nulls(1, pa.duration("s"))})
+    with pytest.raises(SchemaError, match=r"column 'a' of type .*interval.* cast it"):
+        from_arrow(table)
+
+
+def test_dates_and_structs_are_columns_of_what_is_stored() -> None:
+    batch = from_arrow(pa.table({"when": [datetime.date(1970, 1, 3)], "s": [{"x": 1, "y": None}]}))
+    assert batch.to_list() == [{"when": 2, "s": None, "s/x": 1, "s/y": None}]
 
 
 def test_two_columns_of_one_name_raise() -> None:

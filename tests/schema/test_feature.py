@@ -223,3 +223,28 @@ def test_numpy_dtype_of_text_raises() -> None:
 def test_names_of_others_are_led_to_ours(name: str, ours: str):
     with pytest.raises(SchemaError, match=f'did you mean "{ours}"'):
         Feature(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dtype": str, "names": ["a"]}, "names are those of the classes that an integer numbers"),
+        ({"dtype": int, "names": "ab"}, "found one str"),
+        ({"dtype": int, "names": ["a", "b", "a"]}, "'a' occurs twice"),
+        ({"dtype": int, "names": [1]}, "each of names must be a str"),
+        ({"dtype": float, "logical": "date32[day]"}, "needs dtype int32 or int64, found float32"),
+        ({"dtype": bool, "logical": "struct"}, "needs optional=True"),
+        ({"dtype": int, "logical": "dictionary"}, "needs names"),
+        ({"dtype": int, "logical": "list<struct"}, "unknown logical type"),
+        ({"dtype": bool, "logical": "list<" * 40 + "struct" + ">" * 40, "optional": True}, "unknown logical type"),
+        ({"dtype": int, "logical": 7}, "logical must be a str"),
+    ],
+)
+def test_names_and_logical_types_fit_the_dtype(arguments, message: str):
+    with pytest.raises(SchemaError, match=message):
+        Feature(**arguments)
+
+
+def test_many_names_are_shortened_in_the_repr():
+    feature = Feature(int, names=[f"n{number}" for number in range(1000)])
+    assert repr(feature).endswith("'n7', and 992 more))")

@@ -20,7 +20,7 @@ from penstock.cli.problem_advice import LOOK_AT_BYTES
 from penstock.cli.schema_choice import SchemaChoice, schema_options
 from penstock.conversion.convert import FORMATS, ConvertReport
 from penstock.conversion.convert import convert as convert_files
-from penstock.conversion.tables import TABLES
+from penstock.conversion.table_stream import TABLES
 from penstock.integrity.problems import Problem
 from penstock.integrity.report import plural
 

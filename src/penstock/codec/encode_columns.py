@@ -68,6 +68,10 @@ def native_columns(
 def _as_column(values: Any, feature: Feature, sequence: bool, float64: Float64 | None) -> AnyColumn:
     if is_blob(feature):
         return encode_blobs(values, feature, sequence=sequence, float64=float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return _from_times(values, feature)
+    if feature.names and (codes := _class_numbers(values, feature)) is not None:
+        return codes
     if isinstance(values, list | tuple):
         return gather(list(values), feature, sequence=sequence, float64=float64)
     if isinstance(values, np.ndarray) and values.dtype.kind in _OBJECTS:
@@ -79,6 +83,46 @@ def _as_column(values: Any, feature: Feature, sequence: bool, float64: Float64 |
         return gather(values.to_list(), feature, sequence=sequence, float64=float64)
     column: AnyColumn = values
     return column
+
+
+def _from_times(values: NDArray[Any], feature: Feature) -> AnyColumn:
+    """Return the numbers of dates and times; NaT is absent."""
+    unit = np.datetime_data(values.dtype)[0]
+    logical = feature.logical or ""
+    wanted = "D" if logical == "date32[day]" else logical.partition("[")[2][:2].strip(",]")
+    if logical and wanted != unit:
+        raise RowFault(0, f"expected {logical}, found {values.dtype}")
+    numbers, absent = values.view(np.int64) if values.dtype.isnative else values.astype("int64"), np.isnat(values)
+    if not absent.any():
+        return numbers
+    if numbers.ndim > 1:
+        raise RowFault(int(np.argmax(absent.reshape(len(absent), -1).any(1))), "found NaT inside a list")
+    return Nullable(np.where(absent, 0, numbers), ~absent)
+
+
+def _class_numbers(values: Any, feature: Feature) -> AnyColumn | None:
+    """Return the numbers of classes that are given by their names; None if they are numbers."""
+    if isinstance(values, Nullable):
+        inner = _class_numbers(values.values[values.valid], feature)
+        if not isinstance(inner, np.ndarray):
+            return None
+        numbers = np.zeros(len(values), np.int64)
+        numbers[values.valid] = inner
+        return Nullable(numbers, values.valid)
+    if isinstance(values, Ragged):
+        inner = _class_numbers(values.values, feature)
+        return None if inner is None else Ragged(inner, values.offsets)
+    if isinstance(values, BytesColumn) and values.text and not values.shape:
+        values = values.to_list()
+    elif isinstance(values, np.ndarray) and values.dtype.kind in _OBJECTS and values.ndim == 1:
+        values = values.tolist()
+    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+        return None
+    number = {name: value for value, name in enumerate(feature.names)}
+    for row, name in enumerate(values):
+        if name not in number:
+            raise RowFault(row, f"{name!r} is none of the {len(number):,} names of classes")
+    return np.array([number[name] for name in values], np.int64)
 
 
 def _split_mask(column: AnyColumn, feature: Feature) -> tuple[AnyColumn, NDArray[np.bool_] | None]:

@@ -12,16 +12,47 @@ from penstock.columns import Batch, BytesColumn, Nullable, Ragged
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
 from penstock.schema.dtype import DTYPES, FLOAT64_CHOICE, FLOATS, TEXT
-from penstock.schema.feature import Shape
+from penstock.schema.feature import FeatureArguments, Shape
 
 _PYTHON_TYPES: dict[type, str] = {bool: "bool", int: "int64", float: "float32", str: "str", bytes: "bytes"}
 _PYTHON_TYPES |= {bytearray: "bytes", memoryview: "bytes"}
 _CONVERT_ADVICE = "convert it to numbers, str or bytes"
+_TIME_ADVICE = 'write a column of days, s, ms, us or ns, or convert it with .astype("int64") or .astype(str)'
+_LOGICAL = {"datetime64[D]": "date32[day]"}
+_LOGICAL |= {f"datetime64[{unit}]": f"timestamp[{unit}]" for unit in ("s", "ms", "us", "ns")}
+_LOGICAL |= {f"timedelta64[{unit}]": f"duration[{unit}]" for unit in ("s", "ms", "us", "ns")}
 
 
-def infer_from_columns(columns: Batch | Mapping[str, Any], float64: Float64 | None) -> Schema:
-    """Infer a schema from whole columns."""
-    return Schema({name: _named(name, _observe_column(name, column), float64) for name, column in columns.items()})
+def infer_from_columns(
+    columns: Batch | Mapping[str, Any],
+    float64: Float64 | None,
+    known: Mapping[str, FeatureArguments] | None = None,
+) -> Schema:
+    """Infer a schema from whole columns.
+
+    Args:
+        columns: The columns.
+        float64: How to store float64.
+        known: What is known of features beside their values, such as logical types.
+
+    Raises:
+        SchemaError: No feature stores a column; the message has all such columns.
+    """
+    features: dict[str, Feature] = {}
+    problems: list[str] = []
+    for name, column in columns.items():
+        arguments = (known or {}).get(name, {})
+        try:
+            if "dtype" in arguments:
+                features[name] = Feature(**arguments).replace(optional=isinstance(column, Nullable))
+            else:
+                feature = _named(name, _observe_column(name, column), float64)
+                features[name] = feature.replace(**arguments) if arguments else feature
+        except SchemaError as error:
+            problems.append(str(error))
+    if problems:
+        raise SchemaError("\n".join(problems))
+    return Schema(features)
 
 
 def infer_from_rows(rows: Iterable[Mapping[str, Any]], float64: Float64 | None) -> Schema:
@@ -64,7 +95,8 @@ def _observe_column(name: str, column: Any) -> _Observed:
     if isinstance(column, BytesColumn):
         return _Observed("str" if column.text else "bytes", column.shape, weak=False)
     if isinstance(column, np.ndarray) and column.dtype.kind not in "OSUT":
-        return _Observed(column.dtype.name, column.shape[1:], weak=False)
+        absent = column.dtype.kind in "mM" and bool(np.isnat(column).any())
+        return _Observed(column.dtype.name, column.shape[1:], weak=False, optional=absent)
     return _observe_rows(name, column.tolist() if isinstance(column, np.ndarray) else column)
 
 
@@ -100,6 +132,8 @@ def _observe(value: Any) -> _Observed:
             raise _Conflict(f"found {kind.__name__}, which no feature can hold: {advice}")
         inner = _observe(array.tolist())
         return inner._replace(shape=array.shape) if len(inner.shape) <= array.ndim else inner
+    if array.dtype.kind in "mM":
+        raise _Conflict(f"found {array.dtype} in rows: {_TIME_ADVICE}")
     if is_untyped(array):
         return _Observed(None, array.shape, open=array.ndim == 1)
     return _Observed(array.dtype.name, array.shape, weak=False)
@@ -168,10 +202,11 @@ def _feature(seen: _Observed, float64: Float64 | None) -> Feature:
     dtype, shape = seen.dtype, _leading_none(seen.shape)
     if dtype is None:
         raise SchemaError("all values are None or empty, so the dtype is unknown: pass a schema")
+    if logical := _LOGICAL.get(dtype):
+        return Feature("int32" if logical == "date32[day]" else "int64", shape, optional=seen.optional, logical=logical)
     if dtype not in DTYPES:
         is_time = dtype.startswith(("datetime64", "timedelta64"))
-        advice = 'convert it with .astype("int64") or .astype(str)' if is_time else _CONVERT_ADVICE
-        raise SchemaError(f"the dtype {dtype} cannot be stored: {advice}")
+        raise SchemaError(f"the dtype {dtype} cannot be stored: {_TIME_ADVICE if is_time else _CONVERT_ADVICE}")
     is_nested = shape.count(None) > 1
     if dtype == "float64":
         if float64 is None:

@@ -14,6 +14,7 @@ from penstock.columns.column import AnyColumn
 from penstock.columns.nullable import Nullable
 from penstock.columns.ragged import Ragged
 from penstock.errors import import_extra
+from penstock.schema.arrow_types import storable_columns
 
 
 def from_arrow(data: Any) -> Batch:
@@ -24,7 +25,7 @@ def from_arrow(data: Any) -> Batch:
     """
     pa = _pyarrow()
     table = pa.table(data)
-    return _batch(table.column_names, (_one_chunk(column) for column in table.columns), table.num_rows)
+    return _batch(table)
 
 
 def batches_from_arrow(data: Any) -> Iterator[Batch]:
@@ -34,7 +35,7 @@ def batches_from_arrow(data: Any) -> Iterator[Batch]:
         reader = pa.RecordBatchReader.from_stream(data)
     else:
         reader = pa.table(data).to_reader()
-    return (_batch(chunk.schema.names, chunk.columns, chunk.num_rows) for chunk in reader)
+    return map(_batch, reader)
 
 
 def _pyarrow() -> Any:
@@ -42,30 +43,25 @@ def _pyarrow() -> Any:
 
 
 def _one_chunk(column: Any) -> Any:
+    if not hasattr(column, "num_chunks"):
+        return column
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def _batch(names: list[str], arrays: Any, rows: int) -> Batch:
+def _batch(table: Any) -> Batch:
+    names = table.schema.names
     if len(set(names)) != len(names):
         raise ValueError(f"the columns of a batch need distinct names, found {names}")
     columns = {}
-    for name, array in zip(names, arrays, strict=True):
+    for name, array, _ in storable_columns(table):
         try:
-            columns[name] = _column(array)
+            columns[name] = _column(_one_chunk(array))
         except TypeError as error:
             raise TypeError(f"column {name!r}: {error}") from error
-    return Batch(columns, num_rows=rows)
+    return Batch(columns, num_rows=table.num_rows)
 
 
 def _column(array: Any) -> AnyColumn:
-    import pyarrow as pa
-
-    if isinstance(array, pa.ExtensionArray):
-        array = array.storage
-    if isinstance(array, pa.DictionaryArray):
-        if pa.types.is_string_view(array.type.value_type):  # Polars categories, which pyarrow does not decode
-            array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.large_string()))
-        array = array.dictionary_decode()
     values = _values(array)
     if array.null_count:
         return Nullable(values, _bits(array.buffers()[0], array.offset, len(array)))

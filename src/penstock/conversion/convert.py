@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from penstock.codec.encode_values import Float64
 from penstock.conversion.reshape import choose
 from penstock.conversion.sources import open_stream
-from penstock.conversion.tables import TABLES, table_format
+from penstock.conversion.table_stream import TABLES, table_format
 from penstock.conversion.write_tables import write_table
 from penstock.dataset.dataset import Dataset
 from penstock.discovery.resolve import path_texts

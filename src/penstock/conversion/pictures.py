@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
-from penstock.conversion.tables import ArrowBatches, TableStream, open_tables
+from penstock.conversion.table_stream import ArrowBatches, TableStream
+from penstock.conversion.tables import open_tables
 from penstock.errors import SchemaError, import_extra
 from penstock.parallel import available_cpus
 from penstock.schema import Feature, Schema

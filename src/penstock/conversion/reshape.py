@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.conversion.tables import ArrowBatches, TableStream
+from penstock.conversion.table_stream import ArrowBatches, TableStream
 from penstock.errors import import_extra
 from penstock.schema.schema import unknown_feature
 

@@ -9,7 +9,8 @@ import os
 from collections.abc import Sequence
 
 from penstock.conversion.pictures import is_picture, metadata_of, open_pictures
-from penstock.conversion.tables import TableStream, open_tables, table_format
+from penstock.conversion.table_stream import TableStream, table_format
+from penstock.conversion.tables import open_tables
 from penstock.conversion.webdataset import is_tar, open_webdataset
 from penstock.errors import SchemaError
 from penstock.schema import Schema

@@ -14,7 +14,7 @@ from typing import Any
 from isal import igzip, isal_zlib
 
 from penstock.conversion.pictures import EXTENSIONS
-from penstock.conversion.tables import ArrowBatches, TableStream
+from penstock.conversion.table_stream import ArrowBatches, TableStream
 from penstock.errors import CorruptDataError, RecordTooLargeError, SchemaError, TruncatedError, import_extra
 from penstock.schema import Feature, Schema
 from penstock.writing.image_features import HEAD_BYTES, common_feature, feature_of_image

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from isal import igzip
 
-from penstock.conversion.tables import TableFormat
+from penstock.conversion.table_stream import TableFormat
 from penstock.errors import SchemaError
 from penstock.progress import ProgressBar
 from penstock.storage.local import unfinished_path

@@ -20,6 +20,7 @@ from penstock.dataset.transforms.take_skip import take
 from penstock.errors import import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.arrow_metadata import attach_schema
+from penstock.schema.arrow_types import restored
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
 from penstock.schema.schema import keep_images_encoded
@@ -47,15 +48,38 @@ def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     if stored is not None:
         pipeline, schema = stored
         features = keep_images_encoded(schema)
-    batches = (pa.record_batch(_with_lists(batch, features)) for batch in _batches(pipeline, iterate))
+    batches = (_as_arrow(_with_lists(batch, features), features) for batch in _batches(pipeline, iterate))
     first = next(batches, None)
     if first is None:
-        empty = pa.schema([]) if stored is None else attach_schema(keep_images_encoded(schema).to_arrow(), schema)
+        empty = pa.schema([]) if stored is None else attach_schema(_empty(features, schema), schema)
         return pa.RecordBatchReader.from_batches(empty, iter(()))
     # A later batch may have absent values.
     fields = pa.schema([field.with_nullable(True) for field in first.schema])
     fields = fields if stored is None else attach_schema(fields, schema)
     return pa.RecordBatchReader.from_batches(fields, (batch.cast(fields) for batch in chain([first], batches)))
+
+
+def _as_arrow(batch: Batch, features: Mapping[str, Feature]) -> Any:
+    """Return a record batch with the types that the features mean."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    plain = pa.record_batch(batch)
+    if not any(feature.logical for feature in features.values()):
+        return plain
+    columns = restored(dict(zip(plain.schema.names, plain.columns, strict=True)), features)
+    return pa.record_batch(list(columns.values()), names=list(columns))
+
+
+def _empty(features: Mapping[str, Feature], schema: Schema) -> Any:
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    plain = keep_images_encoded(schema).to_arrow()
+    columns = restored({field.name: pa.array([], field.type) for field in plain}, features)
+    fields = [
+        plain.field(name)
+        if name in plain.names and plain.field(name).type == array.type
+        else pa.field(name, array.type)
+        for name, array in columns.items()
+    ]
+    return pa.schema(fields)
 
 
 def without_views(schema: Any) -> Any:
@@ -69,6 +93,10 @@ def without_views(schema: Any) -> Any:
             return pa.large_binary()
         if pa.types.is_fixed_size_list(kind):
             return pa.list_(plain(kind.value_type), kind.list_size)
+        if pa.types.is_struct(kind):
+            return pa.struct([field.with_type(plain(field.type)) for field in kind])
+        if pa.types.is_map(kind):
+            return pa.map_(plain(kind.key_type), plain(kind.item_type))
         return pa.large_list(plain(kind.value_type)) if pa.types.is_large_list(kind) else kind
 
     return pa.schema([field.with_type(plain(field.type)) for field in schema], schema.metadata)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from penstock.errors import SchemaError, import_extra
+from penstock.schema.arrow_types import StorableColumn, storable_schema
 from penstock.schema.feature import IMAGES, Feature
 from penstock.schema.schema import Schema
 
@@ -25,18 +27,38 @@ def attached_schema(table: Any) -> Schema | None:
         schema = Schema.from_json(text.decode())
     except (SchemaError, UnicodeDecodeError):
         return None  # such as a schema of a newer Penstock: the columns are enough
-    if any(_form(field.type) != _form_of(schema, field.name) for field in table):
+    try:
+        columns = storable_schema(table)
+    except SchemaError:
         return None
-    return schema.select(table.names)
+    if any(_form(column.array.type) != _form_of(schema, column) for column in columns):
+        return None
+    # Parquet has no seconds: it stores them as milliseconds.
+    units = {
+        column.name: schema[column.name].replace(logical=logical)
+        for column in columns
+        if (logical := column.arguments.get("logical")) is not None and column.name in schema.context
+    }
+    return schema.select([column.name for column in columns]) | units
 
 
-def _form_of(schema: Schema, name: str) -> tuple[int, str] | None:
+def _form_of(schema: Schema, column: StorableColumn) -> tuple[int, str] | None:
     """Return the form of a feature in a table: the number of list levels, and the type of the values."""
-    feature = schema.get(name)
-    if feature is None:
+    feature = schema.get(column.name)
+    logical = column.arguments.get("logical")
+    # The names of a dictionary are in its values, of which a type shows none.
+    is_dictionary = feature is not None and feature.logical is not None and "dictionary" in feature.logical
+    if feature is None or (_kind_of(feature.logical) != _kind_of(logical) and not (is_dictionary and logical is None)):
         return None
-    steps = name in schema.sequence
+    steps = column.name in schema.sequence
+    if is_dictionary:
+        return steps + len(feature.shape), "str"
     return (steps, "bytes") if feature.encoding in IMAGES else (steps + len(feature.shape), _values(feature))
+
+
+def _kind_of(logical: str | None) -> str | None:
+    """Return a logical type without its unit."""
+    return logical and re.sub(r"\[m?s\b", "[", logical)
 
 
 def _values(feature: Feature) -> str:

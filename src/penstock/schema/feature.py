@@ -13,6 +13,7 @@ import numpy as np
 from penstock.errors import SchemaError
 from penstock.schema.default import NO_DEFAULT, freeze_default
 from penstock.schema.dtype import FLOATS, INTEGERS, TEXT, DtypeLike, canonical_dtype, numpy_dtype
+from penstock.schema.logical import check_logical
 
 Shape: TypeAlias = tuple[int | None, ...]
 Encoding: TypeAlias = Literal["list", "raw", "jpeg", "png", "image", "tensor"]
@@ -33,6 +34,7 @@ class FeatureArguments(TypedDict, total=False):
     key: str | None
     partitions: Iterable[str]
     names: Iterable[str]
+    logical: str | None
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -53,6 +55,8 @@ class Feature:
         partitions: For nested ragged levels, the keys of the int64 features that hold the row lengths, outermost first.
             By default a schema chooses the names that TFDS uses.
         names: The names of the classes that an integer feature numbers: value 0 is the first one.
+        logical: What the stored values mean in Arrow and data frames, by Arrow's name of the type:
+            ``"timestamp[us, tz=UTC]"``, ``"date32[day]"``, ``"decimal128(10, 2)"``, ``"struct"``.
 
     Raises:
         SchemaError: The arguments contradict each other, or no Example can store such values.
@@ -74,6 +78,7 @@ class Feature:
     key: str | None
     partitions: tuple[str, ...]
     names: tuple[str, ...]
+    logical: str | None
 
     def __init__(
         self,
@@ -86,6 +91,7 @@ class Feature:
         key: str | None = None,
         partitions: Iterable[str] = (),
         names: Iterable[str] = (),
+        logical: str | None = None,
     ) -> None:
         put = object.__setattr__  # the dataclass is frozen
         put(self, "dtype", canonical_dtype(dtype))
@@ -95,6 +101,7 @@ class Feature:
         put(self, "key", key)
         put(self, "partitions", _check_partitions(partitions))
         put(self, "names", _check_names(names, self.dtype))
+        put(self, "logical", check_logical(logical, self.dtype, optional=self.optional, has_names=bool(self.names)))
         if key is not None and not isinstance(key, str):
             raise SchemaError(f"key must be a str, found {type(key).__name__}")
         self._check_encoding()
@@ -249,6 +256,7 @@ _DEFAULTS: dict[str, Any] = {
     "key": None,
     "partitions": (),
     "names": (),
+    "logical": None,
 }
 _NAMES_SHOWN = 8
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
 from functools import cached_property
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
@@ -17,6 +19,8 @@ from penstock.columns import Batch, BytesColumn, Nullable, Ragged, batches_from_
 from penstock.errors import import_extra
 from penstock.schema import Schema
 from penstock.schema.arrow_metadata import attached_schema
+from penstock.schema.arrow_types import storable_columns
+from penstock.schema.feature import FeatureArguments
 
 RowSelection: TypeAlias = slice | NDArray[np.int64]
 Columns: TypeAlias = Mapping[str, Any] | Batch
@@ -36,11 +40,16 @@ class Table(Protocol):
     def sample(self) -> Columns:
         """Return columns to infer a schema from."""
 
+    @property
+    def known(self) -> Mapping[str, FeatureArguments]:
+        """What is known of features beside the sample: logical types, and the names of classes."""
+
 
 class ColumnTable:
     """Columns by name: arrays, columns, tensors and lists."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: Columns, known: Mapping[str, FeatureArguments] | None = None) -> None:
+        self.known = known or {}
         self._columns = {name: as_column(name, column) for name, column in columns.items()}
         self._num_rows = columns.num_rows if isinstance(columns, Batch) else len(next(iter(self._columns.values()), ()))
         for name, column in self._columns.items():
@@ -64,7 +73,7 @@ class ArrowTable:
     def __init__(self, data: Any) -> None:
         arrow = import_extra("pyarrow", "arrow", "writing Arrow data")
         try:
-            self._table = arrow.table(data)
+            self._table = arrow.table(data).unify_dictionaries()
         except arrow.ArrowInvalid:
             raise TypeError(_NAMELESS.format(type(data).__name__)) from None
 
@@ -83,12 +92,16 @@ class ArrowTable:
         # pyarrow can take rows of some types only.
         return from_arrow(self._table)
 
+    @property
+    def known(self) -> Mapping[str, FeatureArguments]:
+        return {
+            column.name: column.arguments for column in storable_columns(self._table.slice(0, 1)) if column.arguments
+        }
+
     def sample(self) -> Columns:
         # Types show everything but whether values are absent; the whole column shows that.
         head = from_arrow(self._table.slice(0, 1))
-        nullable = {
-            name for name, column in zip(head.column_names, self._table.columns, strict=True) if column.null_count
-        }
+        nullable = {column.name for column in storable_columns(self._table) if column.array.null_count}
         return {name: _as_nullable(column) if name in nullable else column for name, column in head.items()}
 
 
@@ -97,7 +110,7 @@ def open_source(data: Any) -> Table | Iterator[Any]:
     if isinstance(data, Batch | Mapping):
         return ColumnTable(data)
     if _is_pandas(data):
-        return ColumnTable(_from_pandas(data))
+        return _from_pandas(data)
     if isinstance(data, np.ndarray):
         if data.dtype.names is None:
             raise TypeError(_NAMELESS.format("array"))
@@ -139,7 +152,7 @@ def as_table(item: Any) -> Table | None:
         return ColumnTable(item)
     if is_arrow(item):
         return ArrowTable(item)
-    return ColumnTable(_from_pandas(item)) if _is_pandas(item) else None
+    return _from_pandas(item) if _is_pandas(item) else None
 
 
 def peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
@@ -163,21 +176,30 @@ def _is_pandas(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
 
 
-def _from_pandas(frame: Any) -> dict[str, Any]:
+def _from_pandas(frame: Any) -> ColumnTable:
     """Return the columns of a data frame. Its Arrow export would turn NaN into null, and the index into a column."""
     columns: dict[str, Any] = {}
+    known: dict[str, FeatureArguments] = {}
     for position, name in enumerate(frame.columns):
         if str(name) in columns:
             raise ValueError(f"two columns have the name {str(name)!r}")
         series = frame.iloc[:, position]
-        plain = isinstance(series.dtype, np.dtype)
-        columns[str(name)] = series.to_numpy() if plain else _from_extension(series)
-    return columns
+        if isinstance(series.dtype, np.dtype) and not _holds_arrow_values(series):
+            columns[str(name)] = series.to_numpy()
+            continue
+        arrow = import_extra("pyarrow", "arrow", f"writing the pandas type {series.dtype}")
+        converted = ArrowTable(arrow.table({str(name): arrow.array(series, from_pandas=True)}))
+        columns |= dict(converted.take(slice(None)).items())
+        known |= converted.known
+    return ColumnTable(columns, known)
 
 
-def _from_extension(series: Any) -> Any:
-    arrow = import_extra("pyarrow", "arrow", f"writing the pandas type {series.dtype}")
-    return from_arrow(arrow.table({"": arrow.array(series, from_pandas=True)}))[""]
+def _holds_arrow_values(series: Any) -> bool:
+    """Whether a column of Python objects holds dates, times, decimals or mappings."""
+    if series.dtype != object:
+        return False
+    first = next((value for value in series if value is not None), None)
+    return isinstance(first, date | time | timedelta | Decimal | dict)
 
 
 # Rows that are converted together.

@@ -266,7 +266,9 @@ class Writer:
         try:
             self._write_gathered()
             if self._encoder is None:
-                self._start(infer_from_columns(table.sample(), self._float64), "the first batch")
+                # Later batches may have further classes, which would have no number.
+                known = {name: facts for name, facts in table.known.items() if "names" not in facts}
+                self._start(infer_from_columns(table.sample(), self._float64, known), "the first batch")
             assert self._encoder is not None
             rows = table.num_rows
             step = max(1, rows if self._shuffle is not None else self._block_rows)
@@ -387,7 +389,7 @@ def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -
     writer._deals = False
     try:
         if writer._encoder is None:
-            writer._start(infer_from_columns(table.sample(), writer._float64))
+            writer._start(infer_from_columns(table.sample(), writer._float64, table.known))
         encoder = writer._encoder
         assert encoder is not None
 

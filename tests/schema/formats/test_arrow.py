@@ -65,9 +65,11 @@ def test_cast_column_is_read_by_its_new_type() -> None:
     assert Schema.from_arrow(changed) == Schema({"x": "int32"})
 
 
-@pytest.mark.parametrize("kind", [pa.timestamp("s"), pa.struct([("a", pa.int8())]), pa.list_(pa.list_(pa.int8()), 3)])
+@pytest.mark.parametrize(
+    "kind", [pa.month_day_nano_interval(), pa.struct([("a", pa.float64())]), pa.list_(pa.list_(pa.int8()), 3)]
+)
 def test_column_that_does_not_fit_raises(kind: Any) -> None:
-    with pytest.raises(SchemaError, match="'x'"):
+    with pytest.raises(SchemaError, match="'x"):
         Schema.from_arrow(pa.schema([("x", kind)]))
 
 

@@ -131,7 +131,10 @@ JSON = st.recursive(
 
 
 @given(
-    st.dictionaries(st.sampled_from(["dtype", "shape", "encoding", "optional", "default", "key", "partitions"]), JSON)
+    st.dictionaries(
+        st.sampled_from(["dtype", "shape", "encoding", "optional", "default", "key", "partitions", "names", "logical"]),
+        JSON,
+    )
 )
 def test_any_json_is_a_feature_or_a_schema_error(entry: dict[str, Any]) -> None:
     text = json.dumps(FILE | {"features": {"a": {"dtype": "float32"} | entry}})
@@ -140,6 +143,15 @@ def test_any_json_is_a_feature_or_a_schema_error(entry: dict[str, Any]) -> None:
     except SchemaError:
         return
     assert Schema.from_json(schema.to_json()) == schema
+
+
+def test_a_schema_requires_logical_types_where_it_has_some() -> None:
+    plain, dated = Schema({"x": Feature(int, names=["a"])}), Schema({"x": Feature(int, logical="timestamp[s]")})
+    assert json.loads(plain.to_json())["requires"] == []
+    assert json.loads(dated.to_json())["requires"] == ["logical-types"]
+    assert [Schema.from_json(schema.to_json()) for schema in (plain, dated)] == [plain, dated]
+    with pytest.raises(SchemaError, match=r"feature 'x': unknown logical type 'moon\[phase\]'"):
+        Schema.from_json(dated.to_json().replace("timestamp[s]", "moon[phase]"))
 
 
 def test_error_names_the_file_and_the_feature(tmp_path: Path) -> None:

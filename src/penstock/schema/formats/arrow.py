@@ -6,9 +6,11 @@ import json
 from typing import Any, Literal, TypeAlias
 
 from penstock.errors import SchemaError, import_extra
+from penstock.schema.arrow_types import StorableColumn, storable_schema
 from penstock.schema.dtype import FLOAT64_CHOICE
 from penstock.schema.feature import MAX_RANK, Feature, Sections
 from penstock.schema.formats.json_file import feature_from_json, feature_to_json
+from penstock.schema.logical import nested_levels
 
 Float64: TypeAlias = Literal["float32", "raw"]
 _FEATURE = b"penstock.feature"
@@ -38,6 +40,7 @@ def from_arrow(schema: Any, *, float64: Float64 | None = None) -> Sections:
         raise SchemaError(f'float64 must be "float32" or "raw", found {float64!r}')
     context: dict[str, Feature] = {}
     sequence: dict[str, Feature] = {}
+    problems: list[str] = []
     for field in schema:
         if field.name in context or field.name in sequence:
             raise SchemaError(f"two columns have the name {field.name!r}")
@@ -45,8 +48,15 @@ def from_arrow(schema: Any, *, float64: Float64 | None = None) -> Sections:
         feature = _from_metadata(pa, field, is_step)
         if feature is not None:
             (sequence if is_step else context)[field.name] = feature
-        else:
-            context[field.name] = _from_type(pa, field, float64)
+            continue
+        try:
+            found = [_of_column(pa, column, field.nullable, float64) for column in storable_schema(pa.schema([field]))]
+        except SchemaError as error:
+            problems.append(str(error))
+            continue
+        context |= found
+    if problems:
+        raise SchemaError("\n".join(problems))
     is_sequence = sequence or (schema.metadata or {}).get(_RECORDS) == b"SequenceExample"
     return Sections(context, sequence if is_sequence else None)
 
@@ -85,6 +95,16 @@ def _from_metadata(pa: Any, field: Any, is_step: bool) -> Feature | None:
         raise SchemaError(f"the metadata of column {field.name!r} is not a feature: {error}") from None
     same = _type(pa, feature, is_step) == field.type and feature.optional == field.nullable
     return feature if same else None
+
+
+def _of_column(pa: Any, column: StorableColumn, optional: bool, float64: Float64 | None) -> tuple[str, Feature]:
+    arguments = column.arguments
+    logical = arguments.get("logical")
+    optional = optional or logical == "null" or nested_levels(logical) is not None
+    if "dtype" in arguments:
+        return column.name, Feature(**arguments).replace(optional=optional)
+    field = pa.field(column.name, column.array.type, nullable=optional)
+    return column.name, _from_type(pa, field, float64).replace(**arguments)
 
 
 def _from_type(pa: Any, field: Any, float64: Float64 | None) -> Feature:

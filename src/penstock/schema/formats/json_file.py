@@ -17,11 +17,13 @@ from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.schema.dtype import FLOATS
 from penstock.schema.feature import Feature, Sections
 
-HEADER = FormatHeader("schema", "penstock.schema", 1)
+_LOGICAL_TYPES = "logical-types"
+"""What a schema requires that has one: without it, dates would be read as numbers."""
+HEADER = FormatHeader("schema", "penstock.schema", 1, extensions=frozenset({_LOGICAL_TYPES}))
 # A schema of 100,000 features is smaller; a larger file is something else.
 MAX_BYTES = 64 << 20
 _FILE_KEYS = (*HEADER_KEYS, "features", "sequence")
-_FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions", "names")
+_FEATURE_KEYS = ("dtype", "shape", "encoding", "optional", "default", "key", "partitions", "names", "logical")
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Unknown: TypeAlias = dict[str | None, dict[str, Any]]
 """Unknown keys of each feature, by its name, and of the file itself under None."""
@@ -29,7 +31,8 @@ Unknown: TypeAlias = dict[str | None, dict[str, Any]]
 
 def dumps(sections: Sections, unknown: Unknown) -> str:
     """Return the JSON text of a schema, with one line for each feature."""
-    head = HEADER.to_json() | unknown.get(None, {})
+    has_logical = any(feature.logical for section in sections if section for feature in section.values())
+    head = HEADER.to_json([_LOGICAL_TYPES] if has_logical else []) | unknown.get(None, {})
     lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     for title, section in zip(("features", "sequence"), sections, strict=True):
         if section is not None:
@@ -70,6 +73,8 @@ def feature_to_json(feature: Feature) -> dict[str, Any]:
         entry["partitions"] = list(feature.partitions)
     if feature.names:
         entry["names"] = list(feature.names)
+    if feature.logical is not None:
+        entry["logical"] = feature.logical
     return entry
 
 
@@ -82,6 +87,7 @@ def feature_from_json(entry: object) -> Feature:
     _expect(arguments.get("optional", False), bool, '"optional"')
     _expect(arguments.get("partitions", []), list, '"partitions"')
     _expect(arguments.get("names", []), list, '"names"')
+    _expect(arguments.get("logical", ""), str, '"logical"')
     for size in _expect(arguments.get("shape", []), list, '"shape"'):
         if size is not None:
             _expect(size, int, 'a size in "shape"')
