@@ -57,6 +57,8 @@ reveal_type(ds.mix(ds.map(count), weights=[1, 1], seed=0))  # Dataset[Row | int]
 reveal_type(ds.column_names)  # list[str]
 reveal_type(ds.rename_columns({"a": "b"}).drop_columns(["c"]).cast({"b": int}))  # Dataset[Row]
 reveal_type(ds.sort("a").unique("b").split({"a": 1}, by="b"))  # dict[str, Dataset[Row]]
+reveal_type(ds.flat_map(lambda example: [len(example)]))  # Dataset[int]
+reveal_type(ds.window(3, shift=1))  # Dataset[Batch]
 reveal_type(batches.select_columns(["a"]))  # Dataset[Batch]
 ds.shuffle(1000)  # Too many positional arguments for "shuffle" of "Dataset"
 ds.map(noisy)  # Argument 1 to "map" of "Dataset" has incompatible type

@@ -113,3 +113,32 @@ def test_sequences_stay_sequences(tmp_path: Path):
     ps.write(tmp_path / "clips", [{"id": "a", "x": np.ones((3, 2), np.float32)}], schema=schema)
     ps.write(tmp_path / "copy", ps.Dataset(tmp_path / "clips"))
     assert ps.Dataset(tmp_path / "copy").schema == schema
+
+
+def test_data_frames_have_the_values_that_are_stored(tmp_path: Path):
+    schema = ps.Schema(
+        {
+            "id": int,
+            "big": ps.Feature(int, optional=True),
+            "seen": ps.Feature(bool, optional=True),
+            "score": ps.Feature("float32", optional=True),
+            "name": str,
+            "tokens": ps.Feature(int, (None,)),
+        }
+    )
+    rows = [
+        {"id": 1, "big": 2**53 + 1, "seen": True, "score": 0.5, "name": "a", "tokens": [1, 2]},
+        {"id": 2, "big": None, "seen": None, "score": None, "name": "b" * 20, "tokens": []},
+    ]
+    ps.write(tmp_path / "a", rows, schema=schema)
+    ds = ps.Dataset(tmp_path / "a")
+    frame = ds.to_pandas()
+    assert list(frame.columns) == list(schema)
+    assert frame["id"].dtype == np.int64
+    assert frame["big"].tolist()[0] == 2**53 + 1
+    assert frame[["big", "seen"]].isna()[1:].all(axis=None)
+    assert str(frame["seen"].dtype) == "boolean"
+    assert frame["name"].tolist() == ["a", "b" * 20]
+    assert frame["tokens"][0].tolist() == [1, 2]
+    assert ds.to_polars().to_dicts() == rows
+    assert ds.filter("id == 2").rename_columns({"id": "key"}).to_polars()["key"].to_list() == [2]

@@ -28,6 +28,7 @@ from penstock.dataset.transforms.cache import DiskCacheStage, MemoryCacheStage, 
 from penstock.dataset.transforms.cast import CastStage
 from penstock.dataset.transforms.column_names import ColumnNamesStage
 from penstock.dataset.transforms.filter import FilterStage, WhereStage
+from penstock.dataset.transforms.flat_map import FlatMapStage, Listed
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
 from penstock.dataset.transforms.repeat import RepeatStage
@@ -35,6 +36,7 @@ from penstock.dataset.transforms.shard import ShardStage
 from penstock.dataset.transforms.shuffle import WindowShuffleStage
 from penstock.dataset.transforms.take_skip import SkipStage, TakeStage
 from penstock.dataset.transforms.unbatch import UnbatchStage
+from penstock.dataset.transforms.window import WindowStage
 from penstock.dataset.transforms.zip import ZipStart
 from penstock.dataset.workers import name_of
 from penstock.schema import Schema
@@ -43,7 +45,7 @@ from penstock.schema.schema import trace_encoded
 _Known: TypeAlias = dict[Content, list[tuple[int | None, Stored]]]
 """The arguments of a function by content, each with its row in a batch."""
 _CACHES = (MemoryCacheStage, DiskCacheStage)
-_FUNCTIONS = (MapStage, FilterStage)
+_FUNCTIONS = (MapStage, FlatMapStage, FilterStage)
 _COLUMN_STAGES = (ColumnNamesStage, CastStage)
 _PASS_THROUGH = (
     TakeStage,
@@ -56,6 +58,7 @@ _PASS_THROUGH = (
     BatchStage,
     PackStage,
     WhereStage,
+    WindowStage,
     *_COLUMN_STAGES,
 )
 
@@ -90,6 +93,8 @@ def _calls_functions(pipeline: Pipeline) -> bool:
 def _stage_of_stored(stage: Stage, computed: bool) -> Stage:
     if isinstance(stage, _PASS_THROUGH):
         return stage
+    if isinstance(stage, FlatMapStage):
+        return replace(stage, fn=_StoredFunction(Listed(stage.fn), returns_elements=True))
     if isinstance(stage, _FUNCTIONS):
         return replace(stage, fn=_StoredFunction(stage.fn, returns_elements=isinstance(stage, MapStage)))
     if isinstance(stage, BucketStage):
@@ -120,7 +125,8 @@ class _StoredFunction:
         if not known or not self._returns_elements:
             return result
         batched = any(row is not None for found in known.values() for row, _ in found)
-        return _Finder(known, batched).mark(result, "")
+        finder = _Finder(known, batched)
+        return [finder.mark(item, "") for item in result] if isinstance(self._fn, Listed) else finder.mark(result, "")
 
 
 def _plain(value: Any, known: _Known, *, frozen: bool) -> Any:

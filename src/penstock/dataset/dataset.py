@@ -16,7 +16,7 @@ from penstock.codec.decoder import Allocate
 from penstock.columns import Batch
 from penstock.compression import check_or_auto
 from penstock.dataset.carry_stored_bytes import carry_stored_values
-from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_table
+from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_pandas, read_table
 from penstock.dataset.iterator import DatasetIterator, Row, T_co
 from penstock.dataset.order import Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
@@ -33,6 +33,7 @@ from penstock.dataset.transforms.cast import CastStage
 from penstock.dataset.transforms.column_names import drop_columns, rename_columns, select_columns
 from penstock.dataset.transforms.concat import concat, read_rows_of_files
 from penstock.dataset.transforms.filter import FilterStage, filter_by, filter_where
+from penstock.dataset.transforms.flat_map import FlatMapStage
 from penstock.dataset.transforms.interleave import interleave
 from penstock.dataset.transforms.key_order import arrange
 from penstock.dataset.transforms.map import MapStage
@@ -47,8 +48,10 @@ from penstock.dataset.transforms.split import SplitArrangement
 from penstock.dataset.transforms.take_skip import skip, slice_elements, take
 from penstock.dataset.transforms.unbatch import UnbatchStage
 from penstock.dataset.transforms.unique import UniqueArrangement
+from penstock.dataset.transforms.window import WindowStage
 from penstock.dataset.transforms.zip import ZipStart
 from penstock.discovery.split_slices import Split
+from penstock.errors import import_extra
 from penstock.expression import RowCondition
 from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOptions
 from penstock.schema import Schema
@@ -534,6 +537,35 @@ class Dataset(Generic[T_co]):
         """
         return self._then(MapStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
 
+    @overload
+    def flat_map(
+        self, fn: Callable[[T_co], Iterable[U]], *, workers: int = 0, processes: bool = False, seed: None = None
+    ) -> Dataset[U]: ...
+
+    @overload
+    def flat_map(
+        self,
+        fn: Callable[[T_co, np.random.Generator], Iterable[U]],
+        *,
+        workers: int = 0,
+        processes: bool = False,
+        seed: int,
+    ) -> Dataset[U]: ...
+
+    def flat_map(
+        self, fn: Callable[..., Any], *, workers: int = 0, processes: bool = False, seed: int | None = None
+    ) -> Dataset[Any]:
+        """Apply a function that returns any number of elements for each one: a list, a generator, a batch of rows.
+
+        The results of up to 256 elements are in memory at a time. The arguments are those of :meth:`map`.
+
+        Example:
+            >>> tokens = ds.flat_map(lambda example: [{"token": token} for token in example["tokens"]])
+            >>> [int(row["token"]) for row in tokens.take(6)]
+            [0, 0, 1, 0, 1, 2]
+        """
+        return self._then(FlatMapStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
+
     def filter(
         self,
         fn: Callable[..., Any] | str | RowCondition,
@@ -595,6 +627,29 @@ class Dataset(Generic[T_co]):
             ((32,), (32, 6))
         """
         return self._with(batch(self._pipeline, size, drop_last=drop_last, pad=pad))
+
+    @overload
+    def window(
+        self: Dataset[Mapping[str, Any]], size: int, *, shift: int | None = None, drop_last: bool = False
+    ) -> Dataset[Batch]: ...
+
+    @overload
+    def window(self, size: int, *, shift: int | None = None, drop_last: bool = False) -> Dataset[Any]: ...
+
+    def window(self, size: int, *, shift: int | None = None, drop_last: bool = False) -> Dataset[Any]:
+        """Group successive elements into batches that can overlap, such as stretches of a time series.
+
+        Args:
+            size: Elements per window.
+            shift: How many elements after the start of a window the next one starts; None: ``size``.
+            drop_last: Drop the last windows where they are smaller.
+
+        Example:
+            >>> [window["x"].tolist() for window in ds.take(5).window(3, shift=1, drop_last=True)]
+            [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
+        """
+        size = int_at_least("size", size, 1)
+        return self._then(WindowStage(size, size if shift is None else int_at_least("shift", shift, 1), drop_last))
 
     @overload
     def bucket(
@@ -760,6 +815,26 @@ class Dataset(Generic[T_co]):
             100
         """
         return read_table(self._pipeline, self._iterate)
+
+    def to_pandas(self) -> Any:
+        """Read all elements into a ``pandas.DataFrame``; images stay encoded.
+
+        Integers and bools with absent values get the nullable dtypes of pandas, so that no integer becomes a float.
+
+        Example:
+            >>> ds.to_pandas()["label"].value_counts()[3].item()
+            10
+        """
+        return read_pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """Read all elements into a ``polars.DataFrame``; images stay encoded.
+
+        Example:
+            >>> ds.to_polars().filter(label=3).height
+            10
+        """
+        return import_extra("polars", "polars", "data frames of Polars").DataFrame(self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._open_arrow().__arrow_c_stream__(requested_schema)

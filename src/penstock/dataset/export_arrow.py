@@ -40,6 +40,22 @@ def read_table(pipeline: Pipeline, iterate: Iterate) -> Any:
     return import_extra("pyarrow", "arrow", "Arrow data").Table.from_batches(batches, schema)
 
 
+def read_pandas(table: Any) -> Any:
+    """Return a ``pandas.DataFrame`` of an Arrow table. Integers and bools with absent values do not become floats."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    pd = import_extra("pandas", "pandas", "data frames of pandas")
+    nullable = {pa.bool_(): pd.BooleanDtype()}
+    for bits in (8, 16, 32, 64):
+        nullable[getattr(pa, f"int{bits}")()] = getattr(pd, f"Int{bits}Dtype")()
+        nullable[getattr(pa, f"uint{bits}")()] = getattr(pd, f"UInt{bits}Dtype")()
+    absent = [name for name in table.column_names if table[name].null_count and table[name].type in nullable]
+    frame = table.to_pandas()
+    exact = table.select(absent).to_pandas(types_mapper=nullable.get)
+    for name in absent:
+        frame[name] = exact[name]
+    return frame
+
+
 def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     """Return a ``pyarrow.RecordBatchReader`` of one epoch."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.columns import Batch
 from penstock.dataset.block import Cursor, Elements, Flow, OpenFlow, concat_elements
@@ -36,10 +37,7 @@ class UnbatchStage(Stage):
                 parts = [_rows(batch) for batch in block.elements]
                 lengths = np.array([part.num_rows if isinstance(part, Batch) else len(part) for part in parts])
                 if lengths.any():
-                    in_batch = np.concatenate([np.arange(length) for length in lengths])
-                    rows, epochs = (np.repeat(part, lengths) for part in block.keys)
-                    keys = RowKeys(rows + in_batch * _BATCH_ROW, epochs)
-                    yield replace(block, elements=concat_elements(parts), keys=keys)
+                    yield replace(block, elements=concat_elements(parts), keys=keys_within(block.keys, lengths))
 
     @property
     def calls(self) -> list[str]:
@@ -47,6 +45,13 @@ class UnbatchStage(Stage):
 
     def describe(self) -> list[Any]:
         return ["unbatch"]
+
+
+def keys_within(keys: RowKeys, lengths: NDArray[np.int64]) -> RowKeys:
+    """Return distinct keys for several elements that are made of each one; ``lengths`` says of how many."""
+    within = np.concatenate([np.arange(length) for length in lengths])
+    rows, epochs = (np.repeat(part, lengths) for part in keys)
+    return RowKeys(rows + within * _BATCH_ROW, epochs)
 
 
 def _rows(batch: Any) -> Elements:
