@@ -15,6 +15,7 @@
 namespace penstock::bindings {
 namespace {
 
+using WindowArray = nb::ndarray<const std::int64_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu>;
 using Sizes = std::tuple<std::size_t, std::size_t, std::size_t>;
 
 // Between two checks for signals, per thread.
@@ -33,20 +34,49 @@ class BoundImageDecoder {
     if (mask && mask->bytes().size() != files.size()) throw nb::value_error("the mask has another length");
     for (std::size_t i = 0; i < files.size(); ++i)
       if (!mask || mask->bytes()[i] != std::byte{0}) files[i] = present(held.value(i));
-    return decode(files, shape);
+    return decode(files, {}, shape);
   }
 
-  nb::tuple decode_list(nb::list objects, std::optional<Sizes> shape) {
+  nb::tuple decode_list(nb::list objects, std::optional<Sizes> shape, std::optional<WindowArray> sides) {
     std::vector<std::unique_ptr<BytesView>> held;
     std::vector<Bytes> files;
     for (const nb::handle object : objects) {
       held.push_back(std::make_unique<BytesView>(object));
       files.push_back(present(held.back()->bytes()));
     }
-    return decode(files, shape);
+    std::vector<image::Window> windows;
+    if (sides) {
+      if (sides->shape(0) != files.size()) throw nb::value_error("there is not one window for each file");
+      for (std::size_t i = 0; i < files.size(); ++i) windows.push_back(window_of(sides->data() + 4 * i));
+    }
+    return decode(files, windows, shape);
+  }
+
+  nb::object shape_of(nb::handle object) const {
+    const BytesView file(object);
+    const std::optional<image::Shape> shape = decoder_.shape_of(file.bytes());
+    if (!shape) return nb::none();
+    return nb::make_tuple(shape->height, shape->width, shape->channels);
+  }
+
+  // Returns height, width and channels as stored, or None for a file that is not JPEG or has no valid header.
+  static nb::object jpeg_shape(nb::handle object, std::uint64_t max_pixels) {
+    const BytesView file(object);
+    image::JpegDecoder decoder;
+    image::JpegOptions options;
+    options.limits.max_pixels = max_pixels;
+    if (decoder.read_header(file.bytes(), options) != nullptr) return nb::none();
+    const image::Shape shape = decoder.shape();
+    return nb::make_tuple(shape.height, shape.width, decoder.stored_channels());
   }
 
  private:
+  // Negative numbers become huge ones, which fit no image.
+  static image::Window window_of(const std::int64_t* sides) {
+    const auto size = [&](int i) { return static_cast<std::size_t>(sides[i]); };
+    return {size(0), size(1), size(2), size(3)};
+  }
+
   // A missing file has no address; one without bytes may have none either.
   static Bytes present(Bytes file) {
     static constexpr std::byte kNothing{};
@@ -55,7 +85,7 @@ class BoundImageDecoder {
 
   nb::dlpack::dtype type() const { return type_of(Code::UInt, static_cast<std::uint8_t>(8 * decoder_.sample_bytes())); }
 
-  nb::tuple decode(std::span<const Bytes> files, std::optional<Sizes> sizes) {
+  nb::tuple decode(std::span<const Bytes> files, std::span<const image::Window> windows, std::optional<Sizes> sizes) {
     image::Shape shape;
     SharedBuffer column;
     nb::object array = nb::none();
@@ -71,8 +101,8 @@ class BoundImageDecoder {
       const std::size_t count = std::min(images_per_check_, files.size() - at);
       {
         const ReleasedGil release;
-        decoder_.run(files.subspan(at, count), shape, column ? column->data() + at * stride : nullptr,
-                     std::span(images).subspan(at, count));
+        decoder_.run(files.subspan(at, count), windows.empty() ? windows : windows.subspan(at, count), shape,
+                     column ? column->data() + at * stride : nullptr, std::span(images).subspan(at, count));
       }
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
@@ -136,9 +166,18 @@ void bind_image_decoder(nb::module_& m) {
                    "shape: tuple[int, int, int] | None) -> tuple[typing.Any, dict[int, typing.Any]]"),
            "Decode the rows of a column that ``valid`` does not exclude, into an array if there is a ``shape``.")
       .def("decode_list", &BoundImageDecoder::decode_list, nb::arg("files"), nb::arg("shape").none(),
-           nb::sig("def decode_list(self, files: list[typing.Any], shape: tuple[int, int, int] | None) -> "
+           nb::arg("windows").none() = nb::none(),
+           nb::sig("def decode_list(self, files: list[typing.Any], shape: tuple[int, int, int] | None, "
+                   "windows: numpy.typing.NDArray[numpy.int64] | None = None) -> "
                    "tuple[typing.Any, dict[int, typing.Any]]"),
-           "Decode bytes-like objects, into an array if there is a ``shape``.");
+           "Decode bytes-like objects, into an array if there is a ``shape``. ``windows`` are top, left, height and "
+           "width of the part of each JPEG image to decode.")
+      .def("shape_of", &BoundImageDecoder::shape_of, nb::arg("file"),
+           nb::sig("def shape_of(self, file: object) -> tuple[int, int, int] | None"),
+           "Return the shape of the pixels by the header; None if it is invalid or of another format.");
+  m.def("jpeg_shape", &BoundImageDecoder::jpeg_shape, nb::arg("file"), nb::arg("max_pixels"),
+        nb::sig("def jpeg_shape(file: object, max_pixels: int) -> tuple[int, int, int] | None"),
+        "Return height, width and channels of a JPEG image as stored; None if its header is invalid.");
 }
 
 }  // namespace penstock::bindings

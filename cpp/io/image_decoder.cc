@@ -7,35 +7,49 @@ using image::Bytes;
 using image::Problem;
 using image::Shape;
 
-// A problem of an image that opens and has the right sides, or of one that does not.
-template <typename Decoder, typename Options>
-Problem decode_with(Decoder& decoder, Bytes file, const Options& options, const ImageSides& sides, const Shape& wanted,
-                    std::size_t sample_bytes, std::byte* place, DecodedImage& result) {
-  if (const Problem problem = decoder.read_header(file, options)) return problem;
-  result.shape = decoder.shape();
-  if (!sides.allow(result.shape)) {
-    result.status = DecodedImage::kWrongSides;
-    return nullptr;
-  }
-  if (const Problem problem = decoder.check_size()) return problem;
-  if (place == nullptr || !(result.shape == wanted)) {
-    result.pixels = acquire_buffer(result.shape.samples() * sample_bytes);
-    place = result.pixels->data();
-  }
-  return decoder.read(place);
+// Returns memory for an image: its place in the column if it has the column's shape.
+std::byte* memory_for(DecodedImage& image, const Shape& shape, std::size_t sample_bytes, std::byte* place) {
+  if (place != nullptr && image.shape == shape) return place;
+  image.pixels = acquire_buffer(image.shape.samples() * sample_bytes);
+  return image.pixels->data();
+}
+
+bool fits(const image::Window& window, const Shape& whole) {
+  return window.height != 0 && window.width != 0 && window.top <= whole.height && window.left <= whole.width &&
+         window.height <= whole.height - window.top && window.width <= whole.width - window.left;
 }
 
 }  // namespace
 
-void ImageDecoder::decode(Bytes file, const Shape& shape, std::byte* place, DecodedImage& result) const {
+void ImageDecoder::decode(Bytes file, const image::Window* window, const Shape& shape, std::byte* place,
+                          DecodedImage& result) const {
+  const auto decode_with = [&](auto& decoder, const auto& options, auto read) -> Problem {
+    if (const Problem problem = decoder.read_header(file, options)) return problem;
+    result.shape = decoder.shape();
+    if (!sides_.allow(result.shape)) {
+      result.status = DecodedImage::kWrongSides;
+      return nullptr;
+    }
+    if (const Problem problem = decoder.check_size()) return problem;
+    return read(decoder);
+  };
   const image::Format format = image::format_of(file);
   Problem problem = nullptr;
   if (format == image::Format::kJpeg && image::JpegDecoder::is_available() && sample_bytes() == 1) {
-    image::JpegDecoder decoder;
-    problem = decode_with(decoder, file, options_.jpeg, sides_, shape, 1, place, result);
+    image::JpegDecoder jpeg;
+    problem = decode_with(jpeg, options_.jpeg, [&](image::JpegDecoder& decoder) -> Problem {
+      const Shape whole = result.shape;
+      if (window == nullptr) return decoder.read(memory_for(result, shape, 1, place));
+      if (!fits(*window, whole)) return "the crop window is not inside the image";
+      result.shape = {window->height, window->width, whole.channels};
+      return decoder.read(memory_for(result, shape, 1, place), *window);
+    });
   } else if (format == image::Format::kPng) {
-    image::PngDecoder decoder;
-    problem = decode_with(decoder, file, options_.png, sides_, shape, sample_bytes(), place, result);
+    image::PngDecoder png;
+    problem = decode_with(png, options_.png, [&](image::PngDecoder& decoder) -> Problem {
+      if (window != nullptr) return "only JPEG images can be decoded in part";
+      return decoder.read(memory_for(result, shape, sample_bytes(), place));
+    });
   } else {
     result.status = DecodedImage::kOtherFormat;
   }
@@ -46,12 +60,29 @@ void ImageDecoder::decode(Bytes file, const Shape& shape, std::byte* place, Deco
   }
 }
 
-void ImageDecoder::run(std::span<const Bytes> files, const Shape& shape, std::byte* column,
-                       std::span<DecodedImage> images) {
+std::optional<Shape> ImageDecoder::shape_of(Bytes file) const {
+  const auto shape = [&](auto decoder, const auto& options) -> std::optional<Shape> {
+    if (decoder.read_header(file, options) != nullptr) return std::nullopt;
+    return decoder.shape();
+  };
+  switch (image::format_of(file)) {
+    case image::Format::kJpeg:
+      return shape(image::JpegDecoder(), options_.jpeg);
+    case image::Format::kPng:
+      return shape(image::PngDecoder(), options_.png);
+    case image::Format::kOther:
+      break;
+  }
+  return std::nullopt;
+}
+
+void ImageDecoder::run(std::span<const Bytes> files, std::span<const image::Window> windows, const Shape& shape,
+                       std::byte* column, std::span<DecodedImage> images) {
   const std::size_t stride = shape.samples() * sample_bytes();
   workers_.run(files.size(), [&](std::size_t i) {
-    if (files[i].data() != nullptr)
-      decode(files[i], shape, column == nullptr ? nullptr : column + i * stride, images[i]);
+    if (files[i].data() == nullptr) return;
+    decode(files[i], windows.empty() ? nullptr : &windows[i], shape, column == nullptr ? nullptr : column + i * stride,
+           images[i]);
   });
 }
 

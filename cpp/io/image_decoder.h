@@ -1,6 +1,7 @@
 // Decodes many images on threads, each straight into the memory of a column or into memory of its own.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,16 +41,20 @@ class ImageDecoder {
   ImageDecoder(const ImageOptions& options, ImageSides sides, std::size_t threads)
       : options_(options), sides_(sides), workers_(threads) {}
 
-  // Decodes files, some of which may be missing. If there is a column, it has room for an image of `shape` for each
-  // file; an image of another shape gets memory of its own. Thread-safe.
-  void run(std::span<const image::Bytes> files, const image::Shape& shape, std::byte* column,
-           std::span<DecodedImage> images);
+  // Decodes files, some of which may be missing, or a window of each, which must then be JPEG. If there is a column, it
+  // has room for an image of `shape` for each file; an image of another shape gets memory of its own. Thread-safe.
+  void run(std::span<const image::Bytes> files, std::span<const image::Window> windows, const image::Shape& shape,
+           std::byte* column, std::span<DecodedImage> images);
+
+  // The shape of a whole image by its header; nothing if that is invalid or of another format.
+  std::optional<image::Shape> shape_of(image::Bytes file) const;
 
   // Bytes of a sample of the output.
   std::size_t sample_bytes() const { return options_.png.bits / 8; }
 
  private:
-  void decode(image::Bytes file, const image::Shape& shape, std::byte* place, DecodedImage& result) const;
+  void decode(image::Bytes file, const image::Window* window, const image::Shape& shape, std::byte* place,
+              DecodedImage& result) const;
 
   ImageOptions options_;
   ImageSides sides_;

@@ -27,8 +27,8 @@ def test_penstock_itself_does_not_load_it():
 def test_what_is_not_in_the_data_layer_says_what_to_install():
     with pytest.raises(AttributeError, match=r"tf.GradientTape is not part of the data layer.*pip install tensorflow"):
         tf.GradientTape  # noqa: B018
-    with pytest.raises(AttributeError, match=r"tf.io.decode_gif is not part"):
-        tf.io.decode_gif  # noqa: B018
+    with pytest.raises(AttributeError, match=r"tf.io.decode_proto_v2 is not part"):
+        tf.io.decode_proto_v2  # noqa: B018
     assert not hasattr(tf, "nothing_of_this_name")
 
 
@@ -36,15 +36,15 @@ def test_other_attributes_come_from_an_installed_tensorflow(tmp_path):
     package = tmp_path / "tensorflow"
     package.mkdir()
     (package / "__init__.py").write_text(
-        "class io:\n    decode_gif = 'their decode_gif'\nGradientTape = 'their tape'\n"
+        "class io:\n    decode_proto_v2 = 'their decode_proto_v2'\nGradientTape = 'their tape'\n"
     )
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import penstock.tf as tf\n"
         "tf.io.decode_raw\n"
-        "print('tensorflow' in sys.modules, tf.GradientTape, tf.io.decode_gif)"
+        "print('tensorflow' in sys.modules, tf.GradientTape, tf.io.decode_proto_v2)"
     )
-    assert run(code) == "False their tape their decode_gif"
+    assert run(code) == "False their tape their decode_proto_v2"
 
 
 def test_keras_comes_from_keras_where_only_that_is_installed(tmp_path):

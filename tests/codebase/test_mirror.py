@@ -26,7 +26,7 @@ TESTED_THROUGH_OTHERS = {
     "tf": "image math tensorflow_dispatch tensorflow_fallback",
     "tf/compat/v1": "operations",
     "tf/data": "keras_feed node",
-    "tf/io": "parse_plan",
+    "tf/io": "image_formats parse_plan",
     "tf/ops": "batch_and_spec_rules philox random_state resize",
     "tf/tensors": "batch_values sparse_tensor structure",
     "writing": "destination hidden_files hugging_face image_features layout shard_writer write_mapped writer",

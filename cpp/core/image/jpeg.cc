@@ -203,7 +203,11 @@ bool JpegDecoder::is_available() { return true; }
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
 
-JpegDecoder::~JpegDecoder() { state_->close(); }
+JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
+
+JpegDecoder::~JpegDecoder() {
+  if (state_) state_->close();
+}
 
 Problem JpegDecoder::read_header(Bytes file, const JpegOptions& options) {
   State& state = *state_;
@@ -231,6 +235,8 @@ Shape JpegDecoder::shape() const {
   return {image.output_height, image.output_width, channels != 0 ? channels : state_->colors()};
 }
 
+std::size_t JpegDecoder::stored_channels() const { return static_cast<std::size_t>(state_->image.num_components); }
+
 Problem JpegDecoder::read(std::byte* output, const Window& window) {
   State& state = *state_;
   jpeg_decompress_struct& image = state.image;
@@ -255,9 +261,11 @@ Problem JpegDecoder::read(std::byte* output, const Window& window) {
       }))
     return state.message;
   const std::size_t end = part.top + part.height;
-  const std::size_t read = std::min<std::size_t>(image.output_scanline, end) - part.top;
+  const std::size_t last = std::min<std::size_t>(image.output_scanline, end);
+  const std::size_t read = last - std::min(last, part.top);
   if (read < part.height) {  // the file ends early, between two rows
     if (!state.options.recover_truncated) {
+      if (last < part.top) return kTruncated;
       const float fraction = static_cast<float>(read) / static_cast<float>(part.height);
       if (fraction < std::min(1.0f, state.options.acceptable_fraction)) return kTruncated;
       std::memset(pixels + read * stride, 0, (part.height - read) * stride);
@@ -288,9 +296,11 @@ struct JpegDecoder::State {};
 
 bool JpegDecoder::is_available() { return false; }
 JpegDecoder::JpegDecoder() = default;
+JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder::~JpegDecoder() = default;
 Problem JpegDecoder::read_header(Bytes, const JpegOptions&) { return "JPEG is not supported by this build"; }
 Shape JpegDecoder::shape() const { return {}; }
+std::size_t JpegDecoder::stored_channels() const { return 0; }
 Problem JpegDecoder::read(std::byte*, const Window&) { return "JPEG is not supported by this build"; }
 
 }  // namespace penstock::image

@@ -32,6 +32,7 @@ class JpegDecoder {
   static bool is_available();
 
   JpegDecoder();
+  JpegDecoder(JpegDecoder&&) noexcept;
   ~JpegDecoder();
 
   // Reads the header of a file, which must stay valid. After a problem, only read_header() may be called.
@@ -39,6 +40,9 @@ class JpegDecoder {
 
   // Of the whole output: scaled, and not cropped.
   Shape shape() const;
+
+  // Before any conversion.
+  std::size_t stored_channels() const;
 
   // Of a JPEG file, any number of rows may be equal and take next to no data.
   Problem check_size() { return nullptr; }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.tf.io.decoding import decode_image as decode_image
-from penstock.tf.io.decoding import decode_jpeg as decode_jpeg
-from penstock.tf.io.decoding import decode_png as decode_png
-from penstock.tf.io.decoding import encode_jpeg as encode_jpeg
-from penstock.tf.io.decoding import encode_png as encode_png
-from penstock.tf.io.decoding import is_jpeg as is_jpeg
+from penstock.tf.io.images import decode_and_crop_jpeg as decode_and_crop_jpeg
+from penstock.tf.io.images import decode_bmp as decode_bmp
+from penstock.tf.io.images import decode_gif as decode_gif
+from penstock.tf.io.images import decode_image as decode_image
+from penstock.tf.io.images import decode_jpeg as decode_jpeg
+from penstock.tf.io.images import decode_png as decode_png
+from penstock.tf.io.images import encode_jpeg as encode_jpeg
+from penstock.tf.io.images import encode_png as encode_png
+from penstock.tf.io.images import extract_jpeg_shape as extract_jpeg_shape
+from penstock.tf.io.images import is_jpeg as is_jpeg
 from penstock.tf.ops.images import ResizeMethod as ResizeMethod
 from penstock.tf.ops.images import adjust_brightness as adjust_brightness
 from penstock.tf.ops.images import adjust_contrast as adjust_contrast

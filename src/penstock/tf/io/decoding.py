@@ -1,4 +1,4 @@
-"""``tf.io``: decode and encode raw numbers, compressed strings, TensorProtos and images; read and write files."""
+"""``tf.io``: decode and encode raw numbers, compressed strings and TensorProtos; read and write files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.codec import images as codec
 from penstock.codec import tensor_proto
 from penstock.storage import is_remote, write_whole
 from penstock.tf.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, tensorflow_errors
@@ -19,9 +18,7 @@ from penstock.tf.ops.strings import strings_of
 from penstock.tf.registry import operation
 from penstock.tf.tensors.batch_values import EqualStrings, Stacked
 from penstock.tf.tensors.convert import as_array, as_bytes, object_array
-from penstock.tf.tensors.dtypes import ALL, DType, as_dtype, of_numpy, string
-from penstock.tf.tensors.dtypes import bool as tf_bool
-from penstock.tf.tensors.dtypes import uint8 as tf_uint8
+from penstock.tf.tensors.dtypes import ALL, DType, as_dtype, string
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 
@@ -164,107 +161,6 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
         return Tensor(
             tensor_proto.parse_tensor(as_bytes(serialized), "bytes" if wanted.name == "string" else wanted.name)
         )
-
-
-def _decoded(contents: Any, channels: int, dtype: Any, name: str) -> Tensor:
-    wanted = as_dtype(dtype)
-    if channels not in (0, 1, 3, 4):
-        raise InvalidArgumentError(f"channels must be 0, 1, 3 or 4, found {channels}")
-    data = as_bytes(contents)
-    if not data:
-        raise InvalidArgumentError("Input is empty.")
-    with tensorflow_errors():
-        stored = wanted.name if wanted.is_integer else "uint8"
-        array = codec.decode_image(data, dtype=stored, shape=(None, None, channels or None))
-    return Tensor(array) if wanted.is_integer else Tensor(array.astype(wanted.numpy) / wanted.numpy.type(255))
-
-
-def _decode_png_spec(
-    operation: Any, contents: Any, channels: int = 0, dtype: Any = tf_uint8, name: str | None = None
-) -> Any:
-    return TensorSpec([None, None, channels or None], dtype)
-
-
-def _decode_jpeg_spec(operation: Any, contents: Any, channels: int = 0, *rest: Any, **options: Any) -> Any:
-    return _decode_png_spec(operation, contents, channels)
-
-
-def _decode_image_spec(
-    operation: Any,
-    contents: Any,
-    channels: int = 0,
-    dtype: Any = tf_uint8,
-    name: str | None = None,
-    expand_animations: bool = True,
-) -> Any:
-    if expand_animations:
-        return TensorSpec(None, dtype)
-    return _decode_png_spec(operation, contents, channels, dtype)
-
-
-@operation("io.decode_image", spec=_decode_image_spec)
-def decode_image(
-    contents: Any,
-    channels: int | None = None,
-    dtype: Any = tf_uint8,
-    name: str | None = None,
-    expand_animations: bool = True,
-) -> Tensor:
-    """Decode an image of any format; of an animation, the first frame."""
-    return _decoded(contents, channels or 0, dtype, "DecodeImage")
-
-
-@operation("io.decode_png", spec=_decode_png_spec)
-def decode_png(contents: Any, channels: int = 0, dtype: Any = tf_uint8, name: str | None = None) -> Tensor:
-    """Decode an image of any format."""
-    return _decoded(contents, channels, dtype, "DecodePng")
-
-
-@operation("io.decode_jpeg", spec=_decode_jpeg_spec)
-def decode_jpeg(
-    contents: Any,
-    channels: int = 0,
-    ratio: int = 1,
-    fancy_upscaling: bool = True,
-    try_recover_truncated: bool = False,
-    acceptable_fraction: float = 1,
-    dct_method: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """Decode an image of any format; JPEG with the accurate transform, whatever ``dct_method`` is."""
-    if ratio != 1:
-        raise InvalidArgumentError(f"expected ratio=1, found {ratio}: decode in full, then use tf.image.resize")
-    return _decoded(contents, channels, tf_uint8, "DecodeJpeg")
-
-
-@operation("io.encode_png", spec=_spec_of_string)
-def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
-    """Encode an image as PNG."""
-    return _encoded(image, "png", 95)
-
-
-@operation("io.encode_jpeg", spec=_spec_of_string)
-def encode_jpeg(image: Any, format: str = "", quality: int = 95, **options: Any) -> Tensor:
-    """Encode an image as JPEG; options other than the quality are ignored."""
-    return _encoded(image, "jpeg", quality)
-
-
-def _encoded(image: Any, encoding: str, quality: int) -> Tensor:
-    array = as_array(image)
-    if of_numpy(array.dtype).name not in ("uint8", "uint16"):
-        raise InvalidArgumentError(f"expected an image of uint8 or uint16, found {of_numpy(array.dtype).name}")
-    with tensorflow_errors():
-        return Tensor(object_array([codec.encode_image(array, encoding, quality=quality)], ()))
-
-
-def _is_jpeg_spec(operation: Any, contents: Any, name: str | None = None) -> Any:
-    return TensorSpec([], tf_bool)
-
-
-@operation("io.is_jpeg", spec=_is_jpeg_spec)
-def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Return whether bytes begin like a JPEG image."""
-    return Tensor(np.array(as_bytes(contents)[:3] == b"\xff\xd8\xff"))
 
 
 @operation("io.read_file", spec=_spec_of_string)
