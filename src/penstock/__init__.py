@@ -19,6 +19,7 @@
 ``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
 ``penstock.tf``                            TensorFlow's data code, without TensorFlow
 ``tfds``                                   folders of TensorFlow Datasets: splits
+``rlds``                                   episodes of robots, step by step
 =========================================  ====================================================================
 
 Names are imported from their modules when they are first used, so that importing the package costs nothing that is not
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock import image as image
+    from penstock import rlds as rlds
     from penstock import tfds as tfds
     from penstock._core import RecordChunk as RecordChunk
     from penstock.codec.decoder import Decoder as Decoder
@@ -139,6 +141,7 @@ _HOMES = {
     "infer_schema": "discovery.infer",
     "repair": "integrity.repair",
     "repair_dataset": "integrity.repair",
+    "rlds": "",
     "stats": "inspect.stats",
     "tfds": "",
     "verify": "integrity.verify",

@@ -44,8 +44,17 @@ def test_options_of_open_index():
     ],
 )
 def test_options_of_functions(function: Callable[..., object], page: str):
-    parameters = list(inspect.signature(function).parameters)
-    table = (DOCS / page).read_text().partition(f"| Option of `ps.{function.__name__}` |")[2].partition("\n\n")[0]
+    check_options(function, f"ps.{function.__name__}", page)
+
+
+def test_options_of_episodes():
+    check_options(ps.rlds.open, "ps.rlds.open", "robot-data.md")
+    check_options(ps.rlds.Episodes.steps, "Episodes.steps", "robot-data.md")
+
+
+def check_options(function: Callable[..., object], name: str, page: str) -> None:
+    parameters = [parameter for parameter in inspect.signature(function).parameters if parameter != "self"]
+    table = (DOCS / page).read_text().partition(f"| Option of `{name}` |")[2].partition("\n\n")[0]
     assert [name for name in parameters if f"\n| `{name}` |" not in table] == []
     assert [name for name in parameters if f"\n    {name}: " not in (inspect.getdoc(function) or "")] == []
 
@@ -63,6 +72,7 @@ def test_public_methods(cls: type):
         (ps.Batch, "columns.md"),
         (ps.BytesColumn, "columns.md"),
         (ps.Dataset, "datasets.md"),
+        (ps.rlds.Episodes, "robot-data.md"),
         (ps.Decoder, "examples.md"),
         (ps.Encoder, "schema.md"),
         (ps.Feature, "schema.md"),

@@ -1,6 +1,7 @@
 """Every public name has an example in its docstring that runs and prints what it says.
 
-Each runs in its own folder with a small dataset, ``train``, in a namespace with ``ps``, ``np``, ``json`` and ``ds``.
+Each runs in its own folder with a small dataset, ``train``, and one of episodes, ``robot``, in a namespace with ``ps``,
+``np``, ``json``, ``ds`` and, for ``ps.rlds``, ``episodes``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.episodes import image, robot_episodes, tensor, text, write_episodes
 
 import penstock as ps
 
@@ -27,15 +29,21 @@ def documented() -> Iterator[tuple[str, Any]]:
         if inspect.isclass(value) and issubclass(value, Exception):
             continue
         if isinstance(value, ModuleType):
-            yield from ((f"{name}.{member}", getattr(value, member)) for member in value.__all__)
+            for member in value.__all__:
+                yield from with_members(f"{name}.{member}", getattr(value, member))
             continue
-        yield name, value
-        if inspect.isclass(value):
-            yield from (
-                (f"{name}.{member}", found)
-                for member, found in inspect.getmembers_static(value)
-                if is_ours(found) and (not member.startswith("_") or ">>>" in (found.__doc__ or ""))
-            )
+        yield from with_members(name, value)
+
+
+def with_members(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Return a name with the public members of a class."""
+    yield name, value
+    if inspect.isclass(value):
+        yield from (
+            (f"{name}.{member}", found)
+            for member, found in inspect.getmembers_static(value)
+            if is_ours(found) and (not member.startswith("_") or ">>>" in (found.__doc__ or ""))
+        )
 
 
 def is_ours(member: Any) -> bool:
@@ -52,6 +60,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"x": ps.Feature("float32"), "label": ps.Feature("int64"), "tokens": ps.Feature("int64", [None])}
     )
     ps.write(path / "train", rows, schema=schema, shards=4)
+    features = {
+        "observation/camera": image(8, 8, 3),
+        "observation/state": tensor("float32", 3),
+        "action": tensor("float32", 2),
+        "reward": tensor("float32"),
+        "language_instruction": text(),
+    }
+    episodes = robot_episodes([6, 7, 8, 9, 10, 10, 9, 8, 7, 6], decodable=True)
+    for episode in episodes:
+        for step in episode:
+            step["reward"] = np.float32(step is episode[-1])
+    write_episodes(path / "robot" / "1.0.0", episodes, features)
     return path
 
 
@@ -69,6 +89,8 @@ def test_examples_in_docstrings_run(
     examples = examples_of(name, value)
     assert examples.examples, f"{name} has no example"
     examples.globs["ds"] = ps.Dataset("train")
+    if name.startswith("rlds."):
+        examples.globs["episodes"] = ps.rlds.open("robot")
     printed: list[str] = []
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(examples, out=printed.append)
     assert not printed, "".join(printed)

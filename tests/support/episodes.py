@@ -111,3 +111,45 @@ def write_episodes(
     info = {"name": "robot", "version": "1.0.0", "fileFormat": "tfrecord", "splits": [split]}
     (folder / "dataset_info.json").write_text(json.dumps(info))
     return folder
+
+
+def expected_rows(
+    episodes: Sequence[Sequence[Step]], window: int | None = None, horizon: int | None = None, pad: str = "repeat"
+) -> list[Step]:
+    """Return the rows that the steps of episodes make: a model of ``Episodes.steps()`` in plain Python."""
+    rows = []
+    for number, episode in enumerate(episodes):
+        for at, step in enumerate(episode):
+            before = range(at - (window or 1) + 1, at + 1)
+            after = range(at, at + (horizon or 1))
+            exist = [at in range(len(episode)) for at in before], [at in range(len(episode)) for at in after]
+            if pad == "drop" and not all(exist[0] + exist[1]):
+                continue
+            row = dict(step)
+            for name in step:
+                around = before if name.startswith("observation") else after if name == "action" else None
+                if around is not None and (window if around is before else horizon) is not None:
+                    row[name] = [_value_at(episode, name, place, pad) for place in around]
+            if pad != "drop":
+                row |= {"observation_mask": exist[0]} if window is not None else {}
+                row |= {"action_mask": exist[1]} if horizon is not None else {}
+            rows.append(row | {"episode_index": number, "step_index": at})
+    return rows
+
+
+def _value_at(episode: Sequence[Step], name: str, place: int, pad: str) -> Any:
+    nearest = episode[min(max(place, 0), len(episode) - 1)][name]
+    if pad == "zero" and place not in range(len(episode)):
+        return b"" if isinstance(nearest, bytes) else np.zeros_like(nearest)
+    return nearest
+
+
+def same_row(found: Step, expected: Step) -> bool:
+    """Return whether two rows hold the same values, of the same types."""
+
+    def same(one: Any, other: Any) -> bool:
+        if isinstance(other, list) and other and isinstance(other[0], bytes):
+            return one == other
+        return bool(np.array_equal(one, other)) and np.shape(one) == np.shape(other)
+
+    return found.keys() == expected.keys() and all(same(found[name], expected[name]) for name in expected)

@@ -82,8 +82,8 @@ class ReadInstruction(Split):
             equally large and drops what is left.
 
     Example:
-        >>> ps.tfds.ReadInstruction("train", to=50, unit="%").ranges({"train": [3]})
-        [RowRange(split='train', start=0, stop=2)]
+        >>> ps.Dataset("robot", split=ps.tfds.ReadInstruction("train", to=50, unit="%"))
+        <Dataset of robot/1.0.0/robot-train.tfrecord-00000-of-00001, 10 records: ...; take(5)>
     """
 
     split_name: str
@@ -99,6 +99,12 @@ class ReadInstruction(Split):
             raise ValueError(f"percents are from -100 to 100, not {self.from_} to {self.to}")
 
     def ranges(self, lengths: Lengths) -> list[RowRange]:
+        """Return the rows of each split, for splits with shards of these lengths.
+
+        Example:
+            >>> ps.tfds.ReadInstruction("train", to=50, unit="%").ranges({"train": [3]})
+            [RowRange(split='train', start=0, stop=2)]
+        """
         name = self.split_name
         if name not in lengths:
             raise ValueError(f"no split {name!r}: the dataset has {', '.join(map(repr, lengths)) or 'none'}")

@@ -1,1 +1,14 @@
-"""Episodes and steps of RLDS datasets."""
+"""RLDS: episodes of robots and other agents, as TFDS stores them, read step by step and without TensorFlow.
+
+>>> import penstock as ps
+>>> episodes = ps.rlds.open("robot/1.0.0", split="train")
+>>> for batch in episodes.steps(window=2, horizon=4).shuffle(seed=7).batch(16):
+...     batch["observation/camera"], batch["action"]  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from penstock.rlds.episodes import Episodes
+from penstock.rlds.episodes import open_episodes as open
+
+__all__ = ["Episodes", "open"]

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.errors import IndexFileError, StaleIndexError
+from penstock.errors import CorruptDataError, IndexFileError, MalformedExampleError, StaleIndexError
 from penstock.format_header import FormatHeader
 from penstock.index.build import known_identity
 from penstock.index.cache import cache_folder, mark_used, sidecar_path, tidy_once
 from penstock.index.file_format import join_document, number, split_document, unpack_all
 from penstock.index.file_identity import Identity
 from penstock.index.open import reporting
-from penstock.records.read_options import ReadOptions
+from penstock.records.read_options import IndexLocation, ReadOptions
 from penstock.rlds.step_features import StepFeature, dense_shape
 from penstock.rlds.step_index import Places, StepIndex, Texts, build_step_index, named_words
 from penstock.storage import locate, read_whole, write_whole
@@ -33,27 +33,45 @@ def open_step_index(path: str, features: Sequence[StepFeature], options: ReadOpt
     """Return the step index of a file: a stored one that fits, or a new one, which is stored."""
     store, name = locate(path)
     identity = known_identity(store, name)
-    sidecar, cached = steps_path(sidecar_path(name)), os.path.join(cache_folder(), f"{identity.name}.steps")
-    found = _read(sidecar, identity, features)
+    found = _read(steps_path(sidecar_path(name)), identity, features)
     if found is None and options.index == "cache":
-        found = _read(cached, identity, features)
-        mark_used(cached)
+        found = _read(_path_in_cache(identity), identity, features)
+        mark_used(_path_in_cache(identity))
     if found is not None:
         return found
     with reporting(name, identity.size, True) as report:
         index = build_step_index(store, name, features, options, report)
-    document = to_bytes(index, features)
-    if options.index == "sidecar":
-        write_whole(sidecar, document)
-    elif options.index == "cache":
+    _store(name, index, features, options.index)
+    return index
+
+
+def renew_step_index(path: str, features: Sequence[StepFeature], options: ReadOptions) -> bool:
+    """Rebuild the index of a file that has other values than the stored one says; return False for a damaged file."""
+    store, name = locate(path)
+    try:
+        index = build_step_index(store, name, features, options, lambda done: None)
+    except (OSError, CorruptDataError, MalformedExampleError):
+        return False
+    where: IndexLocation = "sidecar" if os.path.exists(steps_path(sidecar_path(name))) else options.index
+    _store(name, index, features, where)
+    return True
+
+
+def _store(name: str, index: StepIndex, features: Sequence[StepFeature], where: IndexLocation) -> None:
+    if where == "sidecar":
+        write_whole(steps_path(sidecar_path(name)), to_bytes(index, features))
+    elif where == "cache":
         try:
             os.makedirs(cache_folder(), exist_ok=True)
             # It holds data of the user, which others may not be allowed to read.
-            write_whole(cached, document, private=True)
+            write_whole(_path_in_cache(index.identity), to_bytes(index, features), private=True)
             tidy_once(cache_folder())
         except OSError:
             pass  # read-only folder or full disk: it is built again the next time
-    return index
+
+
+def _path_in_cache(identity: Identity) -> str:
+    return os.path.join(cache_folder(), f"{identity.name}.steps")
 
 
 def steps_path(index_path: str) -> str:

@@ -1,0 +1,347 @@
+"""Episodes: the episodes of a dataset, what is computed of them, and their steps as a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, SupportsIndex, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.arguments import int_at_least, one_of
+from penstock.columns import Batch
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.order import AllRows, Epoch
+from penstock.dataset.pipeline import Pipeline
+from penstock.dataset.random_access import position_in
+from penstock.dataset.read_rows import ReadRows
+from penstock.discovery.split_slices import Split
+from penstock.discovery.tfds_directory import FEATURES_FILE
+from penstock.records.read_options import IndexLocation
+from penstock.rlds.step_features import load_step_features
+from penstock.rlds.step_source import Span, StepSource, StepView
+from penstock.rlds.step_table import StepTable
+from penstock.rlds.windows import Pad, RowPlan
+from penstock.schema.formats.tfds import MAX_BYTES
+from penstock.storage import StrPath, read_whole, split_path
+
+
+class Episodes:
+    """The episodes of a dataset, in memory without their pictures. Immutable: each method returns new ones.
+
+    ``len(episodes)`` is their number, ``episodes[3]`` the steps of one of them as a :class:`penstock.Batch`, and
+    ``episodes[10:20]`` some of them. :meth:`steps` makes a dataset of their steps. :func:`penstock.rlds.open` opens
+    them.
+
+    Example:
+        >>> episodes = ps.rlds.open("robot/1.0.0", split="train")
+        >>> len(episodes), episodes.lengths[:3].tolist()
+        (10, [6, 7, 8])
+        >>> episodes[0]["action"].shape
+        (6, 2)
+    """
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    def __repr__(self) -> str:
+        return f"<Episodes: {len(self):,} with {int(self.lengths.sum()):,} steps: {', '.join(self.column_names)}>"
+
+    def __len__(self) -> int:
+        return len(self._content.numbers)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for number in range(len(self)):
+            yield self[number]
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        """Return the steps of one episode as a batch, or some of the episodes.
+
+        Example:
+            >>> episodes[-1]["observation/camera"].shape
+            (6, 8, 8, 3)
+            >>> len(episodes[2:5])
+            3
+        """
+        if isinstance(key, slice):
+            return self._with(numbers=self._content.numbers[key])
+        number = position_in(key, len(self))
+        view = self._view(1, 1, "repeat", {}, decode=True)
+        first, stop = (int(bound) for bound in view.plan.bounds[number : number + 2])
+        return StepSource(view).fetch(np.arange(first, stop))
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of steps of each episode.
+
+        Example:
+            >>> int(episodes.lengths.sum())
+            80
+        """
+        return self._content.lengths
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the features of a step, flat: ``"observation/camera"``.
+
+        Example:
+            >>> episodes.column_names[:2]
+            ['observation/camera', 'observation/state']
+        """
+        return self._content.names
+
+    @property
+    def records(self) -> Dataset[dict[str, Any]]:
+        """The episodes as they are stored, one row each, with the features that are not those of steps.
+
+        Example:
+            >>> int(episodes.records[3]["episode_id"])
+            3
+        """
+        return self._content.records.select(self._content.rows)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return the numbers of a feature, for all steps of all episodes.
+
+        Row ``i`` of :meth:`steps` is step ``i`` here, unless that is called with ``pad="drop"``.
+
+        Example:
+            >>> late = np.flatnonzero(episodes.column("reward") > 0)
+            >>> len(episodes.steps().select(late))
+            10
+        """
+        content = self._content
+        if name not in content.columns:
+            raise KeyError(f"{name!r} is no column of numbers; these are {', '.join(content.columns)}")
+        return content.columns[name][content.table_steps]
+
+    def map(self, fn: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Episodes:
+        """Compute columns of numbers from those of each episode, once and now.
+
+        Windows and chunks are made of what it returns. For functions of single rows, pictures included, map the
+        dataset that :meth:`steps` returns.
+
+        Args:
+            fn: Called with the numbers and texts of an episode, ``{"action": array of [steps, 2], ...}``, without
+                pictures; returns those that change or are new, with a row for each step.
+
+        Example:
+            >>> def to_deltas(episode):
+            ...     return {"action": np.diff(episode["action"], axis=0, prepend=0)}
+            >>> episodes.map(to_deltas)[0]["action"].shape
+            (6, 2)
+        """
+        return self._with(columns=self._content.computed(fn))
+
+    def filter(self, fn: Callable[[dict[str, Any]], Any]) -> Episodes:
+        """Return the episodes for which a function returns true; it is called as that of :meth:`map` is.
+
+        Example:
+            >>> len(episodes.filter(lambda episode: episode["reward"].sum() > 0))
+            10
+        """
+        kept = [bool(fn(self._content.episode(number))) for number in range(len(self))]
+        return self._with(numbers=self._content.numbers[np.array(kept, np.bool_)])
+
+    def subsample(self, stride: int) -> Episodes:
+        """Return the episodes with every ``stride``-th step, for data that was recorded at a higher rate.
+
+        Example:
+            >>> episodes.subsample(2).lengths[:3].tolist()
+            [3, 4, 4]
+        """
+        return self._with(stride=self._content.stride * int_at_least("stride", stride, 1))
+
+    def steps(
+        self,
+        *,
+        window: int | None = None,
+        horizon: int | None = None,
+        pad: Pad = "repeat",
+        observation: Sequence[str] = ("observation",),
+        action: Sequence[str] = ("action",),
+        decode: bool = True,
+    ) -> Dataset[dict[str, Any]]:
+        """Return a dataset of steps, each with the observations before it and the actions after it in its episode.
+
+        It is a :class:`penstock.Dataset`: it has a length and random access, and is shuffled, sharded among ranks,
+        mixed and resumed as such. A step is read without the rest of its episode.
+
+        Args:
+            window: How many observations a row holds, its own as the last one, in a new first dimension. None holds
+                its own, without that dimension.
+            horizon: How many actions a row holds, its own as the first one, in the same way.
+            pad: What stands for steps beyond an episode: ``"repeat"`` its first and last step, ``"zero"`` zeros and
+                empty strings; the columns ``observation_mask`` and ``action_mask`` are True where a step exists.
+                ``"drop"`` leaves out rows that need such steps.
+            observation: The features that have the window: names, or those of folders.
+            action: The features that have the horizon.
+            decode: Whether pictures are decoded; False returns their files as bytes.
+
+        Example:
+            >>> steps = episodes.steps(window=2, horizon=4)
+            >>> len(steps)
+            80
+            >>> row = steps[0]
+            >>> row["observation/camera"].shape, row["action"].shape
+            ((2, 8, 8, 3), (4, 2))
+            >>> row["observation_mask"]
+            array([False,  True])
+            >>> batch = next(iter(steps.shuffle(seed=7).batch(16)))
+            >>> batch["observation/state"].shape
+            (16, 2, 3)
+        """
+        one_of("pad", pad, get_args(Pad))
+        steps_before = 1 if window is None else int_at_least("window", window, 1)
+        steps_after = 1 if horizon is None else int_at_least("horizon", horizon, 1)
+        axes: dict[Span, bool] = {"step": False, "window": window is not None, "chunk": horizon is not None}
+        spans: dict[str, Span] = {
+            name: "window" if _is_below(name, observation) else "chunk" if _is_below(name, action) else "step"
+            for name in self.column_names
+        }
+        view = replace(self._view(steps_before, steps_after, pad, spans, decode=decode), has_axis=axes)
+        source = StepSource(view)
+        reads = ReadRows(source, AllRows(source.shards), None, source.block_rows)
+        return Dataset._of(Pipeline(reads), 0)
+
+    def _view(self, window: int, horizon: int, pad: Pad, spans: Mapping[str, Span], *, decode: bool) -> StepView:
+        content = self._content
+        return StepView(
+            table=content.table,
+            numbers=content.numbers,
+            stride=content.stride,
+            columns=content.columns,
+            plan=RowPlan(content.lengths, window, horizon, pad),
+            spans=spans or dict.fromkeys(content.names, "step"),
+            has_axis={"step": False, "window": False, "chunk": False},
+            decode=decode,
+        )
+
+    def _with(self, **changes: Any) -> Episodes:
+        return Episodes(replace(self._content, **changes))
+
+
+def _is_below(name: str, folders: Sequence[str]) -> bool:
+    return any(name == folder or name.startswith(f"{folder}/") for folder in folders)
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Chosen episodes of a table, and the columns of its steps."""
+
+    table: StepTable
+    records: Dataset[dict[str, Any]]
+    """All episodes of the split as they are stored."""
+    numbers: NDArray[np.int64]
+    """The number of each episode in the table."""
+    rows_of_numbers: NDArray[np.int64]
+    """The row in ``records`` of each episode of the table; -1 for those of other splits."""
+    stride: int
+    columns: Mapping[str, NDArray[Any]]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The row of each episode in ``records``."""
+        return self.rows_of_numbers[self.numbers]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of steps of each episode."""
+        return -(-self.table.lengths[self.numbers] // self.stride)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns, those that were computed last."""
+        return [*self.table.features, *(name for name in self.columns if name not in self.table.features)]
+
+    @property
+    def table_steps(self) -> NDArray[np.int64]:
+        """The numbers of all steps in the table."""
+        parts = [np.empty(0, np.int64), *(self._steps(number) for number in range(len(self.numbers)))]
+        return np.concatenate(parts)
+
+    def _steps(self, number: int) -> NDArray[np.int64]:
+        start, stop = self.table.bounds[self.numbers[number] : self.numbers[number] + 2]
+        return np.arange(start, stop, self.stride)
+
+    def episode(self, number: int) -> dict[str, Any]:
+        """Return the numbers and texts of an episode."""
+        start, stop = self.table.bounds[self.numbers[number] : self.numbers[number] + 2].tolist()
+        part = slice(start, stop, self.stride)
+        found: dict[str, Any] = {name: column[part] for name, column in self.columns.items()}
+        return found | {name: texts.values[texts.codes[part]] for name, texts in self.table.texts.items()}
+
+    def computed(self, fn: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Mapping[str, NDArray[Any]]:
+        """Return the columns with those that a function computes for each episode."""
+        new: dict[str, NDArray[Any]] = {}
+        for number, length in enumerate(self.lengths.tolist()):
+            found = {name: np.asarray(values) for name, values in fn(self.episode(number)).items()}
+            for name, values in found.items():
+                if name in self.table.features and name not in self.table.columns:
+                    raise ValueError(f"{name!r} is no column of numbers: give the result another name")
+                if values.dtype.kind not in "biuf" or values.shape[:1] != (length,):
+                    raise ValueError(
+                        f"a function returned {values.dtype}{list(values.shape)} as {name!r} for an episode of "
+                        f"{length} steps: it returns numbers, with a row for each step"
+                    )
+                if name not in new:
+                    new[name] = np.zeros((int(self.table.bounds[-1]), *values.shape[1:]), values.dtype)
+                target = new[name]
+                if (values.dtype, values.shape[1:]) != (target.dtype, target.shape[1:]):
+                    raise ValueError(
+                        f"a function returned {values.dtype}{list(values.shape)} as {name!r}, and for an episode "
+                        f"before {target.dtype}{['steps', *target.shape[1:]]}"
+                    )
+                target[self._steps(number)] = values
+            if found.keys() != new.keys():
+                raise ValueError(
+                    f"a function returned the columns {list(found)} for an episode, and before {list(new)}"
+                )
+        return {**self.columns, **new}
+
+
+def open_episodes(
+    paths: StrPath | Iterable[StrPath],
+    split: str | Split | None = None,
+    *,
+    index: IndexLocation = "cache",
+    max_record_bytes: int = 1 << 30,
+    threads: int | None = None,
+) -> Episodes:
+    """Open the episodes of an RLDS dataset that TFDS wrote.
+
+    The first time, all files are read once to find the steps of each episode. What is found is stored as an index:
+    numbers and texts of all steps, and where their pictures are.
+
+    Args:
+        paths: The folder of the dataset, as for :class:`penstock.Dataset`.
+        split: The split, or slices of splits: ``"train"``, ``"train[:90%]"``.
+        index: Where to store the index: in the user's ``"cache"`` folder, in a ``"sidecar"`` file next to each of the
+            files, or not at all (``"none"``).
+        max_record_bytes: A longer episode is an error, whatever its header says.
+        threads: Threads that read ahead. By default one per CPU that the process may use.
+
+    Raises:
+        SchemaError: The dataset has no episodes.
+        NotSeekableError: Its files are compressed, so that no step can be read alone.
+        CorruptDataError: A file is damaged.
+
+    Example:
+        >>> ps.rlds.open("robot/1.0.0", split="train[:50%]")
+        <Episodes: 5 with 40 steps: observation/camera, observation/state, action, reward, language_instruction>
+    """
+    records = Dataset(paths, split=split, index=index, max_record_bytes=max_record_bytes, threads=threads)
+    reads = records._pipeline.require_reads("rlds.open()")
+    shards = reads.source.shards
+    folder, _ = split_path(shards.paths[0]) if shards.paths else ("", "")
+    features = load_step_features(read_whole(folder + FEATURES_FILE, MAX_BYTES))
+    table = StepTable(shards, features)
+    rows = reads.rows.at(np.arange(len(records)), Epoch()).rows
+    in_shard, number = shards.split(rows)
+    first = table.first_episodes[np.array([table.paths.index(path) for path in shards.paths], np.int64)]
+    numbers = first[in_shard] + number
+    rows_of_numbers = np.full(table.episodes, -1, np.int64)
+    rows_of_numbers[numbers] = np.arange(len(numbers))
+    return Episodes(Content(table, records, numbers, rows_of_numbers, 1, table.columns))

@@ -1,0 +1,116 @@
+"""Values are read from the files that were indexed: other files, and damaged ones, are errors that say where."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.rlds.test_step_index import ONE_FILE
+from tests.support.episodes import robot_episodes, same_row, tensor, write_episodes
+
+import penstock as ps
+
+CAMERA = "observation/camera"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    return write_episodes(tmp_path / "robot", robot_episodes([500] * 4))
+
+
+def cameras(folder: Path) -> ps.Dataset:
+    return ps.rlds.open(folder).steps(decode=False).select_columns([CAMERA])
+
+
+def change_picture(folder: Path, step: int, *, sealed: bool) -> None:
+    """Flip a bit of a picture in the third record, whose checksum is updated if it is ``sealed``."""
+    path = folder / ONE_FILE
+    picture = robot_episodes([500] * 4)[2][step][CAMERA]
+    records = list(ps.RecordReader(path))
+    changed = records[2].replace(picture, bytes([picture[0] ^ 1]) + picture[1:], 1)
+    assert changed != records[2]
+    if sealed:
+        with ps.RecordWriter(path, compression="") as writer:
+            writer.write_many([*records[:2], changed, records[3]])
+    else:
+        path.write_bytes(path.read_bytes().replace(records[2], changed))
+
+
+def some_step(folder: Path) -> int:
+    """Return a step of the third episode with a picture that is long enough to be found by its bytes."""
+    return next(
+        number for number, step in enumerate(robot_episodes([500] * 4)[2]) if number > 200 and len(step[CAMERA]) > 20
+    )
+
+
+def test_a_damaged_picture_is_reported_with_its_place(folder):
+    steps, number = cameras(folder), some_step(folder)
+    change_picture(folder, number, sealed=False)
+    with pytest.raises(ps.ChecksumError, match=f"record 2, step {number}, feature '{CAMERA}'") as caught:
+        steps[1000 + number]
+    assert (caught.value.path, caught.value.record) == (str(folder / ONE_FILE), 2)
+    assert len(steps[1000 + number + 1][CAMERA]) >= 0
+
+
+def test_iteration_returns_the_steps_before_a_damaged_one(folder):
+    steps, number = cameras(folder), some_step(folder)
+    change_picture(folder, number, sealed=False)
+    seen = []
+    with pytest.raises(ps.ChecksumError):
+        seen.extend(steps)
+    assert len(seen) == 1000 + number
+
+
+def test_a_file_that_changed_between_its_ends_gets_a_new_index(folder):
+    steps, number = cameras(folder), some_step(folder)
+    change_picture(folder, number, sealed=True)
+    with pytest.raises(ps.CorruptDataError, match="open the dataset again") as caught:
+        steps[1000 + number]
+    assert caught.value.kind == "changed"
+    picture = robot_episodes([500] * 4)[2][number][CAMERA]
+    assert cameras(folder)[1000 + number][CAMERA] == bytes([picture[0] ^ 1]) + picture[1:]
+
+
+def test_a_file_that_was_cut_after_it_was_opened_is_reported(folder):
+    steps = cameras(folder)
+    os.truncate(folder / ONE_FILE, 1000)
+    with pytest.raises(ps.CorruptDataError, match="changed"):
+        steps[1999]
+
+
+def test_other_counts_in_the_metadata_are_an_error(folder):
+    info = json.loads((folder / "dataset_info.json").read_text())
+    info["splits"][0]["shardLengths"] = ["5"]
+    (folder / "dataset_info.json").write_text(json.dumps(info))
+    with pytest.raises(ps.ManifestError, match="lists 5 episodes, the file has 4"):
+        ps.rlds.open(folder)
+
+
+def test_a_child_process_reads_by_itself(folder):
+    steps = cameras(folder)
+    first = steps[0]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if same_row(steps[0], first) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_wide_and_raw_numbers_are_read_from_the_record(tmp_path):
+    raw = tensor("float32", 4)
+    raw["tensor"]["encoding"] = "bytes"
+    features = {"action": tensor("float32", 2), "embedding": tensor("float32", 512), "raw": raw}
+    rng = np.random.default_rng(0)
+    shapes = {"action": 2, "embedding": 512, "raw": 4}
+    episode = [{name: rng.normal(size=size).astype("f4") for name, size in shapes.items()} for _ in range(6)]
+    folder = write_episodes(tmp_path / "robot", [[step | {"raw": step["raw"].tobytes()} for step in episode]], features)
+    rows = ps.rlds.open(folder).steps()[[4, 2, 4]]
+    for name in features:
+        np.testing.assert_array_equal(rows[name], [episode[step][name] for step in (4, 2, 4)])
