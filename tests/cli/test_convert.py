@@ -31,6 +31,28 @@ def test_options_reach_the_function(penstock, train):
     assert [row["label"] for row in new] == [row["label"] for row in ps.Dataset(train).shuffle(seed=7).skip(2).take(10)]
 
 
+def test_rows_and_columns_are_chosen(penstock, folder: Path):
+    ps.write("data/train", {"id": range(20), "label": [i % 3 for i in range(20)], "x": [0] * 20})
+    options = ["--where", "label == 1 or id < 3", "--drop", "x", "--rename", "label=class", "--sort", "id"]
+    assert (
+        penstock("convert", "data/train", "-o", "out", *options, "--descending", "--shard-size", "1MB").exit_code == 0
+    )
+    assert [row["id"] for row in ps.Dataset("out")] == [19, 16, 13, 10, 7, 4, 2, 1, 0]
+    assert list(ps.Dataset("out").schema) == ["id", "class"]
+    result = penstock("convert", "data/train", "-o", "part", "--split", "id:50/50", "--unique", "*", "--json")
+    found = json.loads(result.stdout)
+    assert found["parts"] == {name: len(ps.Dataset(f"part-{name}")) for name in ("train", "test")}
+    assert penstock("convert", "data/train", "-o", "x", "--rename", "label").exit_code == 2
+    assert "did you mean 'label'" in penstock("convert", "data/train", "-o", "x", "--where", "lable == 1").stderr
+
+
+def test_records_go_to_standard_output(penstock, train, folder: Path):
+    result = penstock("convert", train, "-o", "-", "--to", "tfrecord", "--limit", "3")
+    (folder / "out.tfrecord").write_bytes(result.stdout_bytes)
+    assert [row["label"] for row in ps.Dataset("out.tfrecord")] == [0, 1, 2]
+    assert "3 records" in result.stderr
+
+
 def test_the_old_name_of_an_option_fails_with_the_new_one(penstock, train):
     result = penstock("convert", train, "-o", "data/new", "--pack", "gzip")
     assert result.exit_code == 2

@@ -10,7 +10,6 @@ import click
 from penstock.cli.options import (
     COMPRESSIONS,
     ReadingArguments,
-    feature_option,
     json_option,
     reading_options,
     renamed_option,
@@ -30,7 +29,8 @@ Examples:
   penstock convert 'old-*.tfrecord.gz' -o data/train --shards 16 --shuffle 7
   penstock convert data/train -o sample.csv --shuffle 1 --limit 100 -f label
   penstock convert table.parquet -o data/train --shards 8
-  penstock convert photos/ -o data/photos
+  penstock convert photos/ -o data/photos --split file_name:80/10/10
+  penstock convert data/train -o data/small --where 'label == 3 and len(tokens) > 2' --drop score --rename label=class
   penstock convert 'shards/*.tar' -o data/train
   penstock convert data/train -o - --limit 3 | jq .label
 """
@@ -46,12 +46,38 @@ Examples:
     required=True,
     help=f"A table: {TABLES}; a dataset by its name: data/train; or -, standard output.",
 )
-@feature_option
+@click.option(
+    "--feature",
+    "-f",
+    "--select",
+    "features",
+    metavar="NAME",
+    multiple=True,
+    help="Only this feature; may be given again.",
+)
+@click.option("--drop", metavar="NAME", multiple=True, help="Leave out this feature; may be given again.")
+@click.option("--rename", metavar="OLD=NEW", multiple=True, help="Rename a feature; may be given again.")
+@click.option("--where", metavar="CONDITION", help="Which examples to write: 'label == 3 and height > 200'.")
+@click.option(
+    "--unique",
+    metavar="NAME",
+    multiple=True,
+    help="The first example of each value; may be repeated. '*': of all features.",
+)
+@click.option("--sort", metavar="NAME", multiple=True, help="Order by this feature; may be given again.")
+@click.option("--descending", is_flag=True, help="Sort the largest first.")
 @click.option("--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Write all examples in random order.")
 @click.option("--skip", type=click.IntRange(min=0), default=0, help="Examples to skip, after the shuffle.")
 @click.option("--limit", "-n", type=click.IntRange(min=0), default=None, help="Examples to write; all by default.")
 @click.option("--skip-damaged", is_flag=True, help="Skip damage, and records that do not fit the schema.")
-@click.option("--shards", type=click.IntRange(min=1), default=1, show_default=True, help="Files of a dataset.")
+@click.option(
+    "--split",
+    metavar="[NAME:]80/10/10",
+    help="Write OUT-train, OUT-val and OUT-test; a hash of the feature decides. NAME:a=9/b=1 names the parts.",
+)
+@click.option("--shards", type=click.IntRange(min=1), default=None, help="Files of a dataset; 1 by default.")
+@click.option("--rows-per-shard", type=click.IntRange(min=1), default=None, help="Examples in each file.")
+@click.option("--shard-size", "shard_bytes", metavar="SIZE", help="Size of each file before compression: 256MB.")
 @click.option(
     "--output-compression",
     type=click.Choice([name for name in COMPRESSIONS if name != "auto"]),
@@ -78,6 +104,8 @@ def convert(
     choice: SchemaChoice,
     output: str,
     features: tuple[str, ...],
+    rename: tuple[str, ...],
+    unique: tuple[str, ...],
     skip_damaged: bool,
     output_compression: str,
     as_json: bool,
@@ -103,6 +131,8 @@ def convert(
             **reading,
             **choice.arguments,
             columns=features or None,
+            rename=dict(map(_old_and_new, rename)),
+            unique=None if not unique else [] if unique == ("*",) else unique,
             on_error="skip" if skip_damaged else "raise",
             output_compression=COMPRESSIONS[output_compression],
             progress=True,
@@ -112,7 +142,16 @@ def convert(
             complain(problem)
     problems += report.problems
     if as_json:
-        write_report(ConvertReport(output, report.records, tuple(problems)))
+        write_report(ConvertReport(output, report.records, tuple(problems), report.parts))
     elif report.records or not problems:
-        click.echo(err=output == "-", message=f"{printable(output)}: {plural(report.records, 'record')}")
+        parts = [f"  {name}: {plural(records, 'record')}" for name, records in report.parts.items()]
+        lines = [f"{output}: {plural(report.records, 'record')}", *parts]
+        click.echo("\n".join(map(printable, lines)), err=output == "-")
     exit_with(problems)
+
+
+def _old_and_new(text: str) -> tuple[str, str]:
+    old, equals, new = text.partition("=")
+    if not (old and equals and new):
+        raise click.UsageError(f"--rename is OLD=NEW, not {text!r}.")
+    return old, new

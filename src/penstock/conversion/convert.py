@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias, get_args
 
 from penstock.codec.encode_values import Float64
-from penstock.conversion.reshape import choose
+from penstock.codec.encoder import Encoder
+from penstock.columns import from_arrow
+from penstock.conversion.reshape import Reshape, parse_split
 from penstock.conversion.sources import open_stream
-from penstock.conversion.table_stream import TABLES, table_format
+from penstock.conversion.table_stream import TABLES, TableStream, table_format
 from penstock.conversion.write_tables import write_table
 from penstock.dataset.dataset import Dataset
 from penstock.discovery.resolve import path_texts
 from penstock.errors import CorruptDataError, MalformedExampleError
+from penstock.expression import RowCondition
 from penstock.inspect.open_readers import PipeReader, open_readers
 from penstock.inspect.schema import find_schema, named_schema
 from penstock.integrity.problems import Problem, problem_of
 from penstock.integrity.report import Report, plural
+from penstock.records.writer import RecordWriter
 from penstock.schema import Schema
-from penstock.storage import StrPath, is_remote, path_text
-from penstock.writing.inputs import count_rows
+from penstock.storage import StrPath, is_remote, path_text, split_path
+from penstock.writing.inputs import BatchStream, count_rows
 from penstock.writing.write import write
 
 OutputFormat: TypeAlias = Literal["tfrecord", "parquet", "arrow", "csv", "tsv", "jsonl"]
@@ -43,14 +49,18 @@ class ConvertReport(Report):
     records: int
     problems: tuple[Problem, ...] = ()
     """What was skipped, with ``on_error="skip"``."""
+    parts: Mapping[str, int] = field(default_factory=dict)
+    """The records of each part of a split."""
 
     def _document(self, advise: Callable[[Problem], str] | None = None) -> dict[str, Any]:
         """Return the report as JSON values; ``advise`` returns an ``"advice"`` for each problem."""
         problems = [problem._document(advise) for problem in self.problems]
-        return {"output": self.output, "records": self.records, "problems": problems}
+        found = {"output": self.output, "records": self.records, "problems": problems}
+        return found | {"parts": dict(self.parts)} if self.parts else found
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.problems), f"{self.output}: {plural(self.records, 'record')}"])
+        parts = [f"  {name}: {plural(records, 'record')}" for name, records in self.parts.items()]
+        return "\n".join([*map(str, self.problems), f"{self.output}: {plural(self.records, 'record')}", *parts])
 
 
 def convert(
@@ -65,13 +75,22 @@ def convert(
     skip: int = 0,
     limit: int | None = None,
     on_error: Literal["raise", "skip"] = "raise",
-    shards: int = 1,
+    shards: int | None = None,
     output_compression: str | None = None,
     float64: Float64 | None = None,
     replace: bool = False,
     compression: str | None = "auto",
     max_record_bytes: int = 1 << 30,
     to: OutputFormat | None = None,
+    where: str | None = None,
+    unique: str | Iterable[str] | None = None,
+    sort: str | Iterable[str] = (),
+    descending: bool = False,
+    drop: Iterable[str] = (),
+    rename: Mapping[str, str] | None = None,
+    split: str | None = None,
+    rows_per_shard: int | None = None,
+    shard_bytes: int | str | None = None,
     progress: bool = False,
 ) -> ConvertReport:
     """Write records, tables or pictures in another format.
@@ -92,11 +111,11 @@ def convert(
         infer_records: Records to infer it from, spread over the files; None takes all.
         columns: The features to write; by default all.
         shuffle: A seed: write the examples in random order.
-        skip: Examples to skip, after the shuffle.
+        skip: Examples to skip, after ``where``, ``unique``, ``sort`` and ``shuffle``, which come in this order.
         limit: Examples to write at most.
         on_error: What damage does, or a record that does not fit the schema: ``"raise"``, so that nothing is written;
             or ``"skip"``, which makes it a problem of the report.
-        shards: Files of a dataset.
+        shards: Files of a dataset, 1 by default.
         output_compression: Of the files of a dataset: ``"GZIP"``, ``"ZLIB"``, ``"SNAPPY"``, or None for none.
         float64: What becomes of float64 in a table: ``"float32"`` rounds it, ``"raw"`` stores its bytes.
         replace: Replace an output that exists.
@@ -104,61 +123,158 @@ def convert(
         max_record_bytes: A longer record is damage, whatever its header says.
         to: The format of the output, if its name does not show it: ``"tfrecord"``, ``"parquet"``, ``"arrow"``,
             ``"csv"``, ``"tsv"``, ``"jsonl"``. Standard output has JSON Lines by default.
+        where: Which examples to write: a condition on their columns, ``"label == 3 and height > 200"``.
+        unique: Write the first example of each key: a column or several; an empty list takes all columns.
+        sort: Write the examples in the order of a column, or of several.
+        descending: Sort the largest first.
+        drop: Features to leave out.
+        rename: New names of features. All other options go by the old ones.
+        split: Write several outputs with a part of the name each: ``"id:80/10/10"`` writes ``NAME-train``,
+            ``NAME-val`` and ``NAME-test``, and a hash of ``id`` decides; ``"80/20"`` draws positions with the seed of
+            ``shuffle``; ``"id:a=1/b=1"`` names the parts.
+        rows_per_shard: Examples in each file of a dataset, instead of ``shards``.
+        shard_bytes: Size of each file before compression, instead of ``shards``: bytes, or ``"256MB"``.
         progress: Show a progress bar on standard error, if that is a terminal.
 
     Raises:
         FileExistsError: The output exists, and ``replace`` is False.
         ValueError: The arguments contradict each other.
     """
-    names, target = path_texts(paths), path_text(output)
+    target = path_text(output)
     form = _form_of(target, to)
-    if form != "tfrecord" and target != "-" and os.path.exists(target) and not replace:
-        raise FileExistsError(errno.EEXIST, "the output exists: replace=True replaces it", target)
-    writing: dict[str, Any] = {"shards": shards, "compression": output_compression or "", "replace": replace}
+    reshape = Reshape(
+        where=None if where is None else RowCondition(where),
+        unique=None if unique is None else [unique] if isinstance(unique, str) else list(unique),
+        sort=[sort] if isinstance(sort, str) else list(sort),
+        descending=descending,
+        shuffle=shuffle,
+        skip=skip,
+        limit=limit,
+        columns=None if columns is None else list(columns),
+        drop=list(drop),
+        rename=dict(rename or {}),
+    )
+    parts = None if split is None else parse_split(split)
+    sizes = {"shards": shards, "rows_per_shard": rows_per_shard, "shard_bytes": shard_bytes}
+    sink = _Sink(target, form, replace, progress, sizes | {"compression": output_compression or ""}, float64)
+    if parts is None:
+        sink.check(target)
+    else:
+        for name in parts[0]:
+            sink.check(sink.path_of(name))
+    opening: dict[str, Any] = {"compression": compression, "max_record_bytes": max_record_bytes}
+    names = path_texts(paths)
     given = None if schema is None else named_schema(schema).schema
     stream = open_stream(names, schema=given, max_record_bytes=max_record_bytes)
-    if stream is not None:
-        if columns or skip or limit is not None:
-            stream = choose(stream, columns=columns or None, skip=skip, limit=limit)
-        if form == "tfrecord":
-            stream = stream.describe(float64)
-            records = write(
-                target, stream.reader.batches, schema=stream.schema, shuffle=shuffle, float64=float64, **writing
-            ).records
-        elif shuffle is not None:
-            raise ValueError("a table is shuffled on the way to records: convert it to a dataset first, data/train")
-        else:
-            records = write_table(*stream.with_metadata(), target, form, rows=stream.rows, progress=progress)
-        return ConvertReport(target, records)
-    readers, problems = open_readers(names, compression=compression, max_record_bytes=max_record_bytes)
-    for problem in problems:  # an output without this file would look complete
-        raise problem.error or FileNotFoundError(errno.ENOENT, problem.cause, problem.path)
-    if any(isinstance(reader, PipeReader) for reader in readers):
-        raise ValueError("records are converted from files: save the data of the pipe to a file first")
-    found = given or find_schema(readers, infer=infer, records=infer_records).schema
+    if stream is not None and parts is None and not reshape.needs_all_rows:
+        return ConvertReport(target, sink.write_stream(reshape.of_stream(stream), target))
     skipped: dict[tuple[str | None, int | None], Problem] = {}
 
     def note(error: CorruptDataError | MalformedExampleError) -> None:
         # The first elements are read twice: for the schema, then for the output.
         skipped.setdefault((error.path, error.record), problem_of(error.path or "", error))
 
-    dataset: Dataset = Dataset(
-        [reader.path for reader in readers],
-        schema=found,
-        columns=columns or None,
-        compression=compression,
-        max_record_bytes=max_record_bytes,
-        on_error=note if on_error == "skip" else "raise",
-    )
-    chosen = dataset if shuffle is None else dataset.shuffle(seed=shuffle)
-    chosen = chosen.skip(skip) if skip else chosen
-    chosen = chosen if limit is None else chosen.take(limit)
-    if form == "tfrecord":
-        records = write(target, chosen, **writing).records
-    else:
-        reader = chosen._open_arrow()
-        records = write_table(reader.schema, reader, target, form, rows=count_rows(chosen), progress=progress)
-    return ConvertReport(target, records, tuple(skipped.values()))
+    with ExitStack() as stack:
+        if stream is None:
+            found, files = _find_schema(names, given, infer, infer_records, opening)
+            handling: Any = note if on_error == "skip" else "raise"
+            dataset: Dataset[Any] = Dataset(files, schema=found, on_error=handling, **opening)
+        else:
+            # Rows are needed in another order than that of the stream.
+            dataset = stack.enter_context(_as_records(stream, target, float64 if form == "tfrecord" else "raw"))
+        chosen = reshape.of_dataset(dataset)
+        if parts is None:
+            records = sink.write_dataset(reshape.columns_of(chosen), target)
+            return ConvertReport(target, records, tuple(skipped.values()))
+        shares, key = parts
+        divided = chosen.split(shares, by=key, seed=None if key else shuffle or 0)
+        written = {
+            name: sink.write_dataset(reshape.columns_of(part), sink.path_of(name)) for name, part in divided.items()
+        }
+        return ConvertReport(target, sum(written.values()), tuple(skipped.values()), written)
+
+
+def _find_schema(
+    names: list[str], given: Schema | None, infer: bool, infer_records: int | None, opening: dict[str, Any]
+) -> tuple[Schema, list[str]]:
+    """Return the schema of files of records, and their paths."""
+    readers, problems = open_readers(names, **opening)
+    for problem in problems:  # an output without this file would look complete
+        raise problem.error or FileNotFoundError(errno.ENOENT, problem.cause, problem.path)
+    if any(isinstance(reader, PipeReader) for reader in readers):
+        raise ValueError("records are converted from files: save the data of the pipe to a file first")
+    schema = given or find_schema(readers, infer=infer, records=infer_records).schema
+    return schema, [reader.path for reader in readers]
+
+
+@contextmanager
+def _as_records(stream: TableStream, output: str, float64: Float64 | None) -> Iterator[Dataset[Any]]:
+    """Write a table to records in a hidden folder beside the output, and return them as a dataset."""
+    near = os.path.dirname(output) if not is_remote(output) and output != "-" else ""
+    os.makedirs(near or ".", exist_ok=True)
+    stream = stream.describe(float64)
+    with TemporaryDirectory(prefix=".penstock-", suffix=".partial", dir=near or None) as folder:
+        name = os.path.join(folder, "rows")
+        batches = BatchStream(stream.reader.batches, stream.rows)
+        write(name, batches, schema=stream.schema, float64=float64, progress=False)
+        yield Dataset(name)
+
+
+@dataclass(frozen=True)
+class _Sink:
+    """Writes outputs of one format."""
+
+    target: str
+    form: OutputFormat
+    replace: bool
+    progress: bool
+    writing: dict[str, Any]
+    float64: Float64 | None
+
+    def path_of(self, part: str) -> str:
+        """Return the path of one part of the output: ``pets-train``, ``pets-train.parquet``."""
+        if self.target == "-":
+            raise ValueError("standard output takes one dataset, not the parts of a split: write them to files")
+        folder, name = split_path(self.target)
+        stem, dot, extension = name.partition(".")
+        return f"{folder}{stem}-{part}{dot}{extension}"
+
+    def check(self, path: str) -> None:
+        """Raise if a file would be replaced and may not."""
+        if self.form != "tfrecord" and path != "-" and os.path.exists(path) and not self.replace:
+            raise FileExistsError(errno.EEXIST, "the output exists: replace=True replaces it", path)
+
+    def write_stream(self, stream: TableStream, path: str) -> int:
+        """Write the rows of a table; return how many."""
+        if self.form != "tfrecord":
+            return write_table(*stream.with_metadata(), path, self.form, rows=stream.rows, progress=self.progress)
+        stream = stream.describe(self.float64)
+        if path == "-":
+            assert stream.schema is not None
+            return self._to_standard_output(map(from_arrow, stream.reader.batches), stream.schema)
+        rows = BatchStream(stream.reader.batches, stream.rows)
+        options = {**self.writing, "replace": self.replace, "float64": self.float64, "progress": self.progress}
+        return write(path, rows, schema=stream.schema, **options).records
+
+    def write_dataset(self, dataset: Dataset[Any], path: str) -> int:
+        """Write the rows of a dataset; return how many."""
+        if self.form != "tfrecord":
+            reader = dataset._open_arrow()
+            return write_table(reader.schema, reader, path, self.form, rows=count_rows(dataset), progress=self.progress)
+        if path == "-":
+            stored = dataset._as_stored()
+            assert stored is not None
+            return self._to_standard_output(iter(stored[0].batch(1024)), stored[1])
+        return write(path, dataset, **self.writing, replace=self.replace, progress=self.progress).records
+
+    def _to_standard_output(self, batches: Iterator[Any], schema: Schema) -> int:
+        encoder = Encoder(schema, float64=self.float64)
+        records = 0
+        with RecordWriter("-", compression=self.writing["compression"]) as writer:
+            for batch in batches:
+                writer.write_many(encoder.encode(batch))
+                records += len(batch)
+        return records
 
 
 def _form_of(output: str, to: OutputFormat | None) -> OutputFormat:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -232,8 +233,21 @@ def is_dataset(data: Any) -> bool:
     return hasattr(data, "_as_stored") and hasattr(data, "_traced")
 
 
+@dataclass(frozen=True)
+class BatchStream:
+    """Batches that are read once, and the number of their rows, where it is known."""
+
+    batches: Iterable[Any]
+    rows: int | None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.batches)
+
+
 def count_rows(data: Any) -> int | None:
     """Return the number of rows, where it is known without reading the data; None elsewhere."""
+    if isinstance(data, BatchStream):
+        return data.rows
     if is_dataset(data):
         return _length_of_dataset(data)
     if isinstance(data, list | tuple):
