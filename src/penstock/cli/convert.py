@@ -30,7 +30,7 @@ Examples:
   penstock convert data/train -o sample.csv --shuffle 1 --limit 100 -f label
   penstock convert table.parquet -o data/train --shards 8
   penstock convert photos/ -o data/photos --split file_name:80/10/10
-  penstock convert data/train -o data/small --where 'label == 3 and len(tokens) > 2' --drop score --rename label=class
+  penstock convert data/ -o data/small --where 'label == 3' --drop score
   penstock convert 'shards/*.tar' -o data/train
   penstock convert data/train -o - --limit 3 | jq .label
 """
