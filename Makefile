@@ -109,11 +109,12 @@ build/fuzz/objects/%.o: cpp/%.cc $(HEADERS)
 .PRECIOUS: build/fuzz/objects/%.o build/sanitize/address/%.o  # they serve several programs
 
 interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/columns/.penstock
-	$(BIN)/python -m pytest interop --ignore interop/columns --ignore interop/training --ignore interop/engines
+	$(BIN)/python -m pytest interop --ignore interop/columns --ignore interop/training --ignore interop/engines --ignore interop/tfds
 	.venvs/columns/bin/python -m pytest interop/columns --confcutdir interop/columns
 	.venvs/columns/bin/python -m pytest interop/training/with_torch --confcutdir interop/training
 	.venvs/columns/bin/python -m pytest interop/training/with_jax --confcutdir interop/training
 	.venvs/tensorflow/bin/python -m pytest interop/training/with_tensorflow --confcutdir interop/training
+	.venvs/tensorflow/bin/python -m pytest interop/tfds --confcutdir interop/tfds -W default
 
 engines: .venvs/engines/.penstock
 	.venvs/engines/bin/python -m pytest interop/engines --confcutdir interop/engines

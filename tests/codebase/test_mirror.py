@@ -21,7 +21,7 @@ TESTED_THROUGH_OTHERS = {
     "frameworks": "jax keras tensorflow torch",
     "index": "build file_identity gzip_members shard_index",
     "integrity": "report",
-    "schema": "arrow_metadata default dtype logical recognize_bytes",
+    "schema": "arrow_metadata connector default dtype logical recognize_bytes",
     "storage": "store",
     "tf": "image math tensorflow_dispatch tensorflow_fallback",
     "tf/compat/v1": "operations",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from penstock import _core
 from penstock.codec.decode_blobs import BlobDecoder, is_blob, with_stored_bytes
-from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, row_value
+from penstock.codec.decode_items import ItemDecoder
+from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged, nest_row, row_value
 from penstock.columns.bytes_column import unchecked_bytes
 from penstock.columns.ragged import unchecked_ragged
 from penstock.errors import RowFault
 from penstock.schema import Feature, Schema
+from penstock.schema.connector import ConnectorFeature
 from penstock.schema.schema import TracedFeature, unknown_feature
 
 Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
@@ -50,6 +52,8 @@ class Plan:
     """The name of the feature of each native column."""
     default_bytes: bytes
     """The buffer that the views of default values point into."""
+    paths: Mapping[str, tuple[str, ...]]
+    """Where features are in rows of nested dicts."""
 
     @cached_property
     def by_name(self) -> dict[str, PlannedFeature]:
@@ -79,7 +83,8 @@ def compile_plan(schema: Schema, names: Iterable[str] | None, threads: int | Non
         raise ValueError(f"columns must be distinct, found {wanted}")
     compiler = _Compiler(schema, threads)
     features = tuple(compiler.add(name) for name in wanted)
-    return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes))
+    paths = {name: schema._paths[name] for name in wanted if name in schema._paths}
+    return Plan(features, tuple(compiler.native), tuple(compiler.owners), bytes(compiler.default_bytes), paths)
 
 
 class PlannedColumns:
@@ -127,6 +132,28 @@ class _Compiler:
     def add(self, name: str) -> PlannedFeature:
         feature = self._schema[name]
         sequence = name in self._schema.sequence
+        if isinstance(feature, ConnectorFeature):
+            return self._add_connector(name, feature)
+        return self._add(name, feature, sequence)
+
+    def _add_connector(self, name: str, feature: ConnectorFeature) -> PlannedFeature:
+        parts = [
+            self._add(name, stored if stored.key is not None else stored.replace(key=name + suffix), False)
+            for suffix, stored in feature.stored.items()
+        ]
+
+        decode = ItemDecoder(feature, self._threads)
+
+        def build(native: Sequence[Any], buffers: Buffers) -> AnyColumn:
+            left, columns = iter(native), []
+            for part in parts:
+                own = list(islice(left, len(part.native)))
+                columns.append(own[0] if part.build is None else part.build(own, buffers))
+            return decode(columns)
+
+        return PlannedFeature(name, feature, False, tuple(i for part in parts for i in part.native), build, True)
+
+    def _add(self, name: str, feature: Feature, sequence: bool) -> PlannedFeature:
         values = self._add_values(name, feature, sequence)
         lengths = [
             self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
@@ -314,7 +341,7 @@ class RowDecoder:
     """Decodes rows one by one. All scalars of a dtype share one array, which is faster than an array for each."""
 
     def __init__(self, plan: Plan, native: _core.NativeDecoder) -> None:
-        self._names = [planned.name for planned in plan.features]
+        self._names, self._paths = [planned.name for planned in plan.features], plan.paths
         groups: dict[np.dtype[Any], dict[str, int]] = {}
         for planned in plan.features:
             if planned.build is None and not planned.feature.shape:
@@ -333,4 +360,4 @@ class RowDecoder:
             native = [columns[i] for i in planned.native]
             column = native[0] if planned.build is None else planned.build(native, buffers)
             row[planned.name] = row_value(column, 0)
-        return row
+        return nest_row(row, self._paths)

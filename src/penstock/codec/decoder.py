@@ -14,7 +14,7 @@ from penstock import _core
 from penstock._core import DecodedColumns, DecodeFault, RecordChunk
 from penstock.codec.decode_files import FileBatches, FilePosition, file_chunks, local_paths
 from penstock.codec.decode_plan import PlannedColumns, PlannedFeature, RowDecoder, compile_plan
-from penstock.columns import Batch, unbuilt_batch, unchecked_batch
+from penstock.columns import Batch, unbuilt_batch, unchecked_batch, with_paths
 from penstock.errors import MAY_BE_ABSENT, Locate, RowFault, malformed
 from penstock.parallel import available_cpus
 from penstock.schema import Schema, check_schema
@@ -270,8 +270,10 @@ class Decoder:
             raise RowFault(fault.row, self._describe(fault, name), name)
         columns = PlannedColumns(self._plan, decoded)
         if self._plan.can_fail:
-            return unchecked_batch(columns.build_all(), len(decoded))
-        return unbuilt_batch(columns, len(decoded))
+            batch = unchecked_batch(columns.build_all(), len(decoded))
+        else:
+            batch = unbuilt_batch(columns, len(decoded))
+        return with_paths(batch, self._plan.paths)
 
     def _outputs(
         self, rows: int, out: Mapping[str, NDArray[Any]] | None, allocate: Allocate | None

@@ -8,7 +8,7 @@ name.
 from __future__ import annotations
 
 from penstock.columns.arrow_import import batches_from_arrow, from_arrow
-from penstock.columns.batch import Batch, row_value, unbuilt_batch, unchecked_batch
+from penstock.columns.batch import Batch, nest_row, row_value, unbuilt_batch, unchecked_batch, with_paths
 from penstock.columns.bytes_column import BytesColumn
 from penstock.columns.collate import as_nested_lists, collate, is_object_column
 from penstock.columns.column import AnyColumn, Column
@@ -29,7 +29,9 @@ __all__ = [
     "concat",
     "from_arrow",
     "is_object_column",
+    "nest_row",
     "row_value",
     "unbuilt_batch",
     "unchecked_batch",
+    "with_paths",
 ]

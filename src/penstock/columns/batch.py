@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from penstock import _core
 from penstock.columns.arrow_export import ArrowNode
 from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, positions, to_list
+
+Paths: TypeAlias = Mapping[str, tuple[str, ...]]
 
 _LONGEST_LINE = 100
 
@@ -56,11 +58,13 @@ class Batch:
         (2, ['label', 'score'])
     """
 
-    __slots__ = ("_built", "_num_rows", "_unbuilt")
+    __slots__ = ("_built", "_num_rows", "_paths", "_unbuilt")
 
     def __init__(self, columns: Mapping[str, AnyColumn | ArrayLike] | Batch, *, num_rows: int | None = None) -> None:
         self._built: dict[str, AnyColumn] = {name: as_column(column) for name, column in columns.items()}
         self._unbuilt: UnbuiltColumns | None = None
+        # Where columns are in rows of nested dicts; other columns are at the top, by their names.
+        self._paths: Paths = columns._paths if isinstance(columns, Batch) else {}
         if num_rows is None:
             num_rows = len(next(iter(self._built.values()), ()))
         for name, column in self._built.items():
@@ -82,10 +86,11 @@ class Batch:
         return self._built
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        return None, {"_columns": self._columns, "_num_rows": self._num_rows}
+        return None, {"_columns": self._columns, "_num_rows": self._num_rows, "_paths": self._paths}
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         self._built, self._unbuilt, self._num_rows = state[1]["_columns"], None, state[1]["_num_rows"]
+        self._paths = state[1].get("_paths", {})
 
     @property
     def num_rows(self) -> int:
@@ -125,7 +130,7 @@ class Batch:
         """
         if not -self._num_rows <= index < self._num_rows:
             raise IndexError(f"row {index} is out of range for a batch of {self._num_rows} rows")
-        return {name: row_value(column, index) for name, column in self._columns.items()}
+        return nest_row({name: row_value(column, index) for name, column in self._columns.items()}, self._paths)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Iterate over the rows as dicts, with the values that :meth:`row` returns.
@@ -140,7 +145,8 @@ class Batch:
         if not self._columns:
             return ({} for _ in range(self._num_rows))
         columns = map(_row_values, self._columns.values())
-        return (dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True))
+        rows = (dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True))
+        return (nest_row(row, self._paths) for row in rows) if self._paths else rows
 
     def take(self, rows: Rows) -> Batch:
         """Return some of the rows as a batch.
@@ -164,7 +170,7 @@ class Batch:
             rows = positions(rows, self._num_rows)
             num_rows = len(rows)
         columns = {name: column[rows] for name, column in self._columns.items()}
-        return Batch(columns, num_rows=num_rows)
+        return with_paths(Batch(columns, num_rows=num_rows), self._paths)
 
     def to_list(self) -> list[dict[str, Any]]:
         """Convert to Python objects: a list with a dict for each row.
@@ -176,7 +182,8 @@ class Batch:
         columns = [to_list(column) for column in self._columns.values()]
         if not columns:
             return [{} for _ in range(self._num_rows)]
-        return [dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True)]
+        rows = (dict(zip(self._columns, values, strict=True)) for values in zip(*columns, strict=True))
+        return [nest_row(row, self._paths) for row in rows]
 
     def copy(self) -> Batch:
         """Return a batch with its own copy of every column.
@@ -186,7 +193,8 @@ class Batch:
             >>> np.shares_memory(batch.copy()["label"], batch["label"])
             False
         """
-        return Batch({name: column.copy() for name, column in self._columns.items()}, num_rows=self._num_rows)
+        columns = {name: column.copy() for name, column in self._columns.items()}
+        return with_paths(Batch(columns, num_rows=self._num_rows), self._paths)
 
     @overload
     def __getitem__(self, key: str) -> AnyColumn: ...
@@ -254,7 +262,7 @@ class Batch:
         return self._columns.items()
 
     def __or__(self, other: Mapping[str, AnyColumn | ArrayLike] | Batch) -> Batch:
-        return Batch({**self._columns, **other}, num_rows=self._num_rows)
+        return with_paths(Batch({**self._columns, **other}, num_rows=self._num_rows), self._paths)
 
     def __repr__(self) -> str:
         rows = f"{self._num_rows} rows" if self._num_rows != 1 else "1 row"
@@ -284,15 +292,35 @@ class Batch:
 def unchecked_batch(columns: dict[str, AnyColumn], num_rows: int) -> Batch:
     """Build a batch of columns known to have ``num_rows`` rows: checking many small columns takes time."""
     batch = Batch.__new__(Batch)
-    batch._built, batch._unbuilt, batch._num_rows = columns, None, num_rows
+    batch._built, batch._unbuilt, batch._num_rows, batch._paths = columns, None, num_rows, {}
     return batch
 
 
 def unbuilt_batch(columns: UnbuiltColumns, num_rows: int) -> Batch:
     """Build a batch whose columns are built when they are first used: many loops use few of them."""
     batch = Batch.__new__(Batch)
-    batch._built, batch._unbuilt, batch._num_rows = {}, columns, num_rows
+    batch._built, batch._unbuilt, batch._num_rows, batch._paths = {}, columns, num_rows, {}
     return batch
+
+
+def with_paths(batch: Batch, paths: Paths) -> Batch:
+    """Return a new batch with the places that its columns have in rows of nested dicts."""
+    batch._paths = paths
+    return batch
+
+
+def nest_row(row: dict[str, Any], paths: Paths) -> dict[str, Any]:
+    """Return a row with its values at their places in nested dicts."""
+    if not paths:
+        return row
+    nested: dict[str, Any] = {}
+    for name, value in row.items():
+        *above, leaf = paths.get(name, (name,))
+        place = nested
+        for part in above:
+            place = place.setdefault(part, {})
+        place[leaf] = value
+    return nested
 
 
 def _named_node(name: str, column: AnyColumn) -> ArrowNode:

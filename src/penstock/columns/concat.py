@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.columns.batch import Batch
+from penstock.columns.batch import Batch, with_paths
 from penstock.columns.bytes_column import INLINE_BYTES, BytesColumn
 from penstock.columns.column import AnyColumn, describe
 from penstock.columns.nullable import Nullable
@@ -31,7 +31,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
             columns[name] = concat_columns([batch[name] for batch in batches])
         except ValueError as error:
             raise ValueError(f"column {name!r}: {error}") from error
-    return Batch(columns, num_rows=sum(batch.num_rows for batch in batches))
+    return with_paths(Batch(columns, num_rows=sum(batch.num_rows for batch in batches)), batches[0]._paths)
 
 
 def concat_columns(columns: Sequence[AnyColumn]) -> AnyColumn:

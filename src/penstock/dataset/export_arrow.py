@@ -23,7 +23,7 @@ from penstock.schema.arrow_metadata import attach_schema
 from penstock.schema.arrow_types import restored
 from penstock.schema.dtype import TEXT
 from penstock.schema.feature import IMAGES
-from penstock.schema.schema import keep_images_encoded
+from penstock.schema.schema import keep_images_encoded, keep_stored
 
 _BATCH_ROWS = 1024
 
@@ -150,9 +150,12 @@ def keep_encoded(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     start = pipeline.start
     if not isinstance(start, ReadRows) or not pipeline.keeps_rows:
         return None
-    schema = start.source.schema
-    images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
+    decoded = start.source.schema
+    schema = keep_stored(decoded)
     filters = [stage for stage in pipeline.stages if isinstance(stage, FilterStage)]
+    if filters and schema is not decoded:
+        return None  # functions get what connectors of TFDS decode
+    images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
     if filters and any(name in schema.sequence for name in images):
         return None
     stages = [
@@ -162,7 +165,7 @@ def keep_encoded(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     stored = start.source.with_schema(keep_images_encoded(schema))
     to_write = pipeline.schema
     assert to_write is not None
-    return Pipeline(replace(start, source=stored), tuple(stages)), to_write
+    return Pipeline(replace(start, source=stored), tuple(stages)), keep_stored(to_write)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from penstock.errors import SchemaError
+from penstock.schema.connector import ConnectorFeature, stored_features
 from penstock.schema.dtype import DtypeLike
 from penstock.schema.feature import IMAGES, Feature, Sections
 from penstock.schema.formats import arrow, tf_io, tfds
@@ -35,7 +36,7 @@ class Schema(Mapping[str, Feature]):
         ['image', 'label', 'name']
     """
 
-    __slots__ = ("_all", "_context", "_sequence", "_unknown")
+    __slots__ = ("_all", "_context", "_paths", "_sequence", "_unknown")
 
     def __init__(
         self, features: Mapping[str, Feature | DtypeLike], *, sequence: Mapping[str, Feature | DtypeLike] | None = None
@@ -51,6 +52,8 @@ class Schema(Mapping[str, Feature]):
         self._all = self._context | (self._sequence or {})
         # Keys in the schema file that this version does not know, written back on save.
         self._unknown: json_format.Unknown = {}
+        # Where features are in rows of nested dicts, as TFDS has them.
+        self._paths: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def context(self) -> Mapping[str, Feature]:
@@ -142,7 +145,7 @@ class Schema(Mapping[str, Feature]):
         return f"Schema({_format(self._context)}, sequence={_format(self._sequence)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._context, self._sequence, self._unknown)
+        return _rebuild, (self._context, self._sequence, self._unknown, self._paths)
 
     def to_json(self) -> str:
         """Return the schema as JSON, the text of a schema file.
@@ -279,7 +282,10 @@ class Schema(Mapping[str, Feature]):
             >>> ps.Schema.from_tfds(ps.Schema({"label": int}).to_tfds())["label"]
             Feature('int64')
         """
-        return _rebuild(*tfds.from_tfds(features_json))
+        found = tfds.from_tfds(features_json)
+        schema = cls(found.features)
+        schema._paths = {name: path for name, path in found.paths.items() if len(path) > 1}
+        return schema
 
     def to_arrow(self) -> Any:
         """Return the ``pyarrow.Schema`` of the columns.
@@ -307,7 +313,7 @@ class Schema(Mapping[str, Feature]):
 
     @property
     def _sections(self) -> Sections:
-        return Sections(self._context, self._sequence)
+        return Sections(stored_features(self._context), self._sequence)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -316,6 +322,7 @@ class Schema(Mapping[str, Feature]):
         """Add the unknown keys that the files of ``sources`` had for the features of this schema."""
         for source in sources:
             self._unknown |= {name: keys for name, keys in source._unknown.items() if name is None or name in self}
+            self._paths = {**self._paths, **{name: path for name, path in source._paths.items() if name in self}}
         return self
 
 
@@ -340,9 +347,10 @@ def _rebuild(
     context: Mapping[str, Feature],
     sequence: Mapping[str, Feature] | None,
     unknown: json_format.Unknown | None = None,
+    paths: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Schema:
     schema = Schema(context, sequence=sequence)
-    schema._unknown = unknown or {}
+    schema._unknown, schema._paths = unknown or {}, paths or {}
     return schema
 
 
@@ -366,7 +374,7 @@ def _feature(name: str, value: Feature | DtypeLike) -> Feature:
 
 def _context_feature(name: str, value: Feature | DtypeLike) -> Feature:
     feature = _feature(name, value)
-    if feature.ragged_levels > 1 and not feature.partitions:
+    if feature.ragged_levels > 1 and not feature.partitions and not isinstance(feature, ConnectorFeature):
         feature = feature.replace(
             key=f"{name}/ragged_flat_values" if feature.key is None else feature.key,
             partitions=[f"{name}/ragged_row_lengths_{level}" for level in range(feature.ragged_levels - 1)],
@@ -418,7 +426,14 @@ _DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
 
 def keep_images_encoded(schema: Schema) -> Schema:
     """Return a schema that reads images as encoded bytes instead of pixels."""
-    return _map(schema, _encoded_image)
+    return _map(keep_stored(schema), _encoded_image)
+
+
+def keep_stored(schema: Schema) -> Schema:
+    """Return a schema that reads what connectors of TFDS decode as it is stored."""
+    if not any(isinstance(feature, ConnectorFeature) for feature in schema.context.values()):
+        return schema
+    return Schema(stored_features(schema.context))
 
 
 class TracedFeature(Feature):
@@ -442,7 +457,9 @@ class TracedFeature(Feature):
 def trace_encoded(schema: Schema) -> Schema:
     """Return a schema with images, tensors and raw arrays traced."""
     traced = {
-        name: feature if feature.encoding == "list" else TracedFeature.of(name, feature)
+        name: feature
+        if feature.encoding == "list" or isinstance(feature, ConnectorFeature)
+        else TracedFeature.of(name, feature)
         for name, feature in schema.items()
     }
     return schema | traced
@@ -477,7 +494,8 @@ def rename_features(schema: Schema, names: Mapping[str, str], *, keep_keys: bool
         taken = [names.get(name, name) for name in schema]
         twice = next(name for name in taken if taken.count(name) > 1)
         raise SchemaError(f"two columns would have the name {twice!r}: drop or rename the other one, too")
-    return Schema(renamed(schema.context), sequence=renamed(schema.sequence) if schema.is_sequence else None)
+    sequence = renamed(schema.sequence) if schema.is_sequence else None
+    return Schema(renamed(schema.context), sequence=sequence)._with_unknown_keys(schema)
 
 
 def _map(schema: Schema, change: Callable[[Feature], Feature]) -> Schema:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import lzma
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock import Feature, Schema, SchemaError
+from penstock.schema.connector import ConnectorFeature
+from penstock.schema.schema import keep_stored
 
 # Written by TFDS 4.9.10; the expectations are what its own get_serialized_info() says that Examples hold.
 WRITTEN_BY_TFDS = Path(__file__).with_name("tfds_features.json").read_text()
@@ -55,14 +59,26 @@ EXPECTED = Schema(
 
 
 def test_file_of_tfds_is_read_as_stored() -> None:
-    assert Schema.from_tfds(WRITTEN_BY_TFDS) == EXPECTED
+    assert keep_stored(Schema.from_tfds(WRITTEN_BY_TFDS)) == EXPECTED
+
+
+def test_what_connectors_decode_has_the_dtype_and_shape_of_its_values() -> None:
+    schema = Schema.from_tfds(WRITTEN_BY_TFDS)
+    found = {name: (item.dtype, item.shape) for name, item in schema.items() if isinstance(item, ConnectorFeature)}
+    assert found == {
+        "z": ("uint8", (2, 2)),
+        "dyn": ("uint8", (None, None)),
+        "steps/obs/img": ("uint8", (None, 64, 64, 3)),
+    }
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert Schema.from_json(schema.to_json()) == EXPECTED
 
 
 @pytest.mark.parametrize("wrap", [lambda content: content, json.dumps], ids=["object", "text"])
 def test_wrapped_file_is_read_alike(wrap: Any) -> None:
     content = json.loads(WRITTEN_BY_TFDS)["featuresDict"]
     wrapped = {"type": "FeaturesDict", "content": wrap(content), "proto_cls": "tensorflow_datasets.FeaturesDict"}
-    assert Schema.from_tfds(json.dumps(wrapped)) == EXPECTED
+    assert keep_stored(Schema.from_tfds(json.dumps(wrapped))) == EXPECTED
 
 
 def sequence(feature: Any, length: int = -1) -> dict[str, Any]:
@@ -89,11 +105,19 @@ def test_fixed_length_around_a_ragged_sequence_reads_as_ragged() -> None:
 @pytest.mark.parametrize(
     "feature",
     [
-        tensor(3, -1),
-        tensor(dtype="uint64"),
+        tensor(-1, -1),
         tensor(dtype="complex64"),
+        tensor(dtype="complex64", encoding="zlib"),
+        tensor(dtype="string", encoding="zlib"),
+        tensor(encoding="gzip"),
+        tensor(1 << 40, 1 << 40, encoding="zlib"),
+        tensor(*[1] * 40, encoding="zlib"),
+        {"image": {"dtype": "float64"}},
+        {"image": {"dtype": "float32", "shape": {"dimensions": ["3", "3", "3"]}}},
+        {"video": {"shape": {"dimensions": ["3", "3"]}}},
         sequence(tensor(-1)),
         {"pythonClassName": "my.Feature", "jsonFeature": {}},
+        {"type": "my.Feature", "content": {}},
         {"tensor": {"shape": {"dimensions": ["x"]}, "dtype": "int64"}},
         {"tensor": {"shape": {"dimensions": "3"}, "dtype": "int64"}},
         {"tensor": {"dtype": ["int64"]}},
@@ -120,6 +144,55 @@ def test_nesting_is_bounded() -> None:
         feature = sequence(feature)
     with pytest.raises(SchemaError, match="deep"):
         read(feature)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "/".join(["x"] * 3000)])
+def test_names_are_bounded(name: str) -> None:
+    with pytest.raises(SchemaError, match="too long"):
+        Schema.from_tfds(json.dumps({"featuresDict": {"features": {name: tensor()}}}))
+
+
+def test_files_of_old_versions_are_read_alike() -> None:
+    kind = "tensorflow_datasets.core.features"
+    leaf = {"type": f"{kind}.Tensor", "content": {"shape": [None, 2], "dtype": "int32"}}
+    content = {
+        "a": {
+            "type": f"{kind}.Sequence",
+            "content": {"feature": leaf | {"content": {"shape": [], "dtype": "int64"}}, "length": None},
+        },
+        "t": leaf,
+        "i": {
+            "type": f"{kind}.Image",
+            "content": {"shape": [None, None, 1], "dtype": "uint8", "encoding_format": "png"},
+        },
+        "s": {"type": f"{kind}.Text", "content": {}},
+    }
+    schema = Schema.from_tfds(json.dumps({"type": f"{kind}.FeaturesDict", "content": content}))
+    assert schema == Schema(
+        {
+            "a": Feature("int64", (None,)),
+            "t": Feature("int32", (None, 2)),
+            "i": Feature("uint8", (None, None, 1), encoding="image"),
+            "s": str,
+        }
+    )
+
+
+# What the repository of TFDS has of them, once each (2,470 of 5,444), as JSON arrays of [path, text].
+OF_THE_REPOSITORY = Path(__file__).with_name("tfds_repository.json.xz")
+
+
+def test_all_files_of_the_repository_of_tfds_are_read() -> None:
+    files = json.loads(lzma.decompress(OF_THE_REPOSITORY.read_bytes()))
+    schemas = {path: Schema.from_tfds(text) for path, text in files}
+    assert len(schemas) == 2470
+    assert all(map(len, schemas.values()))
+    assert schemas["imdb_reviews/bytes/1.0.0"]["text"] == Feature("int64", (None,))
+    assert schemas["smartwatch_gestures/1.0.0"]["features/time_event"].dtype == "uint64"
+    assert schemas["youtube_vis/only_frames_with_labels_train_split/1.0.0"]["tracks/segmentations"].shape[:2] == (
+        None,
+        None,
+    )
 
 
 def test_round_trip_of_what_tfds_stores_alike() -> None:

@@ -1,31 +1,66 @@
 """``features.json`` of TensorFlow Datasets, read and written.
 
-A leaf is read as it is *stored*. If TFDS stores something that a feature cannot describe (a sequence of images, a
-zlib-compressed tensor), the feature is the stored bytes; docs/schema.md lists these cases.
+What TFDS stores in a form that a plain feature cannot describe (a sequence of images, a zlib-compressed tensor) is a
+:class:`~penstock.schema.connector.ConnectorFeature`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from penstock.errors import SchemaError
+from penstock.schema.connector import ConnectorFeature, Item
+from penstock.schema.dtype import TEXT, canonical_dtype
 from penstock.schema.feature import IMAGES, Feature, Sections, Shape
+
+Path: TypeAlias = tuple[str, ...]
 
 MAX_BYTES = 64 << 20
 _MAX_DEPTH = 64
+_MAX_NAME = 4096
+_MAX_FEATURES = 50_000
+_MAX_ELEMENTS = 1 << 31  # a record is smaller than 2 GiB
+# The messages of today for the classes of old files.
+_LEGACY = {
+    "Tensor": "tensor",
+    "Scalar": "tensor",
+    "ClassLabel": "classLabel",
+    "Image": "image",
+    "LabeledImage": "image",
+    "Video": "video",
+    "Audio": "audio",
+    "BBoxFeature": "boundingBox",
+    "Text": "text",
+    "Translation": "translation",
+    "TranslationVariableLanguages": "translation",
+    "Sequence": "sequence",
+    "Dataset": "sequence",
+}
 _CLASSES = "tensorflow_datasets.core.features."
 
 
-def from_tfds(text: str | bytes) -> Sections:
+class TfdsFeatures(NamedTuple):
+    """What a ``features.json`` describes."""
+
+    features: dict[str, Feature]
+    paths: dict[str, tuple[str, ...]]
+    """The names of the dicts that a feature is in, and its own, for each feature."""
+
+
+def from_tfds(text: str | bytes) -> TfdsFeatures:
     """Return the features of a dataset from the text of its ``features.json``."""
-    features: dict[str, Feature] = {}
-    for name, feature in _walk("", _parse(text), ()):
-        if name in features:
+    found = TfdsFeatures({}, {})
+    for path, feature in _walk((), _parse(text), ()):
+        name = "/".join(path)
+        if name in found.features:
             raise SchemaError(f"two features have the name {name!r}")
-        features[name] = feature
-    return Sections(features)
+        if len(found.features) == _MAX_FEATURES:
+            raise SchemaError(f"not a features.json: more than {_MAX_FEATURES} features")
+        found.features[name], found.paths[name] = feature, path
+    return found
 
 
 def element_of_sequence(text: str | bytes, name: str) -> dict[str, Any] | None:
@@ -33,127 +68,179 @@ def element_of_sequence(text: str | bytes, name: str) -> dict[str, Any] | None:
 
     None where the dataset has no such feature, or where it is no sequence of dicts.
     """
-    features = _object(_object(_parse(text), "").get("featuresDict", {}), "").get("features", {})
-    sequence = _object(_object(features, "").get(name, {}), name).get("sequence")
+    features = _object(_message(_parse(text), "").get("featuresDict", {}), "").get("features", {})
+    sequence = _message(_object(features, "").get(name, {}), name).get("sequence")
     element = None if sequence is None else _object(sequence, name).get("feature")
-    return element if isinstance(element, dict) and "featuresDict" in element else None
+    return element if isinstance(element, dict) and "featuresDict" in _message(element, name) else None
 
 
 def _parse(text: str | bytes) -> Any:
     if len(text) > MAX_BYTES:
         raise SchemaError(f"not a features.json: larger than {MAX_BYTES} bytes")
+    return _loads(text)
+
+
+def _loads(text: str | bytes) -> Any:
     try:
-        document = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"not a features.json: the text is not JSON ({type(error).__name__})") from None
-    return _unwrap(document)
 
 
-def _unwrap(document: Any) -> Any:
-    """Return the message of a file whose top is wrapped as ``{type, content, proto_cls}``."""
-    if not isinstance(document, dict) or "type" not in document:
-        return document
-    if document.get("proto_cls") != "tensorflow_datasets.FeaturesDict":
-        raise SchemaError(
-            "features.json was written by an old version of TFDS: load the dataset once with a current version of TFDS"
-        )
-    content = document.get("content")
-    if isinstance(content, str):
-        try:
-            content = json.loads(content)
-        except (ValueError, RecursionError):
-            raise SchemaError('not a features.json: "content" is not JSON') from None
-    return {"featuresDict": content}
-
-
-def _walk(name: str, node: Any, levels: Shape, depth: int = 0) -> Iterator[tuple[str, Feature]]:
-    if depth > _MAX_DEPTH:
-        raise SchemaError("not a features.json: nested too deep")
-    message = _object(node, name)
+def _walk(path: Path, node: Any, levels: Shape, depth: int = 0) -> Iterator[tuple[Path, Feature]]:
+    name = "/".join(path)
+    if depth > _MAX_DEPTH or len(name) > _MAX_NAME:
+        raise SchemaError("not a features.json: nested too deep, or a name is too long")
+    message = _message(node, name)
     if "featuresDict" in message:
         for child, value in _object(_object(message["featuresDict"], name).get("features", {}), name).items():
-            yield from _walk(f"{name}/{child}" if name else child, value, levels, depth + 1)
+            yield from _walk((*path, child), value, levels, depth + 1)
     elif "sequence" in message:
         sequence = _object(message["sequence"], name)
-        length = _integer(sequence.get("length", -1), name)
-        # In older files, a length of 0 means unknown.
-        yield from _walk(name, sequence.get("feature"), (*levels, length if length > 0 else None), depth + 1)
+        yield from _walk(path, sequence.get("feature"), (*levels, _length(sequence, name)), depth + 1)
     elif "translation" in message:
-        yield from _translation(name, _object(message["translation"], name), levels)
+        yield from _translation(path, _object(message["translation"], name), levels)
+    elif not path:
+        raise SchemaError("not a features.json: expected a FeaturesDict")
     else:
         try:
-            leaves = _leaf(name, message)
+            yield path, _in_sequences(name, *_leaf(name, message, levels))
         except SchemaError as error:
             raise SchemaError(f"feature {name[:80]!r}: {error}") from None
-        for suffix, leaf in leaves:
-            yield name + suffix, _in_sequence(name + suffix, leaf, levels)
 
 
-def _translation(name: str, message: dict[str, Any], levels: Shape) -> Iterator[tuple[str, Feature]]:
+def _message(node: Any, name: str) -> dict[str, Any]:
+    """Return a message in the form of today."""
+    message = _object(node, name)
+    return _from_legacy(message, name) if "type" in message else message
+
+
+def _from_legacy(message: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a message in the form of today from ``{"type": class, "content": ..., "proto_cls": message}``."""
+    content = message.get("content")
+    of_class = str(message["type"]).rpartition(".")[2]
+    if isinstance(content, str):
+        content = _loads(content)
+    content = _object(content, name)
+    if "proto_cls" in message:
+        kind = str(message["proto_cls"]).rpartition(".")[2].removesuffix("Feature")
+        return {kind[:1].lower() + kind[1:]: content}
+    if of_class == "FeaturesDict":
+        return {"featuresDict": {"features": content}}
+    if of_class not in _LEGACY:
+        raise SchemaError(f"feature {name[:80]!r}: the feature class {of_class[:80]} is not supported")
+    found = dict(content)
+    if isinstance(shape := found.get("shape"), list):
+        found["shape"] = {"dimensions": [-1 if size is None else size for size in shape]}
+    if found.get("length", -1) is None:
+        found["length"] = -1
+    if of_class == "TranslationVariableLanguages":
+        found["variableLanguagesPerExample"] = True
+    return {_LEGACY[of_class]: found | {"lazyDecode": found.get("lazy_decode")}}
+
+
+def _length(sequence: dict[str, Any], name: str) -> int | None:
+    length = _integer(sequence.get("length", -1), name)
+    return length if length > 0 else None  # in older files, a length of 0 means unknown
+
+
+def _translation(path: Path, message: dict[str, Any], levels: Shape) -> Iterator[tuple[Path, Feature]]:
     if message.get("variableLanguagesPerExample"):
         parts, levels = ["language", "translation"], (*levels, None)
     else:
         parts = message.get("languages", [])
-    if not isinstance(parts, list):
-        raise SchemaError(f"not a features.json: expected an array of languages at {name[:80]!r}")
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise SchemaError(f"not a features.json: expected an array of languages at {'/'.join(path)[:80]!r}")
     for part in parts:
-        yield f"{name}/{part}", _in_sequence(f"{name}/{part}", Feature("str"), levels)
+        name = "/".join((*path, part))
+        yield (*path, part), _in_sequences(name, Feature("str"), levels)
 
 
-def _leaf(name: str, message: dict[str, Any]) -> list[tuple[str, Feature]]:
-    """Return the stored features of a leaf with their name suffixes: usually one, without a suffix."""
+def _leaf(name: str, message: dict[str, Any], levels: Shape) -> tuple[Feature | Item, Shape]:
+    """Return one value of a leaf, and the sequences around it."""
     for key, value in message.items():
         match key:
             case "classLabel":
-                return [("", Feature("int64"))]
+                return Feature("int64"), levels
+            case "text" | "jsonFeature" if "use_encoder" in json.dumps(value):
+                return Feature("int64", (None,)), levels  # an encoder of old TFDS versions made numbers of the text
             case "text":
-                return [("", Feature("str"))]
+                return Feature("str"), levels
             case "image":
-                return [("", _image(name, _object(value, name)))]
+                return _image(_object(value, name), _shape(_object(value, name), name) or (None, None, 3)), levels
             case "video":
-                return [("", Feature("bytes", (None,)))]
+                frames, *shape = _shape(_object(value, name), name) or (None, None, None, 3)
+                return _image(_object(value, name), tuple(shape)), (*levels, frames)
             case "boundingBox":
-                return [("", Feature("float32", (4,)))]
+                return Feature("float32", (4,)), levels
             case "audio" if _object(value, name).get("lazyDecode"):
-                return [("", Feature("bytes"))]
+                return Feature("bytes"), levels
             case "tensor" | "audio":
-                return _tensor(name, _object(value, name))
+                return _tensor(_object(value, name), _shape(_object(value, name), name)), levels
     raise SchemaError(f"the feature class {str(message.get('pythonClassName'))[:80]} is not supported")
 
 
-def _image(name: str, message: dict[str, Any]) -> Feature:
-    shape = _shape(message, name) or (None, None, 3)
+def _image(message: dict[str, Any], shape: Shape) -> Feature | Item:
     dtype = message.get("dtype") or "uint8"
-    if dtype not in ("uint8", "uint16"):
-        return Feature("bytes")
+    if dtype == "float32":
+        if len(shape) != 3 or shape[2] != 1:
+            raise SchemaError(f"a float image has one channel, found shape {shape}")
+        return Item("float32", shape, "image")
     # TFDS stores image files unchanged, whatever format is declared for arrays.
     return Feature(dtype, shape, encoding="image")
 
 
-def _tensor(name: str, message: dict[str, Any]) -> list[tuple[str, Feature]]:
-    shape = _shape(message, name)
+def _tensor(message: dict[str, Any], shape: Shape) -> Feature | Item:
     dtype = str(message.get("dtype"))
     dtype = {"string": "bytes", "object": "bytes"}.get(dtype, dtype)
     encoding = str(message.get("encoding") or "none").lower()
     optional = message.get("optional") is True
-    stored = Feature("bytes", optional=optional)
-    if shape.count(None) > 1 and encoding != "none":
-        return [("/shape", Feature("int32", (len(shape),), optional=optional)), ("/value", stored)]
+    unknown = shape.count(None)
+    if encoding == "none":
+        if unknown > 1:
+            raise SchemaError(f"TFDS cannot store a tensor of shape {shape} without an encoding")
+        if canonical_dtype(dtype) == "uint64" or None in shape[1:]:
+            return Item(canonical_dtype(dtype), shape, "list", optional)
+        return Feature(dtype, shape, optional=optional)
+    if encoding not in ("bytes", "zlib"):
+        raise SchemaError(f"unknown encoding {encoding[:40]!r}")
+    if canonical_dtype(dtype) in TEXT:
+        raise SchemaError("TFDS has no encoding for strings")
     if encoding == "bytes" and None not in shape[1:]:
-        return [("", Feature(dtype, shape, encoding="raw", optional=optional))]
-    if encoding != "none":
-        return [("", stored)]
-    return [("", Feature(dtype, shape, optional=optional))]
+        return Feature(dtype, shape, encoding="raw", optional=optional)
+    return Item(canonical_dtype(dtype), shape, "raw" if encoding == "bytes" else "zlib", optional)
 
 
-def _in_sequence(name: str, leaf: Feature, levels: Shape) -> Feature:
+def _in_sequences(name: str, leaf: Feature | Item, levels: Shape) -> Feature:
+    """Return the feature of a leaf in its sequences."""
+    if math.prod(size for size in (*levels, *leaf.shape) if size) > _MAX_ELEMENTS:
+        raise SchemaError(f"more than {_MAX_ELEMENTS} values in a record, by its shape")
+    if isinstance(leaf, Feature) and levels and leaf.encoding != "list":
+        leaf = Item(leaf.dtype, leaf.shape, "raw" if leaf.encoding == "raw" else "image")
+    if isinstance(leaf, Feature):
+        return _stored(name, leaf, levels)
+    if leaf.coding != "list":
+        value = _stored(
+            f"{name}/value" if leaf.has_own_shape else name, Feature("bytes", optional=leaf.optional), levels
+        )
+        if not leaf.has_own_shape:
+            return ConnectorFeature.of(leaf, levels, {"": value})
+        own_shape = Feature("int32", (len(leaf.shape),), optional=leaf.optional)
+        return ConnectorFeature.of(
+            leaf, levels, {"/value": value, "/shape": _stored(f"{name}/shape", own_shape, levels)}
+        )
+    plain = "int64" if leaf.dtype == "uint64" else leaf.dtype
+    shape = (None,) if None in leaf.shape[1:] else leaf.shape
+    stored = _stored(name, Feature(plain, shape, optional=leaf.optional), levels)
+    return ConnectorFeature.of(leaf, levels, {"": stored})
+
+
+def _stored(name: str, leaf: Feature, levels: Shape) -> Feature:
     """Return ``leaf`` with the dimensions of its enclosing sequences, as TFDS flattens them."""
     if not levels:
         return leaf
-    if leaf.encoding != "list":
-        leaf = Feature("bytes")
     if not leaf.is_dense:
-        raise SchemaError(f"feature {name!r}: a sequence of tensors of unknown shape is not supported")
+        raise SchemaError("TFDS cannot store a sequence of tensors of unknown shape without an encoding")
     # TFDS stores row lengths even for fixed lengths: a dimension before a None is read as None.
     ragged = max((place + 1 for place, size in enumerate(levels) if size is None), default=0)
     shape = (None,) * ragged + levels[ragged:] + leaf.shape
