@@ -16,6 +16,7 @@ from penstock.index.file_identity import Identity
 from penstock.records.read_options import ReadOptions
 from penstock.rlds.step_features import StepFeature, load_step_features
 from penstock.rlds.step_index import StepIndex, build_step_index
+from penstock.schema.schema import keep_stored
 from penstock.storage import locate
 
 ONE_FILE = "robot-train.tfrecord-00000-of-00001"
@@ -80,7 +81,7 @@ def test_wide_numbers_are_located_and_not_held(tmp_path):
 @pytest.mark.parametrize("name", ["observation/camera", "action", "language_instruction"])
 def test_an_episode_of_uneven_features_is_reported(tmp_path, name: str):
     folder = write_episodes(tmp_path, robot_episodes([3, 3]))
-    schema = ps.Schema.from_tfds((folder / "features.json").read_text())
+    schema = keep_stored(ps.Schema.from_tfds((folder / "features.json").read_text()))
     rows = [{name: row[name] for name in schema} for row in ps.Dataset(folder, schema=schema)]
     rows[1][f"steps/{name}"] = rows[1][f"steps/{name}"][:2]
     with ps.RecordWriter(folder / ONE_FILE, compression="") as writer:

@@ -61,7 +61,7 @@ class ItemDecoder:
                 else _decode_tensors(self._item, flat, shapes, valid)
             )
         pixels = self._images(flat, valid)
-        if self._item.dtype != "float32":
+        if not self._item.is_depth:
             return pixels
         if pixels.dtype != object:
             found: Items = pixels.view(np.float32)
@@ -71,7 +71,7 @@ class ItemDecoder:
 
 def _image(item: Item) -> Feature:
     """Return the feature of the stored images; the four bytes of a float are the channels of a PNG."""
-    if item.dtype == "float32":
+    if item.is_depth:
         return Feature("uint8", (*item.shape[:2], 4), encoding="png")
     return Feature(item.dtype, item.shape, encoding="image")
 

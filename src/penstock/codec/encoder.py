@@ -13,7 +13,7 @@ from penstock.codec.encode_values import Float64, as_column
 from penstock.columns import Batch
 from penstock.errors import RowFault, SchemaError
 from penstock.schema import Schema, check_schema
-from penstock.schema.schema import unknown_feature
+from penstock.schema.schema import keep_stored, unknown_feature
 
 _NO_LIMIT = 1 << 62
 
@@ -39,7 +39,7 @@ class Encoder:
     def __init__(self, schema: Schema, *, float64: Float64 | None = None) -> None:
         if float64 not in (None, "float32", "raw"):
             raise ValueError(f'float64 must be "float32" or "raw", found {float64!r}')
-        self._schema = check_schema(schema)
+        self._schema = schema = keep_stored(check_schema(schema))
         for name, feature in schema.items():
             if not _is_utf8([name if feature.key is None else feature.key, *feature.partitions]):
                 raise SchemaError(f"feature {name!r}: keys that are not UTF-8 can be read, but not written")

@@ -27,6 +27,11 @@ class Item:
             raise SchemaError(f"at most {MAX_RANK} dimensions, found {len(self.shape)}")
 
     @property
+    def is_depth(self) -> bool:
+        """Whether the value is a float image, whose file holds the bytes of the floats."""
+        return self.coding == "image" and self.dtype == "float32"
+
+    @property
     def has_own_shape(self) -> bool:
         """Whether each item is stored with its shape, because several of its dimensions are unknown."""
         return self.coding in ("raw", "zlib") and self.shape.count(None) > 1
@@ -51,7 +56,7 @@ class ConnectorFeature(Feature):
             raise SchemaError(f"at most {MAX_RANK} dimensions, found {len(levels) + len(item.shape)}")
         self = cls.__new__(cls)
         optional = item.optional and not levels
-        encoding = {"image": "image", "list": "list"}.get(item.coding, "tensor")
+        encoding = item.coding if item.coding == "list" or (item.coding == "image" and not item.is_depth) else "tensor"
         vars(self).update(vars(next(iter(stored.values()))))
         vars(self).update(dtype=item.dtype, shape=(*levels, *item.shape), encoding=encoding, optional=optional)
         vars(self).update(item=item, levels=levels, stored=stored, key=None, partitions=())
