@@ -94,7 +94,7 @@ class Episodes:
 
     @property
     def records(self) -> Dataset[dict[str, Any]]:
-        """The episodes as they are stored, one row each, with the features that are not those of steps.
+        """The whole episodes, one row each, with the features that are not those of steps.
 
         Example:
             >>> int(episodes.records[3]["episode_id"])
