@@ -30,6 +30,7 @@ from penstock.dataset.transforms.column_names import ColumnNamesStage
 from penstock.dataset.transforms.filter import FilterStage, WhereStage
 from penstock.dataset.transforms.flat_map import FlatMapStage, Listed
 from penstock.dataset.transforms.map import MapStage
+from penstock.dataset.transforms.pack import PackListsStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
 from penstock.dataset.transforms.repeat import RepeatStage
 from penstock.dataset.transforms.shard import ShardStage
@@ -46,7 +47,7 @@ _Known: TypeAlias = dict[Content, list[tuple[int | None, Stored]]]
 """The arguments of a function by content, each with its row in a batch."""
 _CACHES = (MemoryCacheStage, DiskCacheStage)
 _FUNCTIONS = (MapStage, FlatMapStage, FilterStage)
-_COLUMN_STAGES = (ColumnNamesStage, CastStage)
+_COLUMN_STAGES = (ColumnNamesStage, CastStage, PackListsStage)
 _PASS_THROUGH = (
     TakeStage,
     SkipStage,

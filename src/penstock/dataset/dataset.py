@@ -38,6 +38,7 @@ from penstock.dataset.transforms.interleave import interleave
 from penstock.dataset.transforms.key_order import arrange
 from penstock.dataset.transforms.map import MapStage
 from penstock.dataset.transforms.mix import MixStart, Stop
+from penstock.dataset.transforms.pack import PackListsStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
 from penstock.dataset.transforms.repeat import repeat
 from penstock.dataset.transforms.select import select
@@ -702,6 +703,30 @@ class Dataset(Generic[T_co]):
         # As JSON has them, in a saved state; NumPy integers, too.
         boundaries, sizes = np.asarray(boundaries).tolist(), np.asarray(sizes).tolist()
         return self._then(BucketStage(boundaries, sizes, key=key, drop_last=drop_last, pad=pad))
+
+    def pack(
+        self: Dataset[Mapping[str, Any]], length: int, *, key: str | Iterable[str] = "tokens", drop_last: bool = False
+    ) -> Dataset[Row]:
+        """Concatenate the lists of all elements, such as the tokens of documents, and cut them into rows of one length.
+
+        A list that does not fit continues in the next row, so that no value is lost and only the last row is padded,
+        with zeros. A row has the column ``tokens`` of ``length`` values, ``tokens_segment_ids`` (1 for the first list
+        in the row, 2 for the second; 0 is padding) and ``tokens_positions`` (from 0 in each segment). Other columns
+        are dropped. Iterations resume exactly, within lists too.
+
+        Args:
+            length: Values per row.
+            key: The column of lists; or several with lists of equal length, such as tokens and their weights.
+            drop_last: Drop the last row where it is not full.
+
+        Example:
+            >>> for row in ds.skip(2).take(4).pack(4):
+            ...     print(row["tokens"], row["tokens_segment_ids"], row["tokens_positions"])
+            [0 1 0 1] [1 1 2 2] [0 1 0 1]
+            [2 0 1 2] [1 2 2 2] [0 0 1 2]
+            [3 0 0 0] [1 0 0 0] [0 0 0 0]
+        """
+        return self._then(PackListsStage(int_at_least("length", length, 1), _one_or_more(key), drop_last))
 
     @overload
     def unbatch(self: Dataset[Batch] | Dataset[Mapping[str, Any]]) -> Dataset[Row]: ...

@@ -130,3 +130,13 @@ def test_batches_are_padded_bucketed_and_taken_apart(shards):
     for batch in ds.bucket([2], 5, key="items"):
         lengths = batch["items"].lengths
         assert (lengths < 2).all() or (lengths >= 2).all()
+
+
+def test_padding_also_returns_lengths_and_masks(shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)[1:5]
+    pad = {"items": ps.Pad(-1, length=2, lengths=True, mask=True)}
+    for batch in (ds.batch(4, pad=pad)[0], ds.map(dict).batch(4, pad=pad)[0]):
+        assert batch["items"].tolist() == [[0, -1], [0, 1], [0, 1], [-1, -1]]
+        assert batch["items_length"].tolist() == [1, 2, 2, 0]
+        assert batch["items_mask"].tolist() == [[True, False], [True, True], [True, True], [False, False]]
+    assert "items_mask" not in ds.batch(4, pad={"items": ps.Pad(lengths=True)})[0]

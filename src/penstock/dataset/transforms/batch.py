@@ -174,6 +174,8 @@ class Pad(NamedTuple):
         value: What rows are padded with; by default zero, or an empty string.
         length: The length of every row: longer rows are cut. None pads to the longest row of the batch. A sequence
             has a length for each ragged level.
+        lengths: Add a column ``<name>_length``: how many values of each row are not padding.
+        mask: Add a column ``<name>_mask`` of bools: which values are not padding.
 
     Example:
         >>> ds[[1, 3]]["tokens"].to_list()
@@ -185,6 +187,8 @@ class Pad(NamedTuple):
 
     value: Any = None
     length: int | Sequence[int | None] | None = None
+    lengths: bool = False
+    mask: bool = False
 
 
 Padding: TypeAlias = bool | Mapping[str, Any] | None
@@ -203,12 +207,42 @@ def padded(batch: Any, padding: Padding) -> Any:
     missing = [name for name in padding if name not in batch]
     if missing:
         raise ValueError(f"no column {missing[0]!r} to pad: the columns are {', '.join(batch.column_names)}")
-    return batch | {name: _padded(columns[name], pad) for name, pad in padding.items()}
+    made: dict[str, AnyColumn] = {}
+    for name, pad in padding.items():
+        made[name] = _padded(columns[name], pad)
+        if isinstance(pad, Pad) and (pad.lengths or pad.mask):
+            width = np.shape(made[name])[1]
+            lengths = np.minimum(_lengths(name, columns[name]), width)
+            if pad.lengths:
+                made[f"{name}_length"] = lengths
+            if pad.mask:
+                made[f"{name}_mask"] = np.arange(width) < lengths[:, None]
+    return batch | made
 
 
 def describe_padding(padding: Padding) -> Any:
     """Return the padding in JSON, for saved states."""
-    return {name: repr(pad) for name, pad in padding.items()} if isinstance(padding, Mapping) else bool(padding)
+    return (
+        {name: _describe_pad(pad) for name, pad in padding.items()} if isinstance(padding, Mapping) else bool(padding)
+    )
+
+
+def _describe_pad(pad: Any) -> str:
+    # Without what it adds, as in states that earlier versions saved.
+    if isinstance(pad, Pad) and not (pad.lengths or pad.mask):
+        return f"Pad(value={pad.value!r}, length={pad.length!r})"
+    return repr(pad)
+
+
+def _lengths(name: str, column: AnyColumn) -> NDArray[np.int64]:
+    """Return how many values each row has."""
+    if isinstance(column, Nullable):
+        return np.where(column.valid, _lengths(name, column.values), 0)
+    if isinstance(column, Ragged):
+        return column.lengths
+    if isinstance(column, np.ndarray) and column.ndim > 1:
+        return np.full(len(column), column.shape[1], np.int64)
+    raise ValueError(f"lengths and masks are for lists: the rows of {name!r} are arrays of any shape")
 
 
 def _is_ragged(column: AnyColumn) -> bool:
@@ -236,7 +270,7 @@ def _padded_arrays(rows: NDArray[Any], value: Any, lengths: Sequence[int | None]
 
 
 def _padded(column: AnyColumn, pad: Any) -> AnyColumn:
-    value, length = pad if isinstance(pad, Pad) else (pad, None)
+    value, length = (pad.value, pad.length) if isinstance(pad, Pad) else (pad, None)
     lengths = list(length) if isinstance(length, Sequence) else [length]
     if isinstance(column, np.ndarray) and _holds_arrays(column):
         return _padded_arrays(column, 0 if value is None else value, lengths)

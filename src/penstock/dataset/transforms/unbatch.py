@@ -18,7 +18,7 @@ from penstock.dataset.stage import Stage
 
 # A batch has the key of its first row. Its rows need distinct keys: their position in the batch is added above any
 # number of rows.
-_BATCH_ROW = 2**40
+BATCH_ROW = 2**40
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def keys_within(keys: RowKeys, lengths: NDArray[np.int64]) -> RowKeys:
     """Return distinct keys for several elements that are made of each one; ``lengths`` says of how many."""
     within = np.concatenate([np.arange(length) for length in lengths])
     rows, epochs = (np.repeat(part, lengths) for part in keys)
-    return RowKeys(rows + within * _BATCH_ROW, epochs)
+    return RowKeys(rows + within * BATCH_ROW, epochs)
 
 
 def _rows(batch: Any) -> Elements:
