@@ -9,6 +9,10 @@
 #include <mutex>
 #include <vector>
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 namespace penstock {
 namespace {
 
@@ -32,8 +36,8 @@ class BufferPool {
   }
 
   std::unique_ptr<Buffer> take(std::size_t capacity) {
-    const std::unique_lock lock = briefly_locked();
-    if (!lock) return nullptr;
+    const std::lock_guard lock(mutex_);
+    lent_bytes_ += capacity;
     SizeClass& size_class = idle_[capacity];
     size_class.last_requested = ++requests_;
     if (size_class.buffers.empty()) return nullptr;
@@ -43,17 +47,14 @@ class BufferPool {
     return buffer;
   }
 
-  void lent(std::size_t capacity) { lent_bytes_.fetch_add(capacity, std::memory_order_relaxed); }
-
   // Must not throw: a buffer that cannot be stored is freed.
   void put(std::unique_ptr<Buffer> buffer) noexcept try {
     const std::size_t capacity = buffer->capacity();
-    const std::size_t still_lent = lent_bytes_.fetch_sub(capacity, std::memory_order_relaxed) - capacity;
-    const std::size_t most = std::max(kMaxIdleBytes, still_lent);
-    if (capacity > most) return;
     std::vector<std::unique_ptr<Buffer>> evicted;  // freed after the pool is unlocked
-    const std::unique_lock lock = briefly_locked();
-    if (!lock) return;
+    const std::lock_guard lock(mutex_);
+    lent_bytes_ -= std::min(lent_bytes_, capacity);  // a forked child returns what its parent took
+    const std::size_t most = std::max(kMaxIdleBytes, lent_bytes_);
+    if (capacity > most) return;
     SizeClass& size_class = idle_[capacity];
     while (idle_bytes_ + capacity > most) evict_oldest(evicted);
     size_class.buffers.push_back(std::move(buffer));
@@ -62,15 +63,6 @@ class BufferPool {
   }
 
  private:
-  // Spins for longer than the lock is ever held, then gives up: in a forked child the lock may be held forever. Giving
-  // up at once would cost fresh pages whenever two threads collide.
-  std::unique_lock<std::mutex> briefly_locked() {
-    std::unique_lock lock(mutex_, std::defer_lock);
-    for (int i = 0; i < kSpins && !lock.try_lock(); ++i) {
-    }
-    return lock;
-  }
-
   // Evicts a buffer of the size class that was requested least recently.
   void evict_oldest(std::vector<std::unique_ptr<Buffer>>& evicted) {
     auto oldest = idle_.end();
@@ -83,8 +75,6 @@ class BufferPool {
     oldest->second.buffers.pop_back();
   }
 
-  static constexpr int kSpins = 64;
-
   // Idle buffers of one size.
   struct SizeClass {
     std::vector<std::unique_ptr<Buffer>> buffers;
@@ -95,13 +85,24 @@ class BufferPool {
   std::map<std::size_t, SizeClass> idle_;
   std::uint64_t requests_ = 0;
   std::size_t idle_bytes_ = 0;
-  std::atomic<std::size_t> lent_bytes_ = 0;
+  std::size_t lent_bytes_ = 0;
 };
 
 // Never destroyed: buffers may outlive everything else.
+std::atomic<BufferPool*> current_pool = nullptr;
+
+#ifndef _WIN32
+// In a forked child, the lock of the parent's pool may be held forever: the child starts without a pool.
+[[maybe_unused]] const int forgotten_in_children = pthread_atfork(nullptr, nullptr, [] { current_pool = nullptr; });
+#endif
+
 BufferPool& buffer_pool() {
-  static BufferPool& it = *new BufferPool;
-  return it;
+  BufferPool* pool = current_pool.load(std::memory_order_acquire);
+  if (pool == nullptr) {
+    auto fresh = std::make_unique<BufferPool>();
+    if (current_pool.compare_exchange_strong(pool, fresh.get())) pool = fresh.release();
+  }
+  return *pool;
 }
 
 }  // namespace
@@ -112,7 +113,6 @@ SharedBuffer acquire_buffer(std::size_t size) {
   const std::size_t capacity = rounded(size);
   std::unique_ptr<Buffer> buffer = buffer_pool().take(capacity);
   if (!buffer) buffer = std::make_unique<Buffer>(capacity);
-  buffer_pool().lent(capacity);
   return SharedBuffer(buffer.release(), [](Buffer* b) { buffer_pool().put(std::unique_ptr<Buffer>(b)); });
 }
 

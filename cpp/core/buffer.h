@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
+#include <vector>
 
 namespace penstock {
 
@@ -16,7 +18,14 @@ class Buffer {
 
   explicit Buffer(std::size_t capacity)
       : data_(static_cast<std::byte*>(::operator new(capacity, kAlignment))), capacity_(capacity) {}
-  ~Buffer() { ::operator delete(data_, kAlignment); }
+  // A part of another buffer, which must outlive it.
+  Buffer(Buffer& whole, std::size_t offset, std::size_t capacity)
+      : data_(whole.data() + offset), capacity_(capacity), owned_(false) {}
+  ~Buffer() {
+    if (owned_) ::operator delete(data_, kAlignment);
+  }
+  Buffer(Buffer&& other) noexcept
+      : data_(other.data_), capacity_(other.capacity_), owned_(std::exchange(other.owned_, false)) {}
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
@@ -27,13 +36,40 @@ class Buffer {
  private:
   std::byte* data_;
   std::size_t capacity_;
+  bool owned_ = true;
 };
 
 using SharedBuffer = std::shared_ptr<Buffer>;
 
+// Returns how many bytes a buffer of `size` bytes takes in a BufferArray.
+constexpr std::size_t aligned_size(std::size_t size) {
+  constexpr auto alignment = static_cast<std::size_t>(Buffer::kAlignment);
+  return (size + alignment - 1) / alignment * alignment;
+}
+
+// Buffers that follow each other in the memory of one: two allocations for all columns of a batch.
+class BufferArray {
+ public:
+  // `memory` has the buffers from `offset` on; at most `most` are taken.
+  BufferArray(SharedBuffer memory, std::size_t offset, std::size_t most) : memory_(std::move(memory)), next_(offset) {
+    buffers_.reserve(most);
+  }
+
+  // Returns the next `size` bytes, which keep the array alive. `self` is this array.
+  static SharedBuffer take(const std::shared_ptr<BufferArray>& self, std::size_t size) {
+    Buffer& buffer = self->buffers_.emplace_back(*self->memory_, self->next_, size);
+    self->next_ += aligned_size(size);
+    return SharedBuffer(self, &buffer);
+  }
+
+ private:
+  SharedBuffer memory_;
+  std::vector<Buffer> buffers_;
+  std::size_t next_;
+};
+
 // Returns a buffer of at least `size` bytes and at most an eighth more. Large ones come from a process-wide pool, which
-// holds at most kMaxIdleBytes, or as much as is in use if that is more. Thread-safe, and safe in a forked child: no
-// caller blocks on the pool for long.
+// holds at most kMaxIdleBytes, or as much as is in use if that is more. Thread-safe; a forked child has a new pool.
 inline constexpr std::size_t kMaxIdleBytes = std::size_t{96} << 20;
 SharedBuffer acquire_buffer(std::size_t size);
 

@@ -28,8 +28,7 @@ void ChunkAssembler::add(const SharedBuffer& buffer, std::size_t begin, std::siz
     } else {
       begin -= tail_.size;
       // A block that continues the last one in the same buffer already has the start of its record in front of it.
-      if (tail_.size != 0 && tail_.buffer != buffer)
-        std::memcpy(buffer->data() + begin, tail_.buffer->data() + tail_.begin, tail_.size);
+      if (tail_.size != 0 && tail_.buffer != buffer) copy_tail(buffer, buffer->data() + begin);
       tail_ = {};
       return walk(buffer, begin, end, events);
     }
@@ -104,8 +103,24 @@ WalkResult ChunkAssembler::walk_to_damage(const SharedBuffer& buffer, std::size_
   return result;
 }
 
+// Copies the tail in front of a block. To walk on, its header suffices.
+void ChunkAssembler::copy_tail(const SharedBuffer& buffer, std::byte* target) {
+  const std::byte* source = tail_.buffer->data() + tail_.begin;
+  const std::size_t now = options_.defers_copies ? std::min<std::size_t>(tail_.size, kHeaderBytes) : tail_.size;
+  std::memcpy(target, source, now);
+  copy_ = {tail_.buffer, buffer, source + now, target + now, tail_.size - now};
+}
+
+DeferredCopy ChunkAssembler::take_copy() {
+  // The next block continues the same record, on another thread.
+  if (tail_.size != 0 && tail_.buffer == copy_.to && tail_.buffer->data() + tail_.begin < copy_.target + copy_.size)
+    copy_.run();
+  return std::exchange(copy_, {});
+}
+
 // Moves the tail to a buffer of its own, where it can grow.
 void ChunkAssembler::start_long_record() {
+  copy_.run();
   const Tail tail = std::exchange(tail_, {});
   long_record_ = true;
   extend_long_record(tail.buffer->data() + tail.begin, tail.size);

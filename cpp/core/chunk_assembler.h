@@ -9,7 +9,11 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,6 +29,19 @@ struct ChunkAssemblerOptions {
   std::uint64_t start_record = 0;
   std::shared_ptr<const std::string> source;  // the input's name, stored in chunks
   bool verify = false;                        // also check payloads
+  bool defers_copies = false;                 // take_copy() is called after each block; not with `verify`
+};
+
+// The start of a record, to be copied in front of the block that contains the rest of it.
+struct DeferredCopy {
+  SharedBuffer from, to;
+  const std::byte* source = nullptr;
+  std::byte* target = nullptr;
+  std::size_t size = 0;
+
+  void run() {
+    if (size != 0) std::memcpy(target, source, std::exchange(size, 0));
+  }
 };
 
 using Event = std::variant<Chunk, Fault>;
@@ -41,6 +58,10 @@ class ChunkAssembler {
   // Adds the frames found by scan_block(), as a chunk of their own, if a frame starts where the scan began. Otherwise
   // returns false.
   bool add_scanned(const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& events);
+
+  // Returns the copy that makes the first record of the last block whole, if any. The threads that read blocks run it
+  // in parallel: for large records, it takes longer than all that must be done in the order of the blocks.
+  DeferredCopy take_copy();
 
   // Ends the input: a record that is still incomplete is a fault.
   void finish(std::vector<Event>& events);
@@ -64,6 +85,7 @@ class ChunkAssembler {
   WalkResult walk_to_damage(const SharedBuffer& buffer, std::size_t begin, std::size_t end, std::vector<Event>& events);
   std::shared_ptr<std::vector<Span>> spans_for(const SharedBuffer& buffer, const std::vector<Event>& events);
   void start_long_record();
+  void copy_tail(const SharedBuffer& buffer, std::byte* target);
   std::size_t extend_long_record(const std::byte* data, std::size_t size);
   void fail(FaultKind kind, std::uint64_t need, std::uint64_t have, std::vector<Event>& events);
 
@@ -74,6 +96,7 @@ class ChunkAssembler {
   bool long_record_ = false;  // tail_.buffer is our own, and grows with the record
   std::uint64_t need_ = 0;    // with a tail: the bytes that complete it
   bool failed_ = false;
+  DeferredCopy copy_;
   std::shared_ptr<std::vector<Span>> spans_;  // of the last chunk
 };
 

@@ -1,6 +1,7 @@
 #include "io/block_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -49,15 +50,19 @@ class Turnstile {
     // The turn usually comes soon: yielding is cheaper than sleeping.
     for (int i = 0; i < kSpins && next_.load(std::memory_order_relaxed) < number; ++i) std::this_thread::yield();
     std::unique_lock lock(mutex_);
-    turn_.wait(lock, [&] { return next_ == number || number >= end_; });
+    Seat& seat = seat_of(number);
+    ++seat.waiting;
+    seat.turn.wait(lock, [&] { return next_ == number || number >= end_; });
+    --seat.waiting;
     return number < end_;
   }
+  // Wakes the thread of the next block, if it sleeps, and no other.
   void leave() {
-    {
-      const std::lock_guard lock(mutex_);
-      ++next_;
-    }
-    turn_.notify_all();
+    std::unique_lock lock(mutex_);
+    Seat& next = seat_of(++next_);
+    if (next.waiting == 0) return;
+    lock.unlock();
+    next.turn.notify_all();
   }
   // No thread enters with `number` or above.
   void close_at(std::uint64_t number) {
@@ -65,7 +70,7 @@ class Turnstile {
       const std::lock_guard lock(mutex_);
       end_ = std::min(end_, number);
     }
-    turn_.notify_all();
+    for (Seat& seat : seats_) seat.turn.notify_all();
   }
   bool open_for(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
@@ -75,8 +80,15 @@ class Turnstile {
  private:
   static constexpr int kSpins = 64;
 
+  // Where threads sleep. Those of successive blocks sleep in different ones.
+  struct Seat {
+    std::condition_variable turn;
+    int waiting = 0;  // guarded by the mutex
+  };
+  Seat& seat_of(std::uint64_t number) { return seats_[number % seats_.size()]; }
+
   std::mutex mutex_;
-  std::condition_variable turn_;
+  std::array<Seat, 32> seats_;
   std::atomic<std::uint64_t> next_ = 0;
   std::uint64_t end_ = kNoEnd;
 };
@@ -202,8 +214,10 @@ bool BlockReader::State::process(const Task& task) {
     std::vector<Event> found;
     const std::size_t scanned_event = join(task, buffer, scanned, found);
     last = ends_stream(found);
+    DeferredCopy copy = assembler->take_copy();
     if (last) turnstile.close_at(task.number + 1);
     turnstile.leave();
+    copy.run();
     check(found, scanned_event, block.events);
   }
   return consumer.take(std::move(block)) && !last;
@@ -227,7 +241,7 @@ void BlockReader::State::scan(const Task& task, const SharedBuffer& buffer, std:
 
 void BlockReader::State::start_file(const Task& task) {
   assembler.emplace(ChunkAssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
-                                          task.file->start_record, task.file->name, options.verify && alone});
+                                          task.file->start_record, task.file->name, options.verify && alone, !alone});
 }
 
 BlockScan BlockReader::State::walk(const Task& task, const Buffer& buffer) const {

@@ -3,7 +3,11 @@
 // waits; otherwise all threads are separate.
 //
 // Batches come in order. Memory is bounded if the consumer is slow: beyond the batch that it waits for and the next
-// one, no batch is started while those in progress hold more than a few blocks' worth.
+// one, no batch is started while those in progress hold more than 4 * (threads + 1) blocks' worth.
+//
+// Threads meet a few times per block, not per batch: they start the batches of a block, and report their rows,
+// together. The consumer takes all batches that are ready at once. It is woken only if it sleeps, and threads that wait
+// for it only when half of the memory is free. The columns of small batches share memory, which is recycled.
 //
 // Damage ends the stream: the rows before it form a last, shorter batch, followed by the fault. A record that does not
 // decode gives its batch a fault.

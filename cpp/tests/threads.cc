@@ -105,9 +105,9 @@ void check_checked(const TemporaryFile& file, const std::shared_ptr<BatchDecoder
 void check_batches(Random& random, const TemporaryFile& file, const std::vector<Chunk>& chunks,
                    const std::shared_ptr<BatchDecoder>& decoder) {
   BlockReaderOptions options;
-  options.threads = 2 + random.below(2);
+  options.threads = 2 + random.below(7);
   options.block_bytes = random.one_in(2) ? 512 : 4096;
-  const std::size_t rows = random.one_in(3) ? 1 : random.one_in(2) ? 30 : 1000;
+  const std::size_t rows = random.one_in(3) ? 1 + random.below(9) : random.one_in(2) ? 30 : 1000;
   const std::vector<std::filesystem::path> paths{file.path, file.path};
   FileBatches(paths, decoder, rows, options).next(kTimeout);  // others are in progress when it is destroyed
 

@@ -19,6 +19,9 @@ RecordRef copied(wire::Bytes payload, ViewBuffers& buffers) {
   return {{buffer->data(), payload.size}, {buffer->data(), buffers.add(buffer)}};
 }
 
+// Columns of at most this size share memory.
+constexpr std::size_t kMaxSharedBytes = std::size_t{64} << 10;
+
 // A larger batch has left the near caches before it is read, and its memory before it is written again.
 constexpr std::uint64_t kMaxNearBytes = std::uint64_t{1} << 20;
 
@@ -61,6 +64,7 @@ void run_here(std::size_t n, const std::function<void(std::size_t)>& task) {
 BatchDecoder::BatchDecoder(DecodePlan plan)
     : plan_(std::move(plan)),
       has_views_(any_views(plan_)),
+      all_dense_(std::ranges::all_of(plan_.features, is_dense)),
       ragged_row_bytes_(plan_.features.size()),
       even_row_bytes_(plan_.features.size()) {}
 BatchDecoder::~BatchDecoder() = default;
@@ -90,9 +94,19 @@ std::uint64_t BatchDecoder::dense_row_bytes() const {
   return sum;
 }
 
+std::size_t BatchDecoder::dense_bytes(std::size_t rows) const {
+  std::size_t sum = 0;
+  for (const FeaturePlan& plan : plan_.features) {
+    const std::size_t values = is_dense(plan) ? aligned_size(penstock::dense_bytes(rows, plan.item_bytes())) : 0;
+    const std::size_t mask = plan.has_mask() ? aligned_size(rows) : 0;
+    if (values > std::numeric_limits<std::size_t>::max() / 2 - sum - mask) throw std::bad_alloc();
+    sum += values + mask;
+  }
+  return sum;
+}
+
 bool BatchDecoder::scatters() const {
-  const bool dense = std::ranges::all_of(plan_.features, is_dense);
-  return dense && !has_views_ && dense_row_bytes() >= kMinNontemporalBytes * plan_.features.size();
+  return all_dense_ && !has_views_ && dense_row_bytes() >= kMinNontemporalBytes * plan_.features.size();
 }
 
 DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
@@ -107,7 +121,7 @@ DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Output
   return builder.finish(rows, run);
 }
 
-BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs)
+BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs, BatchMemory memory)
     : decoder_(decoder),
       rows_(rows),
       outputs_(outputs),
@@ -115,16 +129,35 @@ BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Output
       row_bytes_(columns_.size()),
       placed_bytes_(columns_.size()) {
   const DecodePlan& plan = decoder.plan();
-  for (std::size_t f = 0; f < columns_.size(); ++f) {
-    const FeaturePlan& feature = plan.features[f];
-    if (feature.has_mask()) columns_[f].valid = acquire_buffer(rows);
-    if (is_dense(feature) && (outputs.empty() || outputs[f] == nullptr))
-      columns_[f].values = acquire_buffer(dense_bytes(rows, feature.item_bytes()));
-  }
+  allocate_dense_columns(std::move(memory));
   if (plan.default_bytes) default_number_ = buffers_.add(plan.default_bytes);
   preallocate_even_columns();
   const std::uint64_t row_bytes = std::accumulate(row_bytes_.begin(), row_bytes_.end(), decoder.dense_row_bytes());
   is_nontemporal_ = rows != 0 && row_bytes > kMaxNearBytes / rows;
+}
+
+// Columns of one allocation are made and released several times as fast as columns with memory of their own, and by
+// threads that do not meet in the allocator. Large ones have their own, so that each can be released.
+void BatchBuilder::allocate_dense_columns(BatchMemory memory) {
+  const DecodePlan& plan = decoder_.plan();
+  const auto for_each = [&](auto visit) {
+    for (std::size_t f = 0; f < columns_.size(); ++f) {
+      const FeaturePlan& feature = plan.features[f];
+      if (feature.has_mask()) visit(columns_[f].valid, rows_);
+      if (is_dense(feature) && (outputs_.empty() || outputs_[f] == nullptr))
+        visit(columns_[f].values, dense_bytes(rows_, feature.item_bytes()));
+    }
+  };
+  const std::size_t most = memory.buffer ? std::numeric_limits<std::size_t>::max() : kMaxSharedBytes;
+  if (!memory.buffer) {
+    std::size_t shared = 0;
+    for_each([&](const SharedBuffer&, std::size_t size) { shared += size <= most ? aligned_size(size) : 0; });
+    memory.buffer = acquire_buffer(shared);
+  }
+  const auto array = std::make_shared<BufferArray>(std::move(memory.buffer), memory.offset, 2 * columns_.size());
+  for_each([&](SharedBuffer& buffer, std::size_t size) {
+    buffer = size <= most ? BufferArray::take(array, size) : acquire_buffer(size);
+  });
 }
 
 void BatchBuilder::preallocate_even_columns() {
@@ -139,13 +172,13 @@ void BatchBuilder::preallocate_even_columns() {
 BatchBuilder::~BatchBuilder() = default;
 
 void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) {
-  auto worker = decoder_.borrow_worker();
-  auto part = std::make_unique<Part>();
-  part->first_row = first_row;
-  part->rows = rows_of(chunks);
-  part->columns.resize(columns_.size());
+  const BatchDecoder::BorrowedWorker worker(decoder_);
+  decode(chunks, first_row, *worker);
+}
 
-  worker->records.clear();
+void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row, BatchDecoder::Worker& worker) {
+  const std::size_t rows = rows_of(chunks);
+  worker.records.clear();
   std::size_t held = 0;
   const bool views = decoder_.has_views_;
   for (std::size_t c = 0; c < chunks.size(); ++c) {
@@ -156,24 +189,37 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
       const Span span = chunk.span(i);
       const wire::Bytes payload{base + span.offset, static_cast<std::size_t>(span.length)};
       if (views && span.offset + span.length > kLargestViewed && payload.size - 1 < kLargestExample)
-        worker->records.push_back(copied(payload, buffers_));
+        worker.records.push_back(copied(payload, buffers_));
       else
-        worker->records.push_back({payload, source});
+        worker.records.push_back({payload, source});
     }
   }
 
-  set_outputs(worker->columns, first_row, part->rows);
+  set_outputs(worker.columns, first_row, rows);
+  DecodeFault fault;
   {
     NontemporalCopies copies;
-    worker->decoder.write_by(is_nontemporal_ ? &copies : nullptr);
-    part->fault = worker->decoder.decode(worker->records, first_row, worker->columns, buffers_, default_number_);
-    worker->decoder.write_by(nullptr);
+    worker.decoder.write_by(is_nontemporal_ ? &copies : nullptr);
+    fault = worker.decoder.decode(worker.records, first_row, worker.columns, buffers_, default_number_);
+    worker.decoder.write_by(nullptr);
   }
+  const bool good = fault.fault == ExampleFault::kNone;
+  if (good && views) held += assign_view_buffers(views_of(worker.columns, first_row, rows), chunks, buffers_);
+  if (good && decoder_.all_dense_) {  // nothing to join
+    if (held == 0) return;
+    const std::lock_guard lock(mutex_);
+    held_bytes_ += held;
+    return;
+  }
+  auto part = std::make_unique<Part>();
+  part->first_row = first_row;
+  part->rows = rows;
+  part->fault = fault;
+  part->columns.resize(columns_.size());
   if (part->fault.fault == ExampleFault::kNone) {
-    if (views) held += assign_view_buffers(views_of(worker->columns, first_row, part->rows), chunks, buffers_);
     for (std::size_t f = 0; f < columns_.size(); ++f) {
       if (is_dense(decoder_.plan_.features[f])) continue;
-      ColumnPart& column = worker->columns[f];
+      ColumnPart& column = worker.columns[f];
       Part::Ragged& ragged = part->columns[f];
       ragged.bytes = column.values.size();
       if (row_bytes_[f] == 0) {
@@ -189,8 +235,7 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row) 
       held += ragged.bytes + 8 * (ragged.lengths.size() + ragged.step_lengths.size());
     }
   }
-  place_part(std::move(part), *worker, held);
-  decoder_.return_worker(std::move(worker));
+  place_part(std::move(part), worker, held);
 }
 
 // Sets where the values of a run are written.
@@ -297,16 +342,18 @@ DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
   batch.rows = rows;
   {
     const std::lock_guard lock(mutex_);
+    for (const auto& [first_row, part] : parts_) {
+      if (first_row >= std::max<std::size_t>(rows, 1)) break;
+      if (part->fault.fault == ExampleFault::kNone) continue;
+      batch.fault = part->fault;
+      return batch;
+    }
     while (!parts_.empty() && parts_.begin()->first < std::max<std::size_t>(rows, 1))
       parts.push_back(std::move(parts_.extract(parts_.begin()).mapped()));
-    batch.columns = columns_;
+    // Later rows may still be decoded.
+    batch.columns = rows == rows_ ? std::move(columns_) : columns_;
   }
-  for (const auto& part : parts) {
-    if (part->fault.fault == ExampleFault::kNone) continue;
-    batch.fault = part->fault;
-    return batch;
-  }
-  for (std::size_t f = 0; f < columns_.size(); ++f) {
+  for (std::size_t f = 0; f < batch.columns.size(); ++f) {
     DecodedColumn& column = batch.columns[f];
     if (is_dense(decoder_.plan_.features[f])) {
       column.items = rows;

@@ -31,6 +31,13 @@ struct DecodedBatch {
   DecodeFault fault;                   // if set, the columns are undefined
 };
 
+// Where a batch has its columns with rows of one size: from `offset` on in a buffer. Without a buffer, it takes its
+// own.
+struct BatchMemory {
+  SharedBuffer buffer;
+  std::size_t offset = 0;
+};
+
 // Memory provided by the caller for each dense column: item_bytes * rows, or nullptr.
 using Outputs = std::vector<std::byte*>;
 
@@ -54,19 +61,38 @@ class BatchDecoder {
   // Bytes of a row in all columns with rows of one size.
   std::uint64_t dense_row_bytes() const;
 
+  // Bytes of the memory that a batch of this many rows has for such columns and for masks. Throws std::bad_alloc if
+  // there cannot be as many.
+  std::size_t dense_bytes(std::size_t rows) const;
+
+  // What one thread uses to decode. Borrowed for as long as it has records to decode.
+  struct Worker;
+  class BorrowedWorker {
+   public:
+    explicit BorrowedWorker(BatchDecoder& decoder) : decoder_(decoder), worker_(decoder.borrow_worker()) {}
+    ~BorrowedWorker() { decoder_.return_worker(std::move(worker_)); }
+    BorrowedWorker(const BorrowedWorker&) = delete;
+    BorrowedWorker& operator=(const BorrowedWorker&) = delete;
+    Worker& operator*() const { return *worker_; }
+    Worker* operator->() const { return worker_.get(); }
+
+   private:
+    BatchDecoder& decoder_;
+    std::unique_ptr<Worker> worker_;
+  };
+
   // Whether a ScatterDecoder is possible and faster: all rows are of one size, and most of their bytes are contiguous.
   bool scatters() const;
 
  private:
   friend class BatchBuilder;
-  friend class ScatterDecoder;
-  struct Worker;  // a PartDecoder and what it learned about the records
 
   std::unique_ptr<Worker> borrow_worker();
   void return_worker(std::unique_ptr<Worker> worker);
 
   const DecodePlan plan_;
   const bool has_views_;
+  const bool all_dense_;  // all rows are of one size
   // For each feature, from the last batch: the mean bytes of a ragged row, and the bytes of every row if all are equal.
   std::vector<std::atomic<std::uint64_t>> ragged_row_bytes_, even_row_bytes_;
   std::mutex mutex_;
@@ -82,14 +108,15 @@ class BatchDecoder {
 // earlier batches; if it is too small, or rows are not of the predicted size, finish() joins the parts.
 class BatchBuilder {
  public:
-  BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs);
+  BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs, BatchMemory memory = {});
   ~BatchBuilder();
 
   // Decodes the records of `chunks`, the first of which is row `first_row`. Thread-safe for runs that do not overlap.
   void decode(std::span<const Chunk> chunks, std::size_t first_row);
+  void decode(std::span<const Chunk> chunks, std::size_t first_row, BatchDecoder::Worker& worker);
 
   // Returns the first `rows` rows, all of which must be decoded. Rows after them are ignored; other threads may still
-  // be decoding them.
+  // be decoding them. After a fault, it may be called again for fewer rows; otherwise once.
   DecodedBatch finish(std::size_t rows, const Runner& run);
 
   // Memory of the runs decoded so far, in addition to what the constructor allocated.
@@ -99,6 +126,7 @@ class BatchBuilder {
   friend class ScatterDecoder;
   struct Part;  // the ragged values of a run of rows, or its fault
 
+  void allocate_dense_columns(BatchMemory memory);
   void preallocate_even_columns();
   void set_outputs(std::span<ColumnPart> columns, std::size_t first_row, std::size_t rows) const;
   std::vector<std::span<std::byte>> views_of(std::span<ColumnPart> columns, std::size_t first_row,
@@ -128,6 +156,7 @@ class BatchBuilder {
   std::size_t held_bytes_ = 0;
 };
 
+// A PartDecoder and what it learned about the records.
 struct BatchDecoder::Worker {
   explicit Worker(const DecodePlan& plan) : decoder(plan), columns(plan.features.size()) {}
   PartDecoder decoder;

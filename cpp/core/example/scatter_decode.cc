@@ -4,14 +4,9 @@
 
 namespace penstock {
 
-ScatterDecoder::ScatterDecoder(BatchDecoder& decoder) : decoder_(decoder), worker_(decoder.borrow_worker()) {
-  worker_->decoder.write_by(&copies_);
-}
+ScatterDecoder::ScatterDecoder(BatchDecoder& decoder) : worker_(decoder) { worker_->decoder.write_by(&copies_); }
 
-ScatterDecoder::~ScatterDecoder() {
-  worker_->decoder.write_by(nullptr);
-  decoder_.return_worker(std::move(worker_));
-}
+ScatterDecoder::~ScatterDecoder() { worker_->decoder.write_by(nullptr); }
 
 void ScatterDecoder::decode(wire::Bytes payload, BatchBuilder& batch, std::size_t row) {
   const RecordRef record{payload, {}};

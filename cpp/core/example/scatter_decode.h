@@ -21,8 +21,7 @@ class ScatterDecoder {
   void decode(wire::Bytes payload, BatchBuilder& batch, std::size_t row);
 
  private:
-  BatchDecoder& decoder_;
-  std::unique_ptr<BatchDecoder::Worker> worker_;
+  const BatchDecoder::BorrowedWorker worker_;
   NontemporalCopies copies_;
 };
 
