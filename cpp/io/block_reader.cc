@@ -6,12 +6,19 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
+#include "core/inflate/gzip_member.h"
 #include "io/file.h"
 
 namespace penstock {
 namespace {
+
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+
+// A larger member is inflated as a stream, so that memory stays bounded.
+constexpr std::size_t kMostMemberBytes = std::size_t{16} << 20;
 
 constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
@@ -31,12 +38,20 @@ struct InputFile {
   const std::shared_ptr<const std::string> name;
 };
 
+// Whether a file of members has none.
+bool is_without_records(const InputFile& input) {
+  std::array<std::byte, 20> whole;
+  return input.size == whole.size() && input.file.read_at(whole.data(), whole.size(), 0) == whole.size() &&
+         inflate::is_empty_member(whole);
+}
+
 // A block to read.
 struct Task {
   std::uint64_t number;
   std::shared_ptr<const InputFile> file;
   std::uint64_t offset;
   std::size_t size;
+  std::array<inflate::SizedMember, 2> members{};  // that it consists of, in a file of members
 
   bool begins_file() const { return offset == file->start_offset; }
   bool ends_file() const { return offset + size == file->size; }
@@ -100,7 +115,7 @@ struct BlockReader::State {
       : paths(std::move(files)),
         options(chosen),
         consumer(user),
-        alone(options.threads == 1),
+        alone(options.threads == 1 && !options.members),
         headroom(options.block_bytes / 4),
         usual_records(options.block_bytes / 1024 + 1) {
     next_file = options.start.file;
@@ -110,15 +125,18 @@ struct BlockReader::State {
   bool read_one();
   std::optional<Task> claim();
   bool open_next();
+  Task claim_members() const;
   bool process(const Task& task);
+  bool process_members(const Task& task);
   void read(const Task& task, std::byte* out, std::size_t size, std::uint64_t offset) const;
   void scan(const Task& task, const SharedBuffer& buffer, std::size_t begin, std::size_t end,
             std::vector<Event>& found);
   BlockScan walk(const Task& task, const Buffer& buffer) const;
-  std::size_t join(const Task& task, const SharedBuffer& buffer, const BlockScan& scanned, std::vector<Event>& found);
+  std::size_t join(const SharedBuffer& buffer, std::size_t begin, std::size_t end, const BlockScan& scanned,
+                   std::vector<Event>& found);
   void start_file(const Task& task);
   bool ends_stream(std::vector<Event>& events);
-  void check(std::vector<Event>& found, std::size_t scanned_event, std::vector<Event>& checked) const;
+  void check(std::vector<Event>& found, std::span<const std::size_t> scanned_events, std::vector<Event>& checked) const;
   void end_at(std::uint64_t blocks, const std::exception_ptr& error) {
     turnstile.close_at(blocks);
     consumer.end(blocks, error);
@@ -152,12 +170,31 @@ bool BlockReader::State::open_next() {
       throw FileError(error, text_of(paths[next_file]));
     }
     next_offset = file->start_offset;
-    if (next_offset == file->size) continue;
+    if (next_offset == file->size || (options.members && is_without_records(*file))) continue;
     ++next_file;
     return true;
   }
   file.reset();
   return false;
+}
+
+// Returns the next two members, or the last one.
+Task BlockReader::State::claim_members() const {
+  Task task{next_block, file, next_offset, 0};
+  for (inflate::SizedMember& member : task.members) {
+    std::array<std::byte, inflate::SizedMember::kHeaderBytes> head;
+    const std::uint64_t offset = task.offset + task.size;
+    if (offset == file->size) break;
+    const std::size_t read = file->file.read_at(head.data(), head.size(), offset);
+    const auto found = inflate::sized_member(std::span(head).first(read), kMostMemberBytes);
+    if (!found || found->size > file->size - offset) {
+      if (task.size != 0) break;  // what comes before it is good
+      throw NotMembers();
+    }
+    member = *found;
+    task.size += found->size;
+  }
+  return task;
 }
 
 std::optional<Task> BlockReader::State::claim() {
@@ -167,6 +204,12 @@ std::optional<Task> BlockReader::State::claim() {
     if (!file || (next_offset == file->size && !open_next())) {
       end_at(next_block, nullptr);
       return std::nullopt;
+    }
+    if (options.members) {
+      Task task = claim_members();
+      next_offset += task.size;
+      ++next_block;
+      return task;
     }
   } catch (...) {
     end_at(next_block, std::current_exception());
@@ -185,7 +228,7 @@ bool BlockReader::State::read_one() {
   const std::optional<Task> task = claim();
   if (!task) return false;
   try {
-    if (!process(*task)) end_at(task->number + 1, nullptr);
+    if (!(options.members ? process_members(*task) : process(*task))) end_at(task->number + 1, nullptr);
   } catch (...) {
     end_at(task->number, std::current_exception());
   }
@@ -212,14 +255,64 @@ bool BlockReader::State::process(const Task& task) {
     if (!turnstile.enter(task.number)) return true;
     block.first_row = rows;
     std::vector<Event> found;
-    const std::size_t scanned_event = join(task, buffer, scanned, found);
+    if (task.begins_file()) start_file(task);
+    const std::uint64_t first_record = assembler->record();
+    const std::size_t scanned_event = join(buffer, headroom, headroom + task.size, scanned, found);
+    if (task.ends_file())
+      assembler->finish(found);
+    else
+      usual_records = static_cast<std::size_t>(assembler->record() - first_record);
     last = ends_stream(found);
     DeferredCopy copy = assembler->take_copy();
     if (last) turnstile.close_at(task.number + 1);
     turnstile.leave();
     copy.run();
-    check(found, scanned_event, block.events);
+    check(found, {&scanned_event, 1}, block.events);
   }
+  return consumer.take(std::move(block)) && !last;
+}
+
+// The same for members, which usually begin and end with a record.
+bool BlockReader::State::process_members(const Task& task) {
+  std::array<std::optional<inflate::Piece>, 2> pieces;
+  {
+    const SharedBuffer deflated = acquire_buffer(task.size);
+    read(task, deflated->data(), task.size, task.offset);
+    std::array<std::span<const std::byte>, 2> bodies;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < bodies.size() && task.members[i].size != 0; ++i) {
+      bodies[i] = {deflated->data() + at + inflate::SizedMember::kHeaderBytes, task.members[i].body_size()};
+      at += task.members[i].size;
+    }
+    pieces = inflate::inflate_members(bodies, kMostMemberBytes);
+  }
+  std::array<BlockScan, 2> scanned;
+  for (std::size_t i = 0; i < pieces.size() && task.members[i].size != 0; ++i) {
+    if (!pieces[i]) throw NotMembers();
+    const inflate::Piece& piece = *pieces[i];
+    const std::size_t most_records = (piece.end - piece.begin) / kFrameOverhead;  // a header may state any number
+    scanned[i] = scan_block(
+        piece.buffer->data(), piece.begin, piece.end,
+        {options.max_record_bytes, options.verify, true, std::min<std::size_t>(task.members[i].records, most_records)});
+  }
+  if (!turnstile.enter(task.number)) return true;
+  Block block{task.number, task.file->index, rows, {}};
+  if (task.begins_file()) start_file(task);
+  std::vector<Event> found;
+  std::array<std::size_t, 2> scanned_events{kNone, kNone};
+  std::array<DeferredCopy, 2> copies;
+  for (std::size_t i = 0; i < pieces.size() && pieces[i]; ++i) {
+    scanned_events[i] = join(pieces[i]->buffer, pieces[i]->begin, pieces[i]->end, scanned[i], found);
+    copies[i] = assembler->take_copy();
+  }
+  if (task.ends_file()) assembler->finish(found);
+  const bool last = ends_stream(found);
+  if (last) turnstile.close_at(task.number + 1);
+  turnstile.leave();
+  for (DeferredCopy& copy : copies) copy.run();
+  check(found, scanned_events, block.events);
+  for (const Event& event : block.events)
+    if (std::holds_alternative<Fault>(event)) throw NotMembers();
   return consumer.take(std::move(block)) && !last;
 }
 
@@ -240,7 +333,8 @@ void BlockReader::State::scan(const Task& task, const SharedBuffer& buffer, std:
 }
 
 void BlockReader::State::start_file(const Task& task) {
-  assembler.emplace(ChunkAssemblerOptions{options.max_record_bytes, task.file->size, task.file->start_offset,
+  const std::optional<std::uint64_t> end = options.members ? std::nullopt : std::optional(task.file->size);
+  assembler.emplace(ChunkAssemblerOptions{options.max_record_bytes, end, task.file->start_offset,
                                           task.file->start_record, task.file->name, options.verify && alone, !alone});
 }
 
@@ -251,25 +345,20 @@ BlockScan BlockReader::State::walk(const Task& task, const Buffer& buffer) const
                     {options.max_record_bytes, options.verify, task.begins_file(), expected_records});
 }
 
-// Appends the events of the block; returns the index of the one with the frames that were scanned and verified ahead.
-std::size_t BlockReader::State::join(const Task& task, const SharedBuffer& buffer, const BlockScan& scanned,
-                                     std::vector<Event>& found) {
-  if (task.begins_file()) start_file(task);
-  const std::uint64_t first_record = assembler->record();
-  std::size_t rest = headroom, scanned_event = std::numeric_limits<std::size_t>::max();
+// Appends the events of the bytes [begin, end) of a buffer; returns the index of the one with the frames that were
+// scanned and verified ahead.
+std::size_t BlockReader::State::join(const SharedBuffer& buffer, std::size_t begin, std::size_t end,
+                                     const BlockScan& scanned, std::vector<Event>& found) {
+  std::size_t rest = begin, scanned_event = kNone;
   if (!scanned.is_empty()) {
-    assembler->add(buffer, headroom, scanned.begin, found);
+    assembler->add(buffer, begin, scanned.begin, found);
     rest = scanned.begin;
     if (assembler->add_scanned(buffer, scanned, found)) {
       rest = scanned.end;
       scanned_event = found.size() - 1;
     }
   }
-  assembler->add(buffer, rest, headroom + task.size, found);
-  if (task.ends_file())
-    assembler->finish(found);
-  else
-    usual_records = static_cast<std::size_t>(assembler->record() - first_record);
+  assembler->add(buffer, rest, end, found);
   return scanned_event;
 }
 
@@ -290,10 +379,10 @@ bool BlockReader::State::ends_stream(std::vector<Event>& events) {
   return assembler->failed();
 }
 
-void BlockReader::State::check(std::vector<Event>& found, std::size_t scanned_event,
+void BlockReader::State::check(std::vector<Event>& found, std::span<const std::size_t> scanned_events,
                                std::vector<Event>& checked) const {
   for (std::size_t i = 0; i < found.size(); ++i) {
-    if (options.verify && i != scanned_event)
+    if (options.verify && std::ranges::find(scanned_events, i) == scanned_events.end())
       verify(found[i], checked);
     else
       append(std::move(found[i]), checked);
@@ -315,7 +404,7 @@ void BlockReader::start(std::size_t count) {
   {
     const std::lock_guard lock(s.claim_mutex);
     // Small files are common: start no more threads than the last file has blocks.
-    if (s.next_file == s.paths.size() && s.file)
+    if (s.next_file == s.paths.size() && s.file && !s.options.members)
       most = std::min(most, (s.file->size - s.next_offset + s.options.block_bytes - 1) / s.options.block_bytes);
   }
   for (std::uint64_t i = 0; i < most; ++i) {
@@ -332,6 +421,7 @@ bool BlockReader::read_one() { return state_->read_one(); }
 
 bool BlockReader::is_short() const {
   const State& s = *state_;
+  if (s.options.members) return s.next_file == s.paths.size() && !s.file;
   return s.next_file == s.paths.size() && (!s.file || s.file->size - s.next_offset <= s.options.block_bytes);
 }
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "core/chunk_assembler.h"
@@ -27,6 +28,12 @@ struct FilePosition {
   std::uint64_t record = 0;
 };
 
+// A file is not, or not only, members of gzip as Penstock writes them, or one of them is damaged: what a stream reader
+// finds out, which the rows before it do not need.
+struct NotMembers : std::runtime_error {
+  NotMembers() : std::runtime_error("the file has other data than whole gzip members that state their sizes") {}
+};
+
 struct BlockReaderOptions {
   bool verify = true;
   std::uint64_t max_record_bytes = std::uint64_t{1} << 30;
@@ -36,6 +43,9 @@ struct BlockReaderOptions {
   std::uint64_t rows = std::numeric_limits<std::uint64_t>::max();  // at most
   // A single thread reads this much at a time: it fits the second-level cache of most CPUs.
   std::size_t slice_bytes = std::size_t{256} << 10;
+  // The files are gzip members as Penstock writes them: each block is two of them, inflated. They start at record 0,
+  // and offsets are those of the inflated data. At anything else, damage included, the stream ends with NotMembers.
+  bool members = false;
 };
 
 struct Block {

@@ -1,5 +1,7 @@
 #include "core/inflate/gzip_member.h"
 
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "core/crc32/crc32.h"
@@ -37,6 +39,20 @@ struct Member {
 };
 
 }  // namespace
+
+std::optional<SizedMember> sized_member(std::span<const std::byte> head, std::size_t most) {
+  // magic, deflate, FEXTRA, no time, no flags, Unix; an extra field of 12 bytes: "PS", 8, member size, records
+  constexpr std::array<unsigned char, 16> kStart{0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 3, 12, 0, 'P', 'S', 8, 0};
+  if (head.size() < SizedMember::kHeaderBytes || std::memcmp(head.data(), kStart.data(), kStart.size()) != 0) return {};
+  const SizedMember member{load_le32(head.data() + 16), load_le32(head.data() + 20)};
+  if (member.size < SizedMember::kHeaderBytes + kTrailerBytes || member.size > most) return {};
+  return member;
+}
+
+bool is_empty_member(std::span<const std::byte> file) {
+  constexpr std::array<unsigned char, 20> kEmpty{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 3};
+  return file.size() == kEmpty.size() && std::memcmp(file.data(), kEmpty.data(), kEmpty.size()) == 0;
+}
 
 std::optional<Piece> inflate_member(std::span<const std::byte> body, std::size_t most) {
   return Member::inflated(Member::of(body, most));

@@ -44,9 +44,18 @@ def check_or_auto(kind: str | None) -> Compression | None:
 
 
 def inflate(
-    kind: Compression, pieces: Iterable[bytes], *, path: str, trailing: Trailing = "error", multistream: bool = False
+    kind: Compression,
+    pieces: Iterable[bytes],
+    *,
+    path: str,
+    trailing: Trailing = "error",
+    multistream: bool = False,
+    threads: int | None = None,
 ) -> Iterator[Plain]:
-    """Decompress a stream in pieces; bytes before damage are yielded before the error is raised."""
+    """Decompress a stream in pieces; bytes before damage are yielded before the error is raised.
+
+    Gzip members of Penstock are inflated on ``threads``, by default one per CPU.
+    """
     if kind == "":
         return iter(pieces)
     if kind == "SNAPPY":
@@ -57,7 +66,7 @@ def inflate(
     from penstock.compression.zlib import inflate_zlib
 
     if kind == "GZIP":
-        return inflate_gzip(pieces, path, trailing)
+        return inflate_gzip(pieces, path, trailing, threads)
     return inflate_zlib(pieces, path, trailing, multistream)
 
 
@@ -67,12 +76,12 @@ def check_level(level: int) -> None:
         raise ValueError(f"level must be from 0 to 9, not {level!r}")
 
 
-def open_compressor(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int) -> Compressor:
-    """Return a compressor."""
+def open_compressor(kind: Literal["GZIP", "ZLIB", "SNAPPY"], level: int, threads: int | None = None) -> Compressor:
+    """Return a compressor. That of gzip has threads, by default one per CPU."""
     if kind == "GZIP":
         from penstock.compression.gzip import GzipCompressor
 
-        return GzipCompressor(level)
+        return GzipCompressor(level, threads)
     if kind == "ZLIB":
         from penstock.compression.zlib import ZlibCompressor
 

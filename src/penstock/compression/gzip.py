@@ -34,7 +34,6 @@ EMPTY_FILE = bytes.fromhex("1f8b080000000000000303000000000000000000")
 HEADER_BYTES = _HEADER.size
 # A member that claims more is not inflated in one piece but as a stream, so that memory stays bounded.
 MOST_AT_ONCE = 16 << 20
-THREADS = min(4, available_cpus())
 
 
 class SizedMember(NamedTuple):
@@ -73,23 +72,27 @@ def body_of(member: bytes | memoryview) -> memoryview:
 
 
 class GzipCompressor:
-    """Compresses members on threads; they come out in order."""
+    """Compresses members on threads, by default one per CPU; they come out in order."""
 
-    def __init__(self, level: int) -> None:
+    def __init__(self, level: int, threads: int | None = None) -> None:
         self._level = level
+        self._threads = threads or available_cpus()
         self._pool: ThreadPoolExecutor | None = None
         self._ahead: deque[Future[bytes]] = deque()
         self._empty = True
 
     def encode(self, framed: bytes, records: int) -> list[bytes]:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="penstock-deflate")
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="penstock-deflate")
         self._empty = False
         self._ahead.append(self._pool.submit(_deflate_member, framed, records, self._level))
-        return [self._ahead.popleft().result() for _ in range(len(self._ahead) - THREADS)]
+        return self._take(len(self._ahead) - self._threads)
 
     def flush(self) -> list[bytes]:
-        return [self._ahead.popleft().result() for _ in range(len(self._ahead))]
+        return self._take(len(self._ahead))
+
+    def _take(self, count: int) -> list[bytes]:
+        return [self._ahead.popleft().result() for _ in range(count)]
 
     def finish(self) -> list[bytes]:
         members = self.flush()
@@ -103,31 +106,27 @@ def _deflate_member(framed: bytes, records: int, level: int) -> bytes:
     size = _HEADER.size + len(body) + _TRAILER.size
     trailer = _TRAILER.pack(_core.crc32(framed), len(framed) & 0xFFFFFFFF)
     if size >= 1 << 32:
-        return _PREFIX[:3] + b"\0" + _PREFIX[4:] + body + trailer
-    return _HEADER.pack(_PREFIX, 12, b"PS", 8, size, records) + body + trailer
+        return b"".join((_PREFIX[:3], b"\0", _PREFIX[4:], body, trailer))
+    return b"".join((_HEADER.pack(_PREFIX, 12, b"PS", 8, size, records), body, trailer))
 
 
 def deflate(data: bytes, level: int) -> bytes:
     """Return raw deflate data: by isal up to level 3; above by zlib, which is smaller and ten times slower."""
-    module = isal_zlib if level <= 3 else zlib
-    compressor = module.compressobj(level, zlib.DEFLATED, -15)
-    return b"".join((compressor.compress(data), compressor.flush()))
+    return isal_zlib.compress(data, level, -15) if level <= 3 else zlib.compress(data, level, -15)
 
 
-# Pairs of members in progress: one for each thread, and one more that is ready when a thread becomes free.
-_AHEAD = THREADS + 1
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 
 
-def inflate_gzip(pieces: Iterable[bytes], path: str, trailing: Trailing) -> Iterator[Plain]:
-    """Inflate a sequence of gzip members, empty ones included."""
+def inflate_gzip(pieces: Iterable[bytes], path: str, trailing: Trailing, threads: int | None = None) -> Iterator[Plain]:
+    """Inflate a sequence of gzip members, empty ones included, on as many threads as there are CPUs by default."""
     source = ByteSource(pieces, path)
     first = True
     while not source.at_end():
         if source.peek(2) != b"\x1f\x8b":
             return judge_trailing(source, trailing, first, "gzip")
         if _sized_member_is_next(source):
-            yield from _inflate_sized_members(source)
+            yield from _inflate_sized_members(source, threads or available_cpus())
         else:
             yield from inflate_next_member(source)
         first = False
@@ -138,12 +137,13 @@ def _sized_member_is_next(source: ByteSource) -> bool:
     return size is not None and source.has(size)
 
 
-def _inflate_sized_members(source: ByteSource) -> Iterator[Plain]:
+def _inflate_sized_members(source: ByteSource, threads: int) -> Iterator[Plain]:
     """Inflate members that state their size, on threads and in order, until one does not or is incomplete."""
     ahead: deque[list[memoryview]] = deque()
-    with closing(_core.MemberQueue(threads=THREADS, max_bytes=MOST_AT_ONCE)) as queue:
+    with closing(_core.MemberQueue(threads=threads, max_bytes=MOST_AT_ONCE)) as queue:
         while True:
-            while len(ahead) < _AHEAD and (members := _take_sized_members(source)):
+            # One pair for each thread, and one more that is ready when a thread becomes free.
+            while len(ahead) <= threads and (members := _take_sized_members(source)):
                 queue.submit(*(body_of(member) for member in members), *[b""] * (2 - len(members)))
                 ahead.append(members)
             if not ahead:

@@ -226,7 +226,14 @@ class RecordScanner:
             source=self._path,
             input_end=self._size if not kind else None,
         )
-        plain = inflate(kind, self._pieces, path=self._path, trailing=options.trailing, multistream=options.multistream)
+        plain = inflate(
+            kind,
+            self._pieces,
+            path=self._path,
+            trailing=options.trailing,
+            multistream=options.multistream,
+            threads=options.thread_count,
+        )
         head = b""
         can_skip = options.skips_damage and self._can_start_again
         try:

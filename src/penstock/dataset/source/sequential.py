@@ -9,6 +9,7 @@ from itertools import repeat
 import numpy as np
 
 from penstock._core import RecordChunk
+from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Run
 from penstock.dataset.source.row_source import RowSource
@@ -21,7 +22,7 @@ def can_stream(source: RowSource, first_row: int) -> bool:
     shards = source.shards
     if source.on_error != "raise" or source.allocate is not None:
         return False  # skipping damage needs an index; native threads cannot call an allocator in Python
-    if shards.local_and_plain:
+    if shards.local_and_plain or (shards.local_members and first_row == 0):
         return True
     # In a remote file, reading up to the row costs less than reading all of it for an index.
     return not shards.indexed and (first_row == 0 or shards.remote)
@@ -51,10 +52,39 @@ def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, N
         )
 
 
+def _from_members(source: RowSource, decoder: Decoder, size: int) -> Generator[Batch, None, int | None]:
+    """Decode gzip members on native threads, in whole batches; return the row from which a stream reader has to go on.
+
+    None if all is read. The stream reader takes what is no whole member, and reports damage.
+    """
+    shards, options = source.shards, source.shards.options
+    rows, last = 0, None
+    members = decoder._open_members(
+        shards.paths, size, verify=options.verify, max_record_bytes=options.max_record_bytes
+    )
+    with closing(members):
+        for batch in members:
+            if batch is None:
+                return rows
+            if batch.num_rows < size:
+                last = batch  # or what comes before damage
+                continue
+            yield batch
+            rows += size
+    if last is not None:
+        yield last
+    return None
+
+
 def _batches(source: RowSource, size: int, first_row: int) -> Generator[Batch, None, None]:
     shards, options = source.shards, source.shards.options
     decoder = source.new_decoder(options.thread_count)
     if not shards.local_and_plain:
+        if first_row == 0 and shards.local_members:
+            stopped_at = yield from _from_members(source, decoder, size)
+            if stopped_at is None:
+                return
+            first_row = stopped_at
         yield from decoder.decode_batches(chunks_from(source, first_row), size)
         return
     start = (0, 0, 0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock import _core
 from penstock.compression import Compression
+from penstock.compression.gzip import EMPTY_FILE, HEADER_BYTES, sized_member
 from penstock.dataset.order import Ints
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
 from penstock.index import ShardIndex
@@ -117,6 +118,18 @@ class Shards:
         for path in self.paths:
             store, name = locate(path)
             if not store.capabilities.native_paths or compression_of(store, name, self.options):
+                return False
+        return True
+
+    @cached_property
+    def local_members(self) -> bool:
+        """Whether native threads can read the gzip members of all files; judged by the first of each."""
+        for path in self.paths:
+            store, name = locate(path)
+            if not store.capabilities.native_paths or compression_of(store, name, self.options) != "GZIP":
+                return False
+            head = store.read(name, 0, HEADER_BYTES)
+            if head != EMPTY_FILE and sized_member(head) is None:
                 return False
         return True
 
