@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -11,6 +10,7 @@
 
 #include "core/inflate/gzip_member.h"
 #include "io/file.h"
+#include "io/turnstile.h"
 
 namespace penstock {
 namespace {
@@ -19,8 +19,6 @@ constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
 // A larger member is inflated as a stream, so that memory stays bounded.
 constexpr std::size_t kMostMemberBytes = std::size_t{16} << 20;
-
-constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
 struct InputFile {
   InputFile(const std::filesystem::path& path, std::size_t number, FilePosition start)
@@ -55,57 +53,6 @@ struct Task {
 
   bool begins_file() const { return offset == file->start_offset; }
   bool ends_file() const { return offset + size == file->size; }
-};
-
-// Lets threads through in the order of their blocks.
-class Turnstile {
- public:
-  // Waits for the turn of `number`; false if it will never come.
-  bool enter(std::uint64_t number) {
-    // The turn usually comes soon: yielding is cheaper than sleeping.
-    for (int i = 0; i < kSpins && next_.load(std::memory_order_relaxed) < number; ++i) std::this_thread::yield();
-    std::unique_lock lock(mutex_);
-    Seat& seat = seat_of(number);
-    ++seat.waiting;
-    seat.turn.wait(lock, [&] { return next_ == number || number >= end_; });
-    --seat.waiting;
-    return number < end_;
-  }
-  // Wakes the thread of the next block, if it sleeps, and no other.
-  void leave() {
-    std::unique_lock lock(mutex_);
-    Seat& next = seat_of(++next_);
-    if (next.waiting == 0) return;
-    lock.unlock();
-    next.turn.notify_all();
-  }
-  // No thread enters with `number` or above.
-  void close_at(std::uint64_t number) {
-    {
-      const std::lock_guard lock(mutex_);
-      end_ = std::min(end_, number);
-    }
-    for (Seat& seat : seats_) seat.turn.notify_all();
-  }
-  bool open_for(std::uint64_t number) {
-    const std::lock_guard lock(mutex_);
-    return number < end_;
-  }
-
- private:
-  static constexpr int kSpins = 64;
-
-  // Where threads sleep. Those of successive blocks sleep in different ones.
-  struct Seat {
-    std::condition_variable turn;
-    int waiting = 0;  // guarded by the mutex
-  };
-  Seat& seat_of(std::uint64_t number) { return seats_[number % seats_.size()]; }
-
-  std::mutex mutex_;
-  std::array<Seat, 32> seats_;
-  std::atomic<std::uint64_t> next_ = 0;
-  std::uint64_t end_ = kNoEnd;
 };
 
 }  // namespace

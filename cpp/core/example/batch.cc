@@ -28,98 +28,9 @@ constexpr std::uint64_t kMaxNearBytes = std::uint64_t{1} << 20;
 // Ragged columns that are expected to be larger are joined at the end: a guess must not allocate much memory.
 constexpr std::uint64_t kMaxExpectedBytes = std::uint64_t{256} << 20;
 
-// A schema may declare a shape of any size: the product must not wrap around to a small number.
-std::size_t dense_bytes(std::size_t rows, std::uint64_t item_bytes) {
-  if (item_bytes != 0 && rows > std::numeric_limits<std::size_t>::max() / item_bytes) throw std::bad_alloc();
-  return rows * static_cast<std::size_t>(item_bytes);
-}
-
 std::int64_t* as_int64(const SharedBuffer& buffer) { return reinterpret_cast<std::int64_t*>(buffer->data()); }
 
-bool is_dense(const FeaturePlan& plan) { return !plan.ragged && !plan.sequence(); }
-
-bool any_views(const DecodePlan& plan) {
-  return std::any_of(plan.features.begin(), plan.features.end(),
-                     [](const FeaturePlan& feature) { return feature.element == Element::kView; });
-}
-
-// Returns the chunks with the records [begin, end) of `chunks`.
-std::vector<Chunk> slice(std::span<const Chunk> chunks, std::size_t begin, std::size_t end) {
-  std::vector<Chunk> part;
-  std::size_t first = 0;
-  for (const Chunk& chunk : chunks) {
-    const std::size_t from = std::max(begin, first), to = std::min(end, first + chunk.size());
-    if (from < to) part.push_back(chunk.slice(from - first, to - first));
-    first += chunk.size();
-  }
-  return part;
-}
-
 }  // namespace
-
-void run_here(std::size_t n, const std::function<void(std::size_t)>& task) {
-  for (std::size_t i = 0; i < n; ++i) task(i);
-}
-
-BatchDecoder::BatchDecoder(DecodePlan plan)
-    : plan_(std::move(plan)),
-      has_views_(any_views(plan_)),
-      all_dense_(std::ranges::all_of(plan_.features, is_dense)),
-      ragged_row_bytes_(plan_.features.size()),
-      even_row_bytes_(plan_.features.size()) {}
-BatchDecoder::~BatchDecoder() = default;
-
-// Never blocks on the idle workers: in a child forked at the wrong moment, the lock is held forever.
-std::unique_ptr<BatchDecoder::Worker> BatchDecoder::borrow_worker() {
-  {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock && !idle_.empty()) {
-      auto worker = std::move(idle_.back());
-      idle_.pop_back();
-      return worker;
-    }
-  }
-  return std::make_unique<Worker>(plan_);
-}
-
-void BatchDecoder::return_worker(std::unique_ptr<Worker> worker) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (lock) idle_.push_back(std::move(worker));
-}
-
-std::uint64_t BatchDecoder::dense_row_bytes() const {
-  std::uint64_t sum = 0;
-  for (const FeaturePlan& plan : plan_.features)
-    if (is_dense(plan)) sum += plan.item_bytes();
-  return sum;
-}
-
-std::size_t BatchDecoder::dense_bytes(std::size_t rows) const {
-  std::size_t sum = 0;
-  for (const FeaturePlan& plan : plan_.features) {
-    const std::size_t values = is_dense(plan) ? aligned_size(penstock::dense_bytes(rows, plan.item_bytes())) : 0;
-    const std::size_t mask = plan.has_mask() ? aligned_size(rows) : 0;
-    if (values > std::numeric_limits<std::size_t>::max() / 2 - sum - mask) throw std::bad_alloc();
-    sum += values + mask;
-  }
-  return sum;
-}
-
-bool BatchDecoder::scatters() const {
-  return all_dense_ && !has_views_ && dense_row_bytes() >= kMinNontemporalBytes * plan_.features.size();
-}
-
-DecodedBatch BatchDecoder::decode(const std::vector<Chunk>& chunks, const Outputs& outputs, std::size_t parts,
-                                  const Runner& run) {
-  const std::size_t rows = rows_of(chunks);
-  BatchBuilder builder(*this, rows, outputs);
-  parts = std::max<std::size_t>(1, std::min(parts, rows));
-  run(parts, [&](std::size_t part) {
-    const std::size_t begin = rows * part / parts;
-    builder.decode(slice(chunks, begin, rows * (part + 1) / parts), begin);
-  });
-  return builder.finish(rows, run);
-}
 
 BatchBuilder::BatchBuilder(BatchDecoder& decoder, std::size_t rows, const Outputs& outputs, BatchMemory memory)
     : decoder_(decoder),
@@ -144,8 +55,8 @@ void BatchBuilder::allocate_dense_columns(BatchMemory memory) {
     for (std::size_t f = 0; f < columns_.size(); ++f) {
       const FeaturePlan& feature = plan.features[f];
       if (feature.has_mask()) visit(columns_[f].valid, rows_);
-      if (is_dense(feature) && (outputs_.empty() || outputs_[f] == nullptr))
-        visit(columns_[f].values, dense_bytes(rows_, feature.item_bytes()));
+      if (feature.dense() && (outputs_.empty() || outputs_[f] == nullptr))
+        visit(columns_[f].values, feature.bytes_of(rows_));
     }
   };
   const std::size_t most = memory.buffer ? std::numeric_limits<std::size_t>::max() : kMaxSharedBytes;
@@ -218,7 +129,7 @@ void BatchBuilder::decode(std::span<const Chunk> chunks, std::size_t first_row, 
   part->columns.resize(columns_.size());
   if (part->fault.fault == ExampleFault::kNone) {
     for (std::size_t f = 0; f < columns_.size(); ++f) {
-      if (is_dense(decoder_.plan_.features[f])) continue;
+      if (decoder_.plan_.features[f].dense()) continue;
       ColumnPart& column = worker.columns[f];
       Part::Ragged& ragged = part->columns[f];
       ragged.bytes = column.values.size();
@@ -244,7 +155,7 @@ void BatchBuilder::set_outputs(std::span<ColumnPart> columns, std::size_t first_
     ColumnPart& column = columns[f];
     const DecodedColumn& target = columns_[f];
     const bool given = !outputs_.empty() && outputs_[f] != nullptr;
-    const bool dense = is_dense(decoder_.plan_.features[f]);
+    const bool dense = decoder_.plan_.features[f].dense();
     column.dense = !dense ? nullptr : given ? outputs_[f] : target.values->data();
     column.valid = target.valid ? reinterpret_cast<std::uint8_t*>(target.valid->data()) : nullptr;
     if (row_bytes_[f] != 0)
@@ -264,7 +175,7 @@ std::vector<std::span<std::byte>> BatchBuilder::views_of(std::span<ColumnPart> c
     const FeaturePlan& plan = decoder_.plan_.features[f];
     if (plan.element != Element::kView) continue;
     const auto row = static_cast<std::size_t>(plan.item_bytes());
-    if (is_dense(plan))
+    if (plan.dense())
       arrays.emplace_back(columns[f].dense + first_row * row, rows * row);
     else
       arrays.emplace_back(columns[f].values.data(), columns[f].values.size());
@@ -323,7 +234,7 @@ bool BatchBuilder::reserve(Part& part) {
 
 // Whether the values of a column are first collected, then copied to their final position.
 bool BatchBuilder::is_collected(std::size_t feature) const {
-  return row_bytes_[feature] == 0 && !is_dense(decoder_.plan_.features[feature]);
+  return row_bytes_[feature] == 0 && !decoder_.plan_.features[feature].dense();
 }
 
 void BatchBuilder::copy(const Part& part, std::size_t feature, const std::byte* values) const {
@@ -355,7 +266,7 @@ DecodedBatch BatchBuilder::finish(std::size_t rows, const Runner& run) {
   }
   for (std::size_t f = 0; f < batch.columns.size(); ++f) {
     DecodedColumn& column = batch.columns[f];
-    if (is_dense(decoder_.plan_.features[f])) {
+    if (decoder_.plan_.features[f].dense()) {
       column.items = rows;
       continue;
     }

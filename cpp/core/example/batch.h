@@ -87,6 +87,7 @@ class BatchDecoder {
  private:
   friend class BatchBuilder;
 
+  std::unique_lock<std::mutex> lock_idle();
   std::unique_ptr<Worker> borrow_worker();
   void return_worker(std::unique_ptr<Worker> worker);
 

@@ -1,7 +1,10 @@
 // A compiled schema: what the decoder needs to know about each requested feature.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -49,6 +52,14 @@ struct FeaturePlan {
 
   std::uint64_t item_bytes() const { return count * value_bytes; }
   bool sequence() const { return section == Section::kSequence; }
+  // Whether all rows are of one size.
+  bool dense() const { return !ragged && !sequence(); }
+  // The bytes of dense rows. Throws std::bad_alloc if there cannot be as many: a schema may declare a shape of any
+  // size.
+  std::size_t bytes_of(std::size_t rows) const {
+    if (item_bytes() != 0 && rows > std::numeric_limits<std::size_t>::max() / item_bytes()) throw std::bad_alloc();
+    return rows * static_cast<std::size_t>(item_bytes());
+  }
   bool has_mask() const { return missing == Missing::kInvalid; }
 };
 

@@ -131,6 +131,32 @@ def file_chunks(
                 records.close()
 
 
+def member_batches(
+    native: _core.NativeDecoder,
+    build: Callable[[DecodedColumns], Batch],
+    paths: Sequence[str],
+    size: int,
+    *,
+    verify: bool,
+    max_record_bytes: int,
+    threads: int,
+) -> Generator[Batch | None, None, None]:
+    """Decode files of gzip members that state their sizes into batches of ``size`` rows.
+
+    At anything else, damage and records that do not decode included, a last, shorter batch may come, then None.
+    """
+    batches = _core.FileBatches(
+        paths, native, size, verify=verify, max_record_bytes=max_record_bytes, threads=threads, members=True
+    )
+    try:
+        while isinstance(found := batches.next(), DecodedColumns):
+            yield build(found)
+    except (_core.NotMembers, RowFault):
+        yield None
+    finally:
+        batches.close()
+
+
 def damage_error(fault: Fault, path: str) -> CorruptDataError:
     """Return the error for a damaged record; at the start of a file it says what the file seems to be."""
     return error_of(fault, path, None if fault.offset else lookalike(locate(path)[0].read(path, 0, HEAD_BYTES)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -77,9 +77,9 @@ class Decoder:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        checks = {"validate": self._validate, "strict": self._strict}
-        options = {"columns": self._names, "threads": self._given_threads, **checks}
-        return functools.partial(Decoder, **options), (self._full_schema,)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"columns": self._names, "validate": self._validate, "strict": self._strict}
+        options["threads"] = self._given_threads
+        return functools.partial(Decoder, **options), (self._full_schema,)
 
     @property
     def schema(self) -> Schema:
@@ -250,30 +250,6 @@ class Decoder:
             )
 
         return FileBatches(native, paths, self._batch_or_fault, reopen)
-
-    def _open_members(
-        self, paths: Sequence[str], size: int, *, verify: bool, max_record_bytes: int
-    ) -> Generator[Batch | None, None, None]:
-        """Decode files of gzip members that state their sizes into batches of ``size`` rows.
-
-        At anything else, damage and records that do not decode included, a last, shorter batch may come, then None.
-        """
-        native = _core.FileBatches(
-            paths,
-            self._native,
-            size,
-            verify=verify,
-            max_record_bytes=max_record_bytes,
-            threads=self._threads,
-            members=True,
-        )
-        try:
-            while isinstance(found := native.next(), DecodedColumns):
-                yield self._batch_or_fault(found)
-        except (_core.NotMembers, RowFault):
-            yield None
-        finally:
-            native.close()
 
     def _row_decoder(self) -> RowDecoder:
         """Return a decoder of the same features, for one record at a time."""

@@ -9,6 +9,7 @@ from itertools import repeat
 import numpy as np
 
 from penstock._core import RecordChunk
+from penstock.codec.decode_files import member_batches
 from penstock.codec.decoder import Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Run
@@ -59,8 +60,14 @@ def _from_members(source: RowSource, decoder: Decoder, size: int) -> Generator[B
     """
     shards, options = source.shards, source.shards.options
     rows, last = 0, None
-    members = decoder._open_members(
-        shards.paths, size, verify=options.verify, max_record_bytes=options.max_record_bytes
+    members = member_batches(
+        decoder._native,
+        decoder._batch_or_fault,
+        shards.paths,
+        size,
+        verify=options.verify,
+        max_record_bytes=options.max_record_bytes,
+        threads=options.thread_count,
     )
     with closing(members):
         for batch in members:
