@@ -40,7 +40,7 @@ def available_cpus() -> int:
     cpus = min(bound, cgroup_cpus() or bound)
     ranks = local_ranks()
     # Ranks that are bound to CPUs of their own, a part of the machine's, do not share them.
-    if bound * ranks > (os.cpu_count() or bound):
+    if ranks > 1 and bound * ranks > (os.cpu_count() or bound):
         cpus //= ranks
     return max(1, cpus // loader_workers())
 

@@ -42,6 +42,18 @@ bool read_scalar(const FeaturePlan& plan, wire::Bytes feature, std::byte* out) {
   return true;
 }
 
+// Returns the kind of a valid feature if it is a float or an integer in the usual encoding.
+Kind kind_of_scalar(wire::Bytes feature) {
+  if (feature.size == 8 && load_le32(feature.data) == 0x040A0612u) return Kind::kFloat;
+  if (feature.size < 5 || feature.size > 12) return Kind::kUnset;
+  const auto n = static_cast<std::uint32_t>(feature.size - 4);
+  if (load_le32(feature.data) != (0x000A001Au | (n + 2) << 8 | n << 24)) return Kind::kUnset;
+  // One varint, not several: only its last byte ends one.
+  for (std::uint32_t i = 0; i + 1 < n; ++i)
+    if ((feature.data[4 + i] & std::byte{0x80}) == std::byte{}) return Kind::kUnset;
+  return Kind::kInt64;
+}
+
 }  // namespace
 
 PartDecoder::PartDecoder(const DecodePlan& plan)
@@ -123,8 +135,14 @@ bool PartDecoder::find_features(const RecordRef& record, std::size_t row, std::s
     KeyIndex& index = context ? context_ : sequence_;
     const std::size_t at = position[static_cast<std::size_t>(section)]++;
     const int feature = index.find(entry.key, at);
-    if (feature == KeyIndex::kNotRequested)
-      return !plan_.validate_all || (context ? validate_feature(entry.value) : validate_feature_list(entry.value));
+    if (feature == KeyIndex::kNotRequested) {
+      if (!plan_.validate_all) return true;
+      if (!context) return validate_feature_list(entry.value);
+      if (!validate_feature(entry.value)) return false;
+      if (const Kind kind = kind_of_scalar(entry.value); entry.is_short && kind != Kind::kUnset)
+        prefixes_.learn(at, entry, record.payload.end(), ScalarPrefixes::kNotRequested, kind, records_);
+      return true;
+    }
     for (int f = feature; f != KeyIndex::kNotRequested; f = same_key_[static_cast<std::size_t>(f)])
       if (!found_entry(f, entry, record, row, columns)) return false;
     if (entry.is_short && states_[static_cast<std::size_t>(feature)] == State::kDecoded)

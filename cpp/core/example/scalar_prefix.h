@@ -21,6 +21,9 @@ namespace penstock {
 
 class ScalarPrefixes {
  public:
+  // In place of a feature: the entry is only checked.
+  static constexpr std::uint32_t kNotRequested = std::numeric_limits<std::uint32_t>::max();
+
   // Reads the scalars at the cursor for as long as they follow the prefixes expected from `position` on, into row `row`
   // of their columns; returns their number. claim(feature) returns the column of a feature, or nullptr if it must not
   // be written.
@@ -38,12 +41,14 @@ class ScalarPrefixes {
       if (prefix->size > kBytes / 2)
         for (std::size_t i = kWords / 2; i < kWords; ++i) differences |= prefix->difference(p, i);
       if (differences != 0) break;
-      std::byte* column = claim(prefix->feature);
-      if (column == nullptr) break;
-      if (prefix->kind == Kind::kFloat)
-        std::memcpy(column + 4 * row, value, 4);
-      else
-        store_le64(column + 8 * row, join_groups(number & prefix->value_mask));
+      if (prefix->feature != kNotRequested) {
+        std::byte* column = claim(prefix->feature);
+        if (column == nullptr) break;
+        if (prefix->kind == Kind::kFloat)
+          std::memcpy(column + 4 * row, value, 4);
+        else
+          store_le64(column + 8 * row, join_groups(number & prefix->value_mask));
+      }
       p = value + prefix->value_size;
     }
     cursor.p = p;
