@@ -15,7 +15,7 @@ TESTED_THROUGH_OTHERS = {
     "compression": "byte_source resync",
     "conversion": "table_stream text_tables",
     "dataset": "block read_rows stage",
-    "dataset/source": "filter_rows pick_records row_source sequential",
+    "dataset/source": "filter_rows pick_records row_source",
     "discovery": "infer sidecars splits",
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch",

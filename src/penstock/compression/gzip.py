@@ -112,7 +112,9 @@ def _deflate_member(framed: bytes, records: int, level: int) -> bytes:
 
 def deflate(data: bytes, level: int) -> bytes:
     """Return raw deflate data: by isal up to level 3; above by zlib, which is smaller and ten times slower."""
-    return isal_zlib.compress(data, level, -15) if level <= 3 else zlib.compress(data, level, -15)
+    module = isal_zlib if level <= 3 else zlib
+    compressor = module.compressobj(level, zlib.DEFLATED, -15)
+    return b"".join((compressor.compress(data), compressor.flush()))
 
 
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
