@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import duckdb
 import ml_dtypes
 import numpy as np
@@ -10,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import penstock as ps
 from penstock.columns import Batch, BytesColumn, Nullable, Ragged, batches_from_arrow, from_arrow
 
 LONG = "a text that lies in a buffer"
@@ -125,3 +128,10 @@ def test_frames_become_batches(frame: type) -> None:
 def test_a_polars_frame_survives_the_round_trip() -> None:
     frame = pl.DataFrame({"l": [["a", None], [], None], "n": [1, None, 3], "c": pl.Series(["u", "v", "u"])})
     assert pl.DataFrame(from_arrow(frame)).to_dicts() == frame.to_dicts()
+
+
+def test_pandas_takes_a_dataset(tmp_path: Path):
+    ps.write(tmp_path / "a", {"text": ["x", "y"], "number": [1, 2], "items": [["a"], []]})
+    frame = pd.DataFrame.from_arrow(ps.Dataset(tmp_path / "a"))
+    assert frame["text"].tolist() == ["x", "y"]
+    assert [list(items) for items in frame["items"]] == [["a"], []]

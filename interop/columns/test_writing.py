@@ -41,7 +41,7 @@ def test_pandas(tmp_path: Path):
             "number": int,
             "text": ps.Feature("str", optional=True),
             "float": float,
-            "category": str,
+            "category": ps.Feature("int8", names=["u", "v"], logical="dictionary"),
             "maybe": ps.Feature("int64", optional=True),
             "items": ps.Feature("int64", (None,)),
         }

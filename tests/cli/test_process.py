@@ -40,8 +40,7 @@ def test_a_reader_that_leaves_early_causes_no_message(folder: Path):
         process.stdout.close()
         message = process.stderr.read()
         process.stderr.close()
-        process.wait(60)
-        assert message == b"", form
+        assert (process.wait(60), message) == (0, b""), form
 
 
 @pytest.mark.parametrize("arguments", [["count"], ["frobnicate"], ["cat", "x", "--limit", "-1"]])

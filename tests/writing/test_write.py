@@ -196,7 +196,7 @@ def test_the_records_are_those_of_the_encoder(tmp_path: Path):
 @pytest.mark.parametrize(
     ("path", "options", "message"),
     [
-        ("data.tfrecord", {}, "write 'data' for data-00000-of-00001.tfrecord"),
+        ("data-00000-of-00001.tfrecord", {}, "names a dataset, not a shard"),
         ("da*ta", {}, "has no"),
         ("data", {"shards": 0}, "shards is an integer of 1 or more"),
         ("data", {"rows_per_shard": 0}, "rows_per_shard is an integer of 1 or more"),
@@ -307,3 +307,32 @@ def test_only_a_shuffled_stream_has_all_shards_open_at_once(tmp_path):
         "write fewer, or raise the limit (ulimit -n) True",
     ]
     assert len(list(tmp_path.iterdir())) == 250 * 3 + 300 + 150 + 5
+
+
+@pytest.mark.parametrize("name", ["merged.tfrecord", "merged.tfrecord.gz", "sub/merged.tfrec"])
+def test_a_path_with_an_extension_is_one_file(tmp_path: Path, name: str):
+    path = tmp_path / name
+    manifest = ps.write(path, {"x": [1, 2, 3]})
+    assert [shard.name for shard in manifest.shards] == [path.name]
+    assert sorted(found.name for found in path.parent.iterdir() if found.is_file()) == sorted(
+        [path.name, "merged.penstock.json"]
+    )
+    for opened in (path, path.parent / "merged"):
+        assert [row["x"] for row in ps.Dataset(opened)] == [1, 2, 3]
+    assert ps.verify(path.parent / "merged").ok
+    with pytest.raises(FileExistsError):
+        ps.write(path, {"x": [4]})
+    ps.write(path, {"x": [4]}, replace=True)
+    ps.append(path.parent / "merged", {"x": [5]})
+    assert [row["x"] for row in ps.Dataset(path.parent / "merged")] == [4, 5]
+
+
+def test_one_file_is_one_shard_of_its_compression(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"is one file: leave out the extension to write several"):
+        ps.write(tmp_path / "a.tfrecord", {"x": [1]}, shards=2)
+    with pytest.raises(ValueError, match=r"add \.gz"):
+        ps.write(tmp_path / "a.tfrecord", {"x": [1]}, compression="GZIP")
+    (tmp_path / "b.tfrecord").write_bytes(b"of somebody else")
+    with pytest.raises(FileExistsError):
+        ps.write(tmp_path / "b.tfrecord", {"x": [1]})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.tfrecord"]

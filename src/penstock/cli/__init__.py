@@ -48,10 +48,12 @@ class _Commands(click.Group):
                 os._exit(130)
             ctx.exit(130)
         except OSError as error:
-            # Commands report errors about files: this one is about the output. click handles a reader that has left.
-            if error.errno in (None, errno.EPIPE):
+            # Commands report errors about files: this one is about the output.
+            if error.errno is None:
                 raise
             _discard_output()
+            if error.errno == errno.EPIPE:  # its reader has all that it wants, as head has
+                ctx.exit(0)
             raise click.ClickException(f"the output cannot be written: {error.strerror}") from None
 
     def resolve_command(

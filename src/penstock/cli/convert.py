@@ -44,7 +44,7 @@ Examples:
     "-o",
     metavar="OUT",
     required=True,
-    help=f"A table: {TABLES}; a dataset by its name: data/train; or -, standard output.",
+    help=f"A table: {TABLES}; a dataset by its name: data/train; one file: train.tfrecord; or -, standard output.",
 )
 @click.option(
     "--feature",

@@ -28,6 +28,7 @@ from penstock.integrity.report import Report, plural
 from penstock.records.writer import RecordWriter
 from penstock.schema import Schema
 from penstock.storage import StrPath, is_remote, path_text, split_path
+from penstock.writing.destination import is_file_name
 from penstock.writing.inputs import BatchStream, count_rows
 from penstock.writing.write import write
 
@@ -105,7 +106,7 @@ def convert(
         paths: Files of records, as for :class:`penstock.Dataset`; tables of one format; a folder of pictures, by class
             or with a metadata table; WebDataset tars; or a folder of Hugging Face.
         output: A table, by its extension: ``.parquet``, ``.arrow``, ``.feather``, ``.csv``, ``.tsv``, ``.jsonl``; a
-            dataset by its name, ``data/train``; or ``-``, standard output.
+            dataset by its name, ``data/train``; one file of records, ``train.tfrecord``; or ``-``, standard output.
         schema: The schema, or a file that holds one. By default that of the dataset, or of the table.
         infer: Infer the schema from the records, even if there is a schema file.
         infer_records: Records to infer it from, spread over the files; None takes all.
@@ -283,8 +284,10 @@ def _form_of(output: str, to: OutputFormat | None) -> OutputFormat:
         raise ValueError(f"to is one of {', '.join(FORMATS)}, not {to!r}")
     by_name = table_format(output)
     extension = os.path.splitext(output)[1]
-    if to is None and by_name is None and extension[1:].isalpha():
-        raise ValueError(f"unknown extension {extension}: a table is {TABLES}, a dataset has no extension")
+    if to is None and by_name is None and extension[1:].isalpha() and not is_file_name(output):
+        raise ValueError(
+            f"unknown extension {extension}: a table is {TABLES}, records are data/train or train.tfrecord"
+        )
     form: OutputFormat = to or by_name or ("jsonl" if output == "-" else "tfrecord")
     if form != "tfrecord" and is_remote(output):
         raise ValueError("a table is written to a local file: copy it from there")

@@ -16,7 +16,7 @@ from penstock.codec.decoder import Allocate
 from penstock.columns import Batch
 from penstock.compression import check_or_auto
 from penstock.dataset.carry_stored_bytes import carry_stored_values
-from penstock.dataset.export_arrow import keep_encoded, open_arrow, read_pandas, read_table
+from penstock.dataset.export_arrow import keep_encoded, open_arrow, open_plain_arrow, read_pandas, read_table
 from penstock.dataset.iterator import DatasetIterator, Row, T_co
 from penstock.dataset.order import Epoch, Remainder
 from penstock.dataset.pipeline import Pipeline
@@ -862,7 +862,7 @@ class Dataset(Generic[T_co]):
         return import_extra("polars", "polars", "data frames of Polars").DataFrame(self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._open_arrow().__arrow_c_stream__(requested_schema)
+        return open_plain_arrow(self._pipeline, self._iterate).__arrow_c_stream__(requested_schema)
 
     def _open_arrow(self) -> Any:
         """Return a ``pyarrow.RecordBatchReader``."""

@@ -34,10 +34,15 @@ Iterate: TypeAlias = Callable[[Pipeline], Iterator[Any]]
 
 def read_table(pipeline: Pipeline, iterate: Iterate) -> Any:
     """Return a ``pyarrow.Table`` of all elements."""
+    return open_plain_arrow(pipeline, iterate).read_all()
+
+
+def open_plain_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
+    """Return a ``pyarrow.RecordBatchReader`` of one epoch, without types that pandas does not know."""
     reader = open_arrow(pipeline, iterate)
     schema = without_views(reader.schema)
     batches = (batch.cast(schema) for batch in reader)
-    return import_extra("pyarrow", "arrow", "Arrow data").Table.from_batches(batches, schema)
+    return import_extra("pyarrow", "arrow", "Arrow data").RecordBatchReader.from_batches(schema, batches)
 
 
 def read_pandas(table: Any) -> Any:

@@ -130,11 +130,20 @@ def convert_leaves(element: Any, leaf: Callable[[Any], Any]) -> Any:
     return leaf(element)
 
 
+class _AbsentValuesError(TypeError):
+    """Absent values of a column whose name is not known yet."""
+
+
 @contextmanager
 def column_note(name: str) -> Iterator[None]:
     """Add the name of a column to errors."""
     try:
         yield
+    except _AbsentValuesError:
+        raise TypeError(
+            f"column {name!r} has absent values, and tensors have no gaps: fill them in a map() after batch(), for "
+            f"example batch | {{{name!r}: batch[{name!r}].fill(0), {name + '_valid'!r}: batch[{name!r}].valid}}"
+        ) from None
     except (TypeError, ValueError, OverflowError) as error:
         error.add_note(f"column {name!r}")
         raise
@@ -162,7 +171,7 @@ def ragged_parts(column: Ragged) -> tuple[NDArray[Any] | BytesColumn, list[NDArr
 
 def raise_absent() -> NoReturn:
     """Raise TypeError: an absent value is neither zero nor empty, and tensors have no gaps."""
-    raise TypeError(
+    raise _AbsentValuesError(
         "a column with absent values cannot become a tensor: fill them in a map() after batch(), for example "
         'batch | {"x": batch["x"].fill(0), "x_valid": batch["x"].valid}'
     )

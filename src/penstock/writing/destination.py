@@ -8,14 +8,21 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.compression import Compression, check, check_level
+from penstock.compression.detect import EXTENSIONS, by_extension
 from penstock.errors import ManifestError
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, is_remote, locate, make_folder_of, split_path
-from penstock.storage.shard_names import ShardName, without_extension, written_suffix
+from penstock.storage.shard_names import (
+    ShardName,
+    has_record_extension,
+    shard_number,
+    without_extension,
+    written_suffix,
+)
 from penstock.writing.hidden_files import OldFiles, TemporaryFiles, old_files, remove_abandoned
 from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
 
@@ -111,6 +118,37 @@ class Destination:
 
     def _shard_path(self, number: int, count: int) -> str:
         return str(ShardName(self.base, number, count, written_suffix(self.kind)))
+
+
+class FileDestination(Destination):
+    """A dataset of one file, under the name that the user chose, ``merged.tfrecord.gz``, and its manifest.
+
+    Args:
+        path: The file; its extension is that of TFRecord files, and of the compression.
+    """
+
+    def __init__(self, path: StrPath, *, compression: str | None, **options: Any) -> None:
+        name = locate(path)[1]
+        by_name = by_extension(name)
+        if check(compression) not in ("", by_name):
+            raise ValueError(
+                f"{name} is not the name of a file with {compression}: add {EXTENSIONS[check(compression)][0]}"
+            )
+        self._path = name
+        super().__init__(without_extension(name), compression=by_name, **options)
+
+    def _find_old(self, replace: bool) -> list[str]:
+        old = existing(self.store, self.base)
+        with suppress(FileNotFoundError):
+            self.store.stat(self._path)
+            old.append(self._path)
+        check_replace(old, replace)
+        return old
+
+    def _shard_path(self, number: int, count: int) -> str:
+        if count != 1:
+            raise ValueError(f"{self._path} is one file: leave out the extension to write several")
+        return self._path
 
 
 class AppendDestination(Destination):
@@ -241,6 +279,12 @@ def _is_shard(name: str, dataset: str) -> bool:
     return shard is not None and shard.dataset == dataset and shard.is_written
 
 
+def is_file_name(path: StrPath) -> bool:
+    """Return whether a path is the name of one file of records, not that of a dataset or of a shard."""
+    name = locate(path)[1]
+    return has_record_extension(name) and shard_number(name) is None
+
+
 def check_base(base: str) -> None:
     """Refuse a path that cannot be the name of a dataset."""
     name = re.split(r"[/\\]", base)[-1]
@@ -250,4 +294,4 @@ def check_base(base: str) -> None:
         raise ValueError(f"the name of a dataset has no *, ? or [, which match many names; found {base!r}")
     if without_extension(name) != name:
         plain = name.split(".")[0]
-        raise ValueError(f"the path names a dataset, not a file: write {plain!r} for {plain}-00000-of-00001.tfrecord")
+        raise ValueError(f"the path names a dataset, not a shard: write {plain!r} for {plain}-00000-of-00001.tfrecord")

@@ -62,7 +62,8 @@ def write(
 
     Args:
         path: The name of the dataset: ``data/train`` has the shards ``data/train-00000-of-00008.tfrecord`` ... and the
-            manifest ``data/train.penstock.json``. Also a URL.
+            manifest ``data/train.penstock.json``. With an extension, ``train.tfrecord``, it is one file of that
+            name. Also a URL.
         data: Columns (a mapping of names to arrays, a batch, an Arrow table, a pandas or Polars frame), rows (a list or
             an iterator of mappings), an iterator of batches, such as an Arrow reader; or a dataset: of Penstock, a
             ``tf.data.Dataset``, a torch ``Dataset`` or ``DataLoader``, one of Hugging Face.
