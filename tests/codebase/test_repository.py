@@ -78,6 +78,7 @@ PUBLIC_CLASSES = {
     "src/penstock/schema/schema.py",
     "src/penstock/writing/writer.py",
     "src/penstock/tf/data/dataset.py",
+    "src/penstock/tf/tensors/ragged_tensor.py",
 }
 
 

@@ -53,6 +53,8 @@ class Operation:
     """Whether the batch rule takes strings in the form in which they were read (``RecordRows``, ``EqualStrings``)."""
     composite: bool = False
     """Whether the spec rule takes the specs of ragged and sparse tensors."""
+    ragged: Rule | None = None
+    """Runs the operation where an argument, or an item of a list, is a RaggedTensor; without it, the call raises."""
     tensorflow_name: str = ""
     """The name under ``tensorflow`` that runs calls on tensors of TensorFlow; empty: such calls run here."""
 
@@ -63,6 +65,20 @@ class Operation:
 
 OPERATIONS: dict[str, Operation] = {}
 """All operations, by name."""
+
+
+ELEMENTWISE: dict[Rule, Rule] = {}
+"""The rule for ragged tensors of operations on each element, by the batch or spec rule that such operations declare."""
+
+
+class RaggedArgument:
+    """The base of RaggedTensor, by which operations with a rule for it recognize it."""
+
+    __slots__ = ()
+
+
+def _holds_ragged(value: Any) -> bool:
+    return isinstance(value, RaggedArgument) or (type(value) in (list, tuple) and any(map(_holds_ragged, value)))
 
 
 class Recorder(Protocol):
@@ -88,6 +104,7 @@ def operation(
     effects: Effects | None = None,
     takes_stored_strings: bool = False,
     composite: bool = False,
+    ragged: Rule | None = None,
     tensorflow_name: str | None = None,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Register a function as an operation.
@@ -95,18 +112,23 @@ def operation(
     The arguments are the fields of :class:`Operation`; ``tensorflow_name=None`` is ``name``.
     """
 
+    rule = ragged or next((ELEMENTWISE[one] for one in (batch, spec) if one in ELEMENTWISE), None)
+
     def register(function: Callable[_P, _R]) -> Callable[_P, _R]:
         assert name not in OPERATIONS, name
 
         @functools.wraps(function)
         def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             try:
+                if rule is not None and (any(map(_holds_ragged, args)) or any(map(_holds_ragged, kwargs.values()))):
+                    found: _R = rule(function, *args, **kwargs)
+                    return found
                 return function(*args, **kwargs)
             except MemoryError as error:
                 raise ResourceExhaustedError(f"OOM in tf.{name}: {error}") from error
 
         in_tensorflow = name if tensorflow_name is None else tensorflow_name
-        facts = (batch, spec, results, effects, takes_stored_strings, composite, in_tensorflow)
+        facts = (batch, spec, results, effects, takes_stored_strings, composite, rule, in_tensorflow)
         OPERATIONS[name] = Operation(name, run, *facts)
 
         @functools.wraps(function)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.tf.ops.ragged_rules import on_flat_values
+from penstock.tf.registry import ELEMENTWISE
 from penstock.tf.tensors.batch_values import Stacked
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor
 from penstock.tf.tensors.dtypes import as_dtype, string
@@ -104,6 +106,9 @@ def spec_elementwise(operation: Function, *args: Any, **options: Any) -> Any:
 def spec_of_first(operation: Function, value: Any, *args: Any, **options: Any) -> Any:
     """Return the spec of the first argument, for operations that change values only."""
     return value
+
+
+ELEMENTWISE.update(dict.fromkeys((batch_whole, batch_elementwise, spec_elementwise), on_flat_values))
 
 
 def scalar_trial(leaf: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError, UnimplementedError
+from penstock.tf.ops import ragged_rules
 from penstock.tf.ops.batch_and_spec_rules import (
     Sizes,
     batch_whole,
@@ -21,6 +22,7 @@ from penstock.tf.ops.batch_and_spec_rules import (
     spec_of_sizes,
     stacked,
 )
+from penstock.tf.ops.ragged_rules import on_flat_values
 from penstock.tf.registry import operation
 from penstock.tf.tensors.batch_values import Stacked
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
@@ -156,7 +158,7 @@ def _size_spec(operation: Any, input: Any, out_type: Any = int32, name: str | No
     return spec_of_integer(input.shape.num_elements(), out_type)
 
 
-@operation("size", spec=_size_spec)
+@operation("size", spec=_size_spec, ragged=ragged_rules.size)
 def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """Return the number of elements."""
     return Tensor(np.array(as_array(input).size, as_dtype(out_type).numpy))
@@ -184,7 +186,7 @@ def _rank_spec(operation: Any, input: Any, name: str | None = None) -> Any:
     return spec_of_integer(input.shape.rank, int32)
 
 
-@operation("rank", spec=_rank_spec)
+@operation("rank", spec=_rank_spec, ragged=ragged_rules.rank)
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Return the number of dimensions."""
     return Tensor(np.array(as_array(input).ndim, np.int32))
@@ -228,7 +230,7 @@ def _one_hot_batch(operation: Any, *args: Any, **options: Any) -> Any:
     return batch_whole(operation, *args, **options)
 
 
-@operation("one_hot", batch=_one_hot_batch, spec=spec_by_trial)
+@operation("one_hot", batch=_one_hot_batch, spec=spec_by_trial, ragged=on_flat_values)
 def one_hot(
     indices: Any,
     depth: Any,

@@ -17,6 +17,7 @@ from penstock.tf.ops.batch_and_spec_rules import (
     spec_elementwise,
     spec_of_argument,
 )
+from penstock.tf.ops.ragged_rules import on_flat_values
 from penstock.tf.registry import Rule, operation
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import bool as tf_bool
@@ -309,7 +310,7 @@ def _unary(
     signed: bool = False,
     batch: Rule | None = batch_whole,
 ) -> Callable[..., Tensor]:
-    @operation(name, batch=batch, spec=spec_by_trial)
+    @operation(name, batch=batch, spec=spec_by_trial, ragged=on_flat_values)
     def call(x: Any, name: str | None = None) -> Tensor:
         array = as_array(x)
         _numbers(array)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.ops import ragged_rules
 from penstock.tf.ops.batch_and_spec_rules import (
     Sizes,
     batch_elementwise,
@@ -40,7 +41,7 @@ def where_spec(operation: Any, condition: Any, x: Any = None, y: Any = None, nam
     return TensorSpec(broadcast([spec_of_argument(value).shape for value in (condition, x, y)]), dtype)
 
 
-@operation("where", batch=_where_batch, spec=where_spec)
+@operation("where", batch=_where_batch, spec=where_spec, ragged=ragged_rules.on_flat_values)
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Select from ``x`` where the condition holds, else from ``y``; without them, return the indices where it holds."""
     mask = as_array(condition)
@@ -69,7 +70,7 @@ def _gather_spec(
     return TensorSpec(spec.shape[:place] + spec_of_argument(indices).shape + spec.shape[place + 1 :], spec.dtype)
 
 
-@operation("gather", spec=_gather_spec)
+@operation("gather", spec=_gather_spec, ragged=ragged_rules.gather)
 def gather(
     params: Any,
     indices: Any,
@@ -94,7 +95,7 @@ def _boolean_mask_spec(operation: Any, tensor: Any, mask: Any, axis: int | None 
     return TensorSpec([*spec.shape[:place], None, *spec.shape[place + rank :]], spec.dtype)
 
 
-@operation("boolean_mask", spec=_boolean_mask_spec)
+@operation("boolean_mask", spec=_boolean_mask_spec, ragged=ragged_rules.boolean_mask)
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """Select the elements where a mask is True."""
     array, marked = as_array(tensor), as_array(mask)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.ops import ragged_rules
 from penstock.tf.ops.batch_and_spec_rules import (
     batch_axis,
     only_first_is_stacked,
@@ -66,9 +67,9 @@ def _reduce_batch(operation: Any, *args: Any, **options: Any) -> Any:
 
 
 def _reduction(
-    name: str, function: Callable[..., Any], *, of_bools: bool = False, batch: Rule | None = None
+    name: str, function: Callable[..., Any], *, ragged: Rule, of_bools: bool = False, batch: Rule | None = None
 ) -> Callable[..., Tensor]:
-    @operation(name, batch=batch, spec=spec_of_reduction)
+    @operation(name, batch=batch, spec=spec_of_reduction, ragged=ragged)
     def call(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
         array = as_array(input_tensor, tf_bool if of_bools else None)
         if not of_bools and not of_numpy(array.dtype).is_numeric:
@@ -107,15 +108,34 @@ def _extreme(function: Callable[..., Any], *, largest: bool) -> Callable[..., An
     return reduce
 
 
-reduce_sum = _reduction("reduce_sum", _sum)
-reduce_mean = _reduction("reduce_mean", _mean)
-reduce_max = _reduction("reduce_max", _extreme(np.max, largest=True), batch=_reduce_batch)
-reduce_min = _reduction("reduce_min", _extreme(np.min, largest=False), batch=_reduce_batch)
-reduce_prod = _reduction("reduce_prod", lambda array, **options: np.prod(array, dtype=array.dtype, **options))
-reduce_std = _reduction("reduce_std", np.std)
-reduce_variance = _reduction("reduce_variance", np.var)
-reduce_any = _reduction("reduce_any", np.any, of_bools=True, batch=_reduce_batch)
-reduce_all = _reduction("reduce_all", np.all, of_bools=True, batch=_reduce_batch)
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return of_numpy(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return of_numpy(dtype).max
+
+
+_RAGGED_SUM = ragged_rules.reduces_with(np.add, lambda dtype: 0)
+_RAGGED_PRODUCT = ragged_rules.reduces_with(np.multiply, lambda dtype: 1)
+_RAGGED_MAX = ragged_rules.reduces_with(np.maximum, _lowest)
+_RAGGED_MIN = ragged_rules.reduces_with(np.minimum, _highest)
+_RAGGED_ANY = ragged_rules.reduces_with(np.logical_or, lambda dtype: False)
+_RAGGED_ALL = ragged_rules.reduces_with(np.logical_and, lambda dtype: True)
+
+reduce_sum = _reduction("reduce_sum", _sum, ragged=_RAGGED_SUM)
+reduce_mean = _reduction("reduce_mean", _mean, ragged=ragged_rules.mean)
+reduce_max = _reduction("reduce_max", _extreme(np.max, largest=True), batch=_reduce_batch, ragged=_RAGGED_MAX)
+reduce_min = _reduction("reduce_min", _extreme(np.min, largest=False), batch=_reduce_batch, ragged=_RAGGED_MIN)
+reduce_prod = _reduction(
+    "reduce_prod",
+    lambda array, **options: np.prod(array, dtype=array.dtype, **options),
+    ragged=_RAGGED_PRODUCT,
+)
+reduce_std = _reduction("math.reduce_std", np.std, ragged=ragged_rules.standard_deviation)
+reduce_variance = _reduction("math.reduce_variance", np.var, ragged=ragged_rules.variance)
+reduce_any = _reduction("reduce_any", np.any, of_bools=True, batch=_reduce_batch, ragged=_RAGGED_ANY)
+reduce_all = _reduction("reduce_all", np.all, of_bools=True, batch=_reduce_batch, ragged=_RAGGED_ALL)
 
 
 @operation("argmax", spec=spec_by_trial)

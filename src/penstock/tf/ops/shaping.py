@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.ops import ragged_rules
 from penstock.tf.ops.batch_and_spec_rules import (
     Sizes,
     batch_axis,
@@ -73,7 +74,7 @@ def _expand_dims_batch(operation: Any, *args: Any, **options: Any) -> Any:
     return stacked(operation(Tensor(array), batch_axis(axis)))
 
 
-@operation("expand_dims", batch=_expand_dims_batch, spec=spec_by_trial)
+@operation("expand_dims", batch=_expand_dims_batch, spec=spec_by_trial, ragged=ragged_rules.expand_dims)
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """Insert a dimension of size 1."""
     array = as_array(input)
@@ -174,7 +175,7 @@ def _stack_spec(operation: Any, values: Any, axis: int = 0, name: str = "stack")
     return TensorSpec(sizes, dtype)
 
 
-@operation("stack", batch=_stack_batch, spec=_stack_spec)
+@operation("stack", batch=_stack_batch, spec=_stack_spec, ragged=ragged_rules.stack)
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Join tensors of one shape along a new dimension."""
     return Tensor(_joined(np.stack, values, axis))
@@ -197,7 +198,7 @@ def _concat_spec(operation: Any, values: Any, axis: Any, name: str = "concat") -
     return TensorSpec([total if at == place else size for at, size in enumerate(merged)], dtype)
 
 
-@operation("concat", batch=_concat_batch, spec=_concat_spec)
+@operation("concat", batch=_concat_batch, spec=_concat_spec, ragged=ragged_rules.concat)
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Join tensors along a dimension."""
     return Tensor(_joined(np.concatenate, values, int(axis)))

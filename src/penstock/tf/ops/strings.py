@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -110,7 +111,7 @@ def reduce_join(
         return Tensor(joined.reshape((1,) * array.ndim) if keepdims else joined)
     rows = np.moveaxis(array, axis, -1)
     shape = rows.shape[:-1]
-    joined = object_array(map(between.join, rows.reshape(-1, rows.shape[-1])), shape)
+    joined = object_array(map(between.join, rows.reshape(math.prod(shape), rows.shape[-1])), shape)
     return Tensor(np.expand_dims(joined, axis) if keepdims else joined)
 
 

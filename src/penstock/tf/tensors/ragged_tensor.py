@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -10,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.registry import RaggedArgument
 from penstock.tf.tensors.convert import as_array, as_tensor, new_shape, object_array
 from penstock.tf.tensors.dtypes import DType, as_dtype, int64, of_numpy
 from penstock.tf.tensors.shape import ShapeLike, TensorShape
-from penstock.tf.tensors.tensor import Tensor, TensorMeta
+from penstock.tf.tensors.sparse_tensor import SparseTensor
+from penstock.tf.tensors.tensor import Operators, Tensor, TensorMeta
 
 
-class RaggedTensor(metaclass=TensorMeta):
+class RaggedTensor(RaggedArgument, Operators, metaclass=TensorMeta):
     """Row ``i`` is ``values[row_splits[i]:row_splits[i + 1]]``; values may be ragged, too. Always validated."""
 
     __slots__ = ("_splits", "_uniform", "_values")
@@ -26,9 +29,11 @@ class RaggedTensor(metaclass=TensorMeta):
     ) -> None:
         total = values.nrows_count if isinstance(values, RaggedTensor) else len(values)
         if row_splits.ndim != 1 or not row_splits.size or row_splits[0] != 0:
-            raise InvalidArgumentError("row splits must be a vector that begins with 0")
+            raise InvalidArgumentError("First value of ragged splits must be 0, and ragged splits may not be empty")
         if (np.diff(row_splits) < 0).any() or row_splits[-1] != total:
-            raise InvalidArgumentError(f"row splits must rise from 0 to {total}, the number of values")
+            raise InvalidArgumentError(
+                f"Final value of ragged splits must match the number of values: they must rise from 0 to {total}"
+            )
         self._values = values
         self._splits = row_splits
         self._uniform = uniform_row_length
@@ -106,21 +111,73 @@ class RaggedTensor(metaclass=TensorMeta):
     ) -> RaggedTensor:
         """Create from a dense tensor, dropping values after ``lengths`` or trailing ``padding``."""
         array = as_array(tensor)
-        if ragged_rank != 1 or array.ndim < 2:
-            raise NotImplementedError("RaggedTensor.from_tensor supports one ragged dimension only, the second one")
+        if not isinstance(ragged_rank, int):
+            raise TypeError(f"Argument `ragged_rank` must be an int. Received {ragged_rank}.")
+        if ragged_rank < 1:
+            raise ValueError(f"Argument `ragged_rank` must be greater than 0. Received {ragged_rank}.")
         if lengths is not None and padding is not None:
             raise ValueError("Specify argument `lengths` or `padding`, but not both.")
-        count, width = array.shape[:2]
+        if isinstance(lengths, list | tuple) and lengths and not isinstance(lengths[0], int | float | np.number):
+            nested: RaggedTensor = cls._from_nested_lengths(array, lengths, ragged_rank)
+            return nested
+        if array.ndim <= ragged_rank:
+            raise ValueError(f"Shape {array.shape} must have rank at least {ragged_rank + 1}")
+        outer, (count, width, *inner) = array.shape[: ragged_rank - 1], array.shape[ragged_rank - 1 :]
+        count *= math.prod(outer)
+        rows = array.reshape(count, width, *inner)
         if lengths is None and padding is None:
-            return cls.from_uniform_row_length(array.reshape(-1, *array.shape[2:]), width, nrows=count)
-        places = np.arange(1, width + 1)
-        if padding is not None:
-            same = array == as_array(padding, of_numpy(array.dtype))
-            filled = ~same.reshape(count, width, -1).all(axis=2)
-            ends = np.where(filled, places, 0).max(axis=1, initial=0)
+            flat = Tensor(rows.reshape(count * width, *inner))
+            built = cls.from_uniform_row_length(flat, width, nrows=count)
         else:
-            ends = _as_splits(lengths)
-        return cls.from_row_lengths(Tensor(array[places <= ends[:, None]]), ends.astype(np.int64))
+            places = np.arange(1, width + 1)
+            ends = np.zeros(0) if padding is not None else np.clip(_as_lengths(lengths), 0, width)
+            if padding is not None:
+                empty = as_array(padding, of_numpy(array.dtype))
+                if empty.shape != tuple(inner):
+                    raise ValueError(f"Shapes {empty.shape} and {tuple(inner)} are incompatible")
+                filled = (rows != empty).reshape(count, width, math.prod(inner)).any(axis=2)
+                ends = np.where(filled, places, 0).max(axis=1, initial=0)
+            built = cls.from_row_lengths(Tensor(rows[places <= ends[:, None]]), ends.astype(np.int64))
+        for level in range(len(outer) - 1, -1, -1):
+            sizes = math.prod(outer[: level + 1])
+            built = cls.from_uniform_row_length(built, array.shape[level + 1], nrows=sizes)
+        return built
+
+    @classmethod
+    def _from_nested_lengths(cls, array: NDArray[Any], lengths: Any, ragged_rank: int) -> Any:
+        if ragged_rank not in (1, len(lengths)):
+            raise ValueError(
+                "If Argument `lengths` is a tuple of row_lengths, argument `ragged_rank` must be len(lengths): "
+                f"{len(lengths)}. Received ragged_rank: {ragged_rank}."
+            )
+        if array.ndim <= len(lengths):
+            raise ValueError(f"Shape {array.shape} must have rank at least {len(lengths) + 1}")
+        marks = np.ones(int(_as_lengths(lengths[-1]).sum()), np.bool_)
+        sizes: Any = array.shape[: len(lengths) + 1]
+        mask = cls.from_nested_row_lengths(marks, lengths).to_tensor(False, shape=sizes)
+        return cls.from_nested_row_lengths(Tensor(array[mask._array]), lengths)
+
+    @classmethod
+    def from_nested_row_lengths(
+        cls, flat_values: Any, nested_row_lengths: Any, name: str | None = None, validate: bool = True
+    ) -> Any:
+        """Create several ragged dimensions from the lengths of their rows, the outermost first."""
+        built: Any = as_tensor(flat_values)
+        for lengths in reversed(list(nested_row_lengths)):
+            built = cls.from_row_lengths(built, _as_lengths(lengths))
+        return built
+
+    @classmethod
+    def from_sparse(cls, st_input: SparseTensor, name: str | None = None, row_splits_dtype: Any = int64) -> Any:
+        """Create from a sparse matrix whose values fill the start of each row."""
+        if len(st_input.shape) != 2:
+            raise ValueError(f"rank(st_input) must be 2, found {len(st_input.shape)}")
+        rows, columns = st_input.indices._array.T
+        lengths = np.bincount(rows, minlength=int(st_input.dense_shape._array[0]))
+        splits = np.concatenate([[0], np.cumsum(lengths)])
+        if (np.diff(rows) < 0).any() or (columns != np.arange(splits[-1]) - np.repeat(splits[:-1], lengths)).any():
+            raise InvalidArgumentError("SparseTensor is not right-ragged")
+        return cls(st_input.values, splits.astype(as_dtype(row_splits_dtype).numpy))
 
     @property
     def values(self) -> Tensor | RaggedTensor:
@@ -232,8 +289,52 @@ class RaggedTensor(metaclass=TensorMeta):
 
     def to_tensor(self, default_value: Any = None, name: str | None = None, shape: ShapeLike = None) -> Tensor:
         """Pad all rows to a dense tensor."""
+        if isinstance(shape, Tensor):  # in which -1 is unknown
+            shape = [None if size < 0 else size for size in shape._array.tolist()] if shape.ndim else None
         wanted: list[int | None] = [None] * len(self.shape) if shape is None else TensorShape(shape).as_list()
         return Tensor(_padded(self, default_value, wanted))
+
+    def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Tensor:
+        """Return the smallest shape that holds all rows."""
+        lengths = [int(one._array.max(initial=0)) for one in self.nested_row_lengths()]
+        sizes = np.array([self.nrows_count, *lengths, *self.flat_values._array.shape[1:]])
+        dtype = self._splits.dtype if out_type is None else as_dtype(out_type).numpy
+        return Tensor((sizes if axis is None else sizes[np.asarray(axis)]).astype(dtype))
+
+    def to_sparse(self, name: str | None = None) -> SparseTensor:
+        """Convert to a sparse tensor of the bounding shape."""
+        indices = np.arange(self.nrows_count)[:, None]
+        for splits in self.nested_row_splits:
+            lengths = np.diff(splits._array)
+            places = np.arange(splits._array[-1]) - np.repeat(splits._array[:-1], lengths)
+            indices = np.column_stack([np.repeat(indices, lengths, axis=0), places])
+        array = self.flat_values._array
+        inner = np.array(list(np.ndindex(array.shape[1:])), np.int64).reshape(-1, array.ndim - 1)
+        each = np.column_stack([np.repeat(indices, len(inner), axis=0), np.tile(inner, (len(indices), 1))])
+        return SparseTensor(each.astype(np.int64), Tensor(array.reshape(-1)), self.bounding_shape(out_type=int64))
+
+    def with_row_splits_dtype(self, dtype: Any) -> RaggedTensor:
+        """Return the same rows with another dtype of row splits."""
+        inner = self._values.with_row_splits_dtype(dtype) if isinstance(self._values, RaggedTensor) else self._values
+        return RaggedTensor(inner, self._splits.astype(as_dtype(dtype).numpy), uniform_row_length=self._uniform)
+
+    def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
+        """Merge consecutive dimensions into one."""
+        first, last = (axis % len(self.shape) for axis in (outer_axis, inner_axis))
+        if first >= last:
+            raise ValueError(f"expected outer_axis < inner_axis, found {outer_axis} and {inner_axis}")
+        inner = self._values
+        if first:
+            if isinstance(inner, RaggedTensor):
+                return self.with_values(inner.merge_dims(first - 1, last - 1))
+            sizes = inner._array.shape
+            merged = inner._array.reshape(*sizes[: first - 1], -1, *sizes[last:])
+            return self.with_values(Tensor(merged))
+        if last == 1:
+            return inner
+        if isinstance(inner, RaggedTensor):
+            return inner.merge_dims(0, last - 1)
+        return Tensor(inner._array.reshape(-1, *inner._array.shape[last:]))
 
     def __len__(self) -> int:
         return self.nrows_count
@@ -245,9 +346,7 @@ class RaggedTensor(metaclass=TensorMeta):
         first, *rest = index if isinstance(index, tuple) else (index,)
         if isinstance(first, slice):
             rows = np.arange(self.nrows_count)[first]
-            lengths = np.diff(self._splits)[rows]
-            shifts = np.repeat(self._splits[rows] - np.cumsum(lengths) + lengths, lengths)
-            selected = RaggedTensor.from_row_lengths(_take(self._values, shifts + np.arange(lengths.sum())), lengths)
+            selected = pick_rows(self, rows)
             if not rest:
                 return selected
             parts = [row[tuple(rest)] for row in selected]
@@ -283,15 +382,25 @@ def _as_splits(values: Any) -> NDArray[Any]:
     )
 
 
+def _as_lengths(values: Any) -> NDArray[Any]:
+    array = as_array(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"Argument `tensor` (name: lengths) must be of type integer. Received {array.dtype}.")
+    return array.astype(np.int32 if array.dtype == np.int32 and isinstance(values, Tensor) else np.int64)
+
+
 def _count(values: Tensor | RaggedTensor) -> int:
     return values.nrows_count if isinstance(values, RaggedTensor) else len(values)
 
 
-def _take(values: Tensor | RaggedTensor, places: NDArray[Any]) -> Any:
-    if isinstance(values, Tensor):
-        return Tensor(values._array[places])
-    rows = [values[int(place)] for place in places]
-    return _stack_rows(rows, values)
+def pick_rows(values: Any, rows: NDArray[Any]) -> Any:
+    """Select rows by number: of a RaggedTensor, or slices of a tensor."""
+    if not isinstance(values, RaggedTensor):
+        return Tensor(values._array[rows])
+    lengths = np.diff(values._splits)[rows]
+    splits = np.concatenate([[0], np.cumsum(lengths)]).astype(values._splits.dtype)
+    places = np.repeat(values._splits[rows] - splits[:-1], lengths) + np.arange(splits[-1])
+    return RaggedTensor(pick_rows(values.values, places), splits, uniform_row_length=values._uniform)
 
 
 def _stack_rows(rows: list[Any], like: RaggedTensor) -> Any:
