@@ -16,6 +16,7 @@
 ``RecordReader``, ``RecordWriter``         records as bytes
 ``verify``, ``repair``                     what is wrong with files, and what can be saved
 ``count``, ``stats``, ``convert``          the commands as functions, which return reports
+``sql``, ``scan``                          queries: DuckDB's SQL, and lazy frames of Polars
 ``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
 ``penstock.tf``                            TensorFlow's data code, without TensorFlow
 ``tfds``                                   folders of TensorFlow Datasets: splits
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from penstock.dataset.iterator import DatasetIterator as DatasetIterator
     from penstock.dataset.transforms.batch import Pad as Pad
     from penstock.discovery.infer import infer_schema as infer_schema
+    from penstock.engines.polars import scan as scan
+    from penstock.engines.sql import sql as sql
     from penstock.errors import ChecksumError as ChecksumError
     from penstock.errors import CompressionError as CompressionError
     from penstock.errors import CorruptDataError as CorruptDataError
@@ -142,6 +145,8 @@ _HOMES = {
     "repair": "integrity.repair",
     "repair_dataset": "integrity.repair",
     "rlds": "",
+    "scan": "engines.polars",
+    "sql": "engines.sql",
     "stats": "inspect.stats",
     "tfds": "",
     "verify": "integrity.verify",

@@ -32,7 +32,7 @@ LAYERS = {
         integrity
         inspect, writing
         dataset
-        conversion, frameworks, tf, tfds, rlds
+        conversion, engines, frameworks, tf, tfds, rlds
         cli
         __main__
     """,

@@ -16,6 +16,7 @@ TESTED_THROUGH_OTHERS = {
     "conversion": "table_stream text_tables",
     "dataset": "block read_rows stage",
     "dataset/source": "filter_rows pick_records row_source",
+    "engines": "arrow_scan",
     "discovery": "infer sidecars splits",
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch",

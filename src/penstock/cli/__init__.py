@@ -23,7 +23,7 @@ from penstock import __version__
 __all__ = ["main"]
 
 # Each in a module of its name, which is imported when the command is used.
-_COMMANDS = ("cat", "convert", "count", "head", "index", "repair", "schema", "stats", "verify")
+_COMMANDS = ("cat", "convert", "count", "head", "index", "repair", "schema", "sql", "stats", "verify")
 
 
 class _Commands(click.Group):

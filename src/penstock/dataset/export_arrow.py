@@ -65,14 +65,14 @@ def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     """Return a ``pyarrow.RecordBatchReader`` of one epoch."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")
     stored = keep_encoded(pipeline)
-    features: Mapping[str, Feature] = {}
+    features = Schema({})
     if stored is not None:
         pipeline, schema = stored
         features = keep_images_encoded(schema)
-    batches = (_as_arrow(_with_lists(batch, features), features) for batch in _batches(pipeline, iterate))
+    batches = (arrow_batch(batch, features) for batch in _batches(pipeline, iterate))
     first = next(batches, None)
     if first is None:
-        empty = pa.schema([]) if stored is None else attach_schema(_empty(features, schema), schema)
+        empty = pa.schema([]) if stored is None else attach_schema(arrow_schema(features), schema)
         return pa.RecordBatchReader.from_batches(empty, iter(()))
     # A later batch may have absent values.
     fields = pa.schema([field.with_nullable(True) for field in first.schema])
@@ -80,19 +80,10 @@ def open_arrow(pipeline: Pipeline, iterate: Iterate) -> Any:
     return pa.RecordBatchReader.from_batches(fields, (batch.cast(fields) for batch in chain([first], batches)))
 
 
-def _as_arrow(batch: Batch, features: Mapping[str, Feature]) -> Any:
-    """Return a record batch with the types that the features mean."""
+def arrow_schema(features: Schema) -> Any:
+    """Return the ``pyarrow.Schema`` of what :func:`arrow_batch` returns for rows of these features."""
     pa = import_extra("pyarrow", "arrow", "Arrow data")
-    plain = pa.record_batch(batch)
-    if not any(feature.logical for feature in features.values()):
-        return plain
-    columns = restored(dict(zip(plain.schema.names, plain.columns, strict=True)), features)
-    return pa.record_batch(list(columns.values()), names=list(columns))
-
-
-def _empty(features: Mapping[str, Feature], schema: Schema) -> Any:
-    pa = import_extra("pyarrow", "arrow", "Arrow data")
-    plain = keep_images_encoded(schema).to_arrow()
+    plain = features.to_arrow()
     columns = restored({field.name: pa.array([], field.type) for field in plain}, features)
     fields = [
         plain.field(name)
@@ -123,13 +114,19 @@ def without_views(schema: Any) -> Any:
     return pa.schema([field.with_type(plain(field.type)) for field in schema], schema.metadata)
 
 
-def _with_lists(batch: Batch, features: Mapping[str, Feature]) -> Batch:
-    """Return a batch with tensors of different shapes as nested lists."""
-    return batch | {
+def arrow_batch(batch: Batch, features: Mapping[str, Feature]) -> Any:
+    """Return a ``pyarrow.RecordBatch`` with the types that the features mean; tensors of several shapes are lists."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    lists = {
         name: as_nested_lists(column, _empty_row(features[name]) if name in features else None)
         for name, column in batch.items()
         if is_object_column(column)
     }
+    plain = pa.record_batch(batch | lists if lists else batch)
+    if not any(feature.logical for feature in features.values()):
+        return plain
+    columns = restored(dict(zip(plain.schema.names, plain.columns, strict=True)), features)
+    return pa.record_batch(list(columns.values()), names=list(columns))
 
 
 def _empty_row(feature: Feature) -> NDArray[Any]:
@@ -147,10 +144,10 @@ def _batches(pipeline: Pipeline, iterate: Iterate) -> Iterator[Batch]:
             yield element
 
 
-def keep_encoded(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
+def keep_encoded(pipeline: Pipeline, *, tensors: bool = False) -> tuple[Pipeline, Schema] | None:
     """Return a pipeline whose images stay encoded, and the schema to write it with; None if functions change rows.
 
-    Functions of ``filter()`` still get pixels.
+    Functions of ``filter()`` still get pixels. With ``tensors``, TensorProtos stay encoded, too.
     """
     start = pipeline.start
     if not isinstance(start, ReadRows) or not pipeline.keeps_rows:
@@ -160,14 +157,15 @@ def keep_encoded(pipeline: Pipeline) -> tuple[Pipeline, Schema] | None:
     filters = [stage for stage in pipeline.stages if isinstance(stage, FilterStage)]
     if filters and schema is not decoded:
         return None  # functions get what connectors of TFDS decode
-    images = {name: feature for name, feature in schema.items() if feature.encoding in IMAGES}
+    encodings = IMAGES | {"tensor"} if tensors else IMAGES
+    images = {name: feature for name, feature in schema.items() if feature.encoding in encodings}
     if filters and any(name in schema.sequence for name in images):
         return None
     stages = [
         replace(stage, fn=_WithPixels(stage.fn, images)) if images and stage in filters else stage
         for stage in pipeline.stages
     ]
-    stored = start.source.with_schema(keep_images_encoded(schema))
+    stored = start.source.with_schema(keep_images_encoded(schema, tensors=tensors))
     to_write = pipeline.schema
     assert to_write is not None
     return Pipeline(replace(start, source=stored), tuple(stages)), keep_stored(to_write)

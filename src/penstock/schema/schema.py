@@ -424,9 +424,16 @@ _NAMES_SHOWN = 8
 _DTYPES = {"bytes": "bytes", "float": "float32", "int64": "int64"}
 
 
-def keep_images_encoded(schema: Schema) -> Schema:
-    """Return a schema that reads images as encoded bytes instead of pixels."""
-    return _map(keep_stored(schema), _encoded_image)
+def keep_images_encoded(schema: Schema, *, tensors: bool = False) -> Schema:
+    """Return a schema that reads images, and with ``tensors`` TensorProtos, as encoded bytes."""
+    encodings = IMAGES | {"tensor"} if tensors else IMAGES
+
+    def encoded(feature: Feature) -> Feature:
+        if feature.encoding not in encodings:
+            return feature
+        return Feature("bytes", key=feature.key, optional=feature.optional or feature.has_default)
+
+    return _map(keep_stored(schema), encoded)
 
 
 def keep_stored(schema: Schema) -> Schema:
@@ -502,12 +509,6 @@ def _map(schema: Schema, change: Callable[[Feature], Feature]) -> Schema:
     context = {name: change(feature) for name, feature in schema.context.items()}
     sequence = {name: change(feature) for name, feature in schema.sequence.items()}
     return Schema(context, sequence=sequence if schema.is_sequence else None)
-
-
-def _encoded_image(feature: Feature) -> Feature:
-    if feature.encoding not in IMAGES:
-        return feature
-    return Feature("bytes", key=feature.key, optional=feature.optional or feature.has_default)
 
 
 def _list(feature: Feature) -> Feature:

@@ -6,7 +6,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from penstock.columns import Batch
 from penstock.columns.batch import unchecked_batch
@@ -31,7 +34,7 @@ from penstock.dataset.source.row_source import RowSource
 from penstock.dataset.stage import Stage
 from penstock.dataset.transforms.map import FunctionStage, run
 from penstock.dataset.workers import FunctionCall, Outcome, name_of
-from penstock.expression import RowCondition
+from penstock.schema import Schema
 from penstock.schema.schema import keep_images_encoded
 
 
@@ -44,7 +47,25 @@ def filter_by(pipeline: Pipeline, stage: FilterStage) -> Pipeline:
     return filtered or pipeline.then(stage)
 
 
-def filter_where(pipeline: Pipeline, condition: RowCondition) -> Pipeline:
+class ColumnCondition(Protocol):
+    """A condition on the columns of a row, as :class:`penstock.expression.RowCondition` is one."""
+
+    @property
+    def text(self) -> str:
+        """The condition in words."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the condition reads."""
+
+    def check(self, columns: Schema) -> None:
+        """Raise if the condition does not fit the columns."""
+
+    def matches(self, columns: Batch) -> NDArray[np.bool_]:
+        """Return which rows match."""
+
+
+def filter_where(pipeline: Pipeline, condition: ColumnCondition) -> Pipeline:
     """Return a pipeline of the rows that meet a condition."""
     if pipeline.yields_batches:
         raise TypeError("a condition is on the columns of a row: call filter() before batch()")
@@ -112,7 +133,7 @@ class WhereStage(Stage):
 
     keeps_rows = True
 
-    condition: RowCondition
+    condition: ColumnCondition
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         with closing(upstream(cursor)) as blocks:
