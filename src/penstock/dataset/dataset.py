@@ -805,12 +805,15 @@ class Dataset(Generic[T_co]):
     def mix(self, *others: Dataset[U], weights: Sequence[float], seed: int, stop: Stop = "first") -> Dataset[T_co | U]:
         """Draw each element from this dataset or one of the others, at random.
 
+        Datasets of local files with one schema, without functions, make a mix with an index: it is shuffled, sharded
+        and sliced exactly, and resumes with another number of ranks.
+
         Args:
             others: The other datasets.
             weights: How often each dataset is drawn from, in proportion, this one first.
             seed: The same seed and epoch give the same choice.
-            stop: End with the ``"first"`` dataset that ends, or when ``"all"`` have ended; ``"never"`` starts each
-                one again.
+            stop: What happens when a dataset is drawn that has ended: with ``"first"``, the mix ends; with ``"all"``,
+                it continues with the others; with ``"never"``, the dataset starts again.
 
         Example:
             >>> mixed = ds.mix(ds.skip(50), weights=[3, 1], seed=0, stop="all")

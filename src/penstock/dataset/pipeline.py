@@ -111,15 +111,24 @@ class Pipeline:
     @property
     def schema(self) -> Schema | None:
         """The schema of the rows before any function changes them; None where datasets are joined."""
+        return self._schemas[0]
+
+    @property
+    def schema_of_elements(self) -> Schema | None:
+        """The schema of the rows; None where a function made them, or where datasets are joined."""
+        return self._schemas[1]
+
+    @property
+    def _schemas(self) -> tuple[Schema | None, Schema | None]:
         if not isinstance(self.start, ReadRows):
-            return None
+            return None, None
         schema = self.start.source.schema_to_write
         for stage in self.stages:
             changed = stage.schema_after(schema)
             if changed is None:
-                break
+                return schema, None
             schema = changed
-        return schema
+        return schema, schema
 
     def change_source(self, change: Callable[[RowSource], RowSource]) -> Pipeline | None:
         """Change the columns that are read; return None where a stage uses columns by their names."""
@@ -249,7 +258,7 @@ class JoinStart(ABC):
     def call(self, children: list[list[str]]) -> str:
         """Return the method call that joins pipelines as text; ``children`` are the calls that made each of them."""
 
-    def reordered(self, change: Callable[[Order], Order]) -> JoinStart | None:
+    def reordered(self, change: Callable[[Order], Order]) -> Start | None:
         """Return None: the elements have no index."""
         return None
 

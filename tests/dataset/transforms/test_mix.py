@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 from flows import Source, blocks_of, check_resumes, elements_of, plain, relaxed, sources
 from hypothesis import given
 from hypothesis import strategies as st
-from numbered import SCHEMA, ids
+from numbered import KINDS, SCHEMA, ids
 
 import penstock as ps
 from penstock.columns import Batch
@@ -108,3 +110,51 @@ def test_a_mixture_draws_by_weights_and_ends_as_asked(shards):
     assert drawn == list(low.mix(high, weights=[1, 3], seed=5).take(4000))
     ended = ids(ds[:5].mix(ds[10:15], weights=[1, 1], seed=1, stop="all"))
     assert sorted(ended) == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@relaxed
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(13, 25)), min_size=1, max_size=3), st.data())
+def test_a_mix_by_index_is_that_of_the_flows(
+    kind: str, shards: Any, bounds: list[tuple[int, int]], data: st.DataObject
+):
+    ds = ps.Dataset(shards(kind), schema=SCHEMA)
+    parts = [ds[start:stop] for start, stop in bounds]
+    weights = data.draw(st.lists(st.floats(0.2, 5), min_size=len(parts), max_size=len(parts)))
+    stop = data.draw(st.sampled_from(["first", "all", "never"]))
+    mixed = parts[0].mix(*parts[1:], weights=weights, seed=data.draw(st.integers(0, 9)), stop=stop)
+    flow = [int(row["id"]) for row in islice(mixed.epoch(0), 90)]
+    indexed = mixed.take(90)
+    assert ids(indexed.epoch(0)) == flow
+    assert len(indexed) == len(flow)
+    if kind != "stream":
+        assert [int(indexed[i]["id"]) for i in range(len(flow))] == flow
+    if stop != "never":
+        assert len(mixed) == len(flow)
+
+
+@pytest.mark.parametrize("stop", ["first", "all"])
+@pytest.mark.parametrize(("then", "now"), [(2, 3), (3, 1), (1, 2)])
+def test_a_mix_resumes_with_another_number_of_ranks(stop, then, now, shards):
+    ds = ps.Dataset(shards("plain"), schema=SCHEMA)
+    mixed = ds[:11].shuffle(seed=1).mix(ds[11:], weights=[1, 2], seed=3, stop=stop)
+    seen, rest = [], []
+    for rank in range(then):
+        it = iter(mixed.shard(rank, then))
+        seen += [int(next(it)["id"]) for _ in range(2)]
+        state = json.loads(json.dumps(it.state_dict()))
+    for rank in range(now):
+        it = iter(mixed.shard(rank, now))
+        it.load_state_dict(state)
+        rest += [int(row["id"]) for row in it]
+    assert sorted(seen + rest) == sorted(ids(mixed.epoch(0)))
+
+
+def test_a_mix_of_several_stretches_has_random_access(tmp_path):
+    ps.write(tmp_path / "a", {"id": np.arange(4000)})
+    ds = ps.Dataset(tmp_path / "a")
+    mixed = ds[:3000].mix(ds[3000:], weights=[2, 1], seed=1, stop="all")
+    flow = ids(mixed.epoch(0))
+    positions = np.random.default_rng(0).permutation(4000)[:50]
+    assert [int(mixed[:][int(i)]["id"]) for i in positions] == [flow[i] for i in positions]
+    assert sorted(ids(mixed.shuffle(seed=1))) == list(range(4000))

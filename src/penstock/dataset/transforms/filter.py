@@ -69,9 +69,8 @@ def filter_where(pipeline: Pipeline, condition: ColumnCondition) -> Pipeline:
     """Return a pipeline of the rows that meet a condition."""
     if pipeline.yields_batches:
         raise TypeError("a condition is on the columns of a row: call filter() before batch()")
-    schema = pipeline.schema
-    if schema is not None and all(stage.schema_after(schema) is not None for stage in pipeline.stages):
-        condition.check(schema)
+    if pipeline.schema_of_elements is not None:
+        condition.check(pipeline.schema_of_elements)
     stage = WhereStage(condition)
 
     def with_names(source: RowSource) -> RowSource:

@@ -53,10 +53,8 @@ def arrange(pipeline: Pipeline, verb: str, arrangement: Arrangement, parts: int 
             f"{verb} needs elements with an index: it comes before batch(), bucket(), unbatch(), cache(), filter() "
             "with a function without columns=, and before datasets are joined"
         )
-    if arrangement.columns is not None:
-        schema = pipeline.schema
-        if schema is not None and all(stage.schema_after(schema) is not None for stage in pipeline.stages):
-            schema.select(arrangement.columns)  # raises for an unknown name
+    if arrangement.columns is not None and pipeline.schema_of_elements is not None:
+        pipeline.schema_of_elements.select(arrangement.columns)  # raises for an unknown name
     rows = ArrangedRows(pipeline, arrangement)
     ordered = [replace(start, rows=KeyOrder(start.rows, rows, part), filters=()) for part in range(parts)]
     return [pipeline.with_start(part) for part in ordered]

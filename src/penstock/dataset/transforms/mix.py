@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+import sys
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from itertools import chain
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -28,11 +31,12 @@ from penstock.dataset.block import (
     take_elements,
     take_keys,
 )
-from penstock.dataset.order import Epoch, RowKeys, join_text
+from penstock.dataset.order import Epoch, Files, Ints, Order, RowKeys, join_text
 from penstock.dataset.pipeline import JoinStart
 from penstock.dataset.progress import Meter
+from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.stage import ElementSupply
-from penstock.dataset.transforms.repeat import RepeatStage
+from penstock.dataset.transforms.repeat import RepeatOrder, RepeatStage
 from penstock.dataset.workers import RandomNumbers
 
 Stop: TypeAlias = Literal["first", "all", "never"]
@@ -57,15 +61,45 @@ class MixStart(JoinStart):
         return MixFlow(self._openers(meter), weights=self.weights, seed=self.seed, stop=self.stop).open(cursor)
 
     def length(self, which: Epoch) -> int | None:
-        return None
+        indexed = self._indexed()
+        return None if indexed is None else indexed.length(which)
+
+    @property
+    def is_indexed(self) -> bool:
+        return self._can_index() is not None
+
+    def reordered(self, change: Callable[[Order], Order]) -> ReadRows | None:
+        indexed = self._indexed()
+        return None if indexed is None else indexed.reordered(change)
+
+    def _can_index(self) -> list[ReadRows] | None:
+        """Return the rows that the pipelines read, where all of them read local files in the same way."""
+        reads = [child.start for child in self.children if isinstance(child.start, ReadRows) and not child.stages]
+        if len(reads) < len(self.children) or any(one.batches is not None or one.filters for one in reads):
+            return None
+        # Remote files are streamed: rows of several of them would be a request each.
+        same = all(not one.is_remote and reads[0].source.can_concat(one.source) for one in reads)
+        return reads if same else None
+
+    def _indexed(self) -> ReadRows | None:
+        reads = self._can_index()
+        if reads is None:
+            return None
+        orders = [RepeatOrder(one.rows, None) if self.stop == "never" else one.rows for one in reads]
+        files = [one.source.shards for one in reads]
+        source = reduce(operator.add, (one.source for one in reads))
+        return ReadRows(source, MixOrder(orders, files, self.weights, self.seed, self.stop))
 
     def call(self, children: list[list[str]]) -> str:
-        weights, stop = list(self.weights), None if self.stop == "first" else self.stop
-        return join_text("mix", children, weights=weights, seed=self.seed, stop=stop)
+        return _call(children, self.weights, self.seed, self.stop)
 
     def describe(self) -> list[Any]:
         children = [child.describe() for child in self.children]
         return [["mix", *children, list(self.weights), self.seed, self.stop]]
+
+
+def _call(children: Sequence[Sequence[str]], weights: Sequence[float], seed: int, stop: Stop) -> str:
+    return join_text("mix", children, weights=list(weights), seed=seed, stop=None if stop == "first" else stop)
 
 
 # Choices that are drawn at once.
@@ -109,7 +143,7 @@ class MixFlow:
             while any(supplies):
                 # A block is everything that is ready, so that blocks are the same after a resume.
                 ready = [0 if supply is None else supply.ready() for supply in supplies]
-                chosen = choices.among(at, supplies)
+                chosen = choices.among(at, [supply is not None for supply in supplies])
                 number = int(chosen[0])
                 if not ready[number]:
                     if self._stop == "first":
@@ -132,13 +166,13 @@ class _Choices:
         self._random, self._epoch, self._weights = RandomNumbers(seed), epoch, weights
         self._drawn: tuple[int, NDArray[np.float64]] = (-1, weights[:0])
 
-    def among(self, at: int, supplies: Sequence[ElementSupply | None]) -> NDArray[np.intp]:
+    def among(self, at: int, are_alive: Sequence[bool] | NDArray[np.bool_]) -> NDArray[np.intp]:
         """Draw flows for elements from number ``at`` on, among those that have not ended."""
         stretch, offset = divmod(at, _DRAWN)
         if self._drawn[0] != stretch:
             # Negative numbers are no rows, so that no function gets the same random numbers.
             self._drawn = stretch, self._random.of(self._epoch, -1 - stretch).random(_DRAWN)
-        alive = np.flatnonzero([supply is not None for supply in supplies])
+        alive = np.flatnonzero(are_alive)
         bounds = np.cumsum(self._weights[alive])
         numbers = self._drawn[1][offset:] * bounds[-1]
         # Rounding can move a number to the last bound.
@@ -173,3 +207,140 @@ def _cursor_at(epoch: int, supplies: Sequence[ElementSupply | None], at: int) ->
 
 def _endless(child: OpenFlow, cursor: Cursor) -> Flow:
     return RepeatStage().open(child, cursor, Meter())
+
+
+class MixOrder(Order):
+    """The orders of datasets that are read in the same way, mixed: element i has an index, whatever i is.
+
+    Which dataset each element comes from is drawn again from the start of an epoch, as far as it is needed; 8 bytes for
+    each dataset are stored for every 1,024 elements.
+    """
+
+    def __init__(
+        self, orders: Sequence[Order], files: Sequence[Files], weights: Sequence[float], seed: int, stop: Stop
+    ) -> None:
+        self._orders, self._files, self._weights = tuple(orders), tuple(files), tuple(weights)
+        self._seed, self._stop = seed, stop
+        self._drawn: tuple[Epoch, _Drawn] | None = None
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._orders, self._files, self._weights, self._seed, self._stop)
+
+    def length(self, which: Epoch) -> int | None:
+        lengths = self._lengths(which)
+        known = [length for length in lengths if length is not None]
+        if self._stop == "never" or not known or (self._stop == "all" and len(known) < len(lengths)):
+            return None
+        return sum(known) if self._stop == "all" else self._draw(which, sys.maxsize)
+
+    def length_up_to(self, most: int, which: Epoch) -> int:
+        return min(most, self._draw(which, most))
+
+    def at(self, positions: Ints, which: Epoch) -> RowKeys:
+        rows, epochs = np.empty_like(positions), np.empty_like(positions)
+        self._draw(which, int(positions.max()) + 1 if len(positions) else 0)
+        numbers, within = np.empty_like(positions), np.empty_like(positions)
+        stretches = positions // _DRAWN
+        with self._lock:
+            drawn = self._of(which)
+            for stretch in np.unique(stretches).tolist():
+                mine = stretches == stretch
+                numbers[mine], within[mine] = drawn.places(stretch, positions[mine] - stretch * _DRAWN)
+        first_row = 0
+        for number, (order, files) in enumerate(zip(self._orders, self._files, strict=True)):
+            mine = numbers == number
+            if mine.any():
+                found = order.at(within[mine], which)
+                rows[mine], epochs[mine] = found.rows + first_row, found.epochs
+            first_row += files.rows if number + 1 < len(self._files) else 0
+        return RowKeys(rows, epochs)
+
+    def _draw(self, which: Epoch, most: int) -> int:
+        """Draw until there are ``most`` elements; return how many there are."""
+        with self._lock:
+            return self._of(which).draw(most)
+
+    def _of(self, which: Epoch) -> _Drawn:
+        if self._drawn is None or self._drawn[0] != which:
+            drawn = _Drawn(self._lengths(which), self._weights, self._seed, which.epoch, self._stop)
+            self._drawn = which, drawn
+        return self._drawn[1]
+
+    def _lengths(self, which: Epoch) -> list[int | None]:
+        return [order.length(which) for order in self._orders]
+
+    @property
+    def seeks(self) -> bool:
+        return any(order.seeks for order in self._orders)
+
+    @property
+    def reach(self) -> int:
+        return max(order.reach for order in self._orders)
+
+    @property
+    def is_sharded(self) -> bool:
+        return any(order.is_sharded for order in self._orders)
+
+    @property
+    def calls(self) -> list[str]:
+        return [_call([order.calls for order in self._orders], self._weights, self._seed, self._stop)]
+
+    def describe(self) -> list[Any]:
+        children = [order.describe() for order in self._orders]
+        return [["mix", *children, list(self._weights), self._seed, self._stop]]
+
+
+class _Drawn:
+    """Which dataset each element of an epoch comes from, drawn in stretches of 1,024 elements."""
+
+    def __init__(
+        self, lengths: Sequence[int | None], weights: Sequence[float], seed: int, epoch: int, stop: Stop
+    ) -> None:
+        self._lengths = [sys.maxsize if length is None else length for length in lengths]
+        self._stop = stop
+        self._choices = _Choices(seed, epoch, np.array(weights, np.float64))
+        self._starts = [(np.zeros(len(lengths), np.int64), np.ones(len(lengths), np.bool_))]
+        """Before each stretch: how many elements each dataset has given, and which have not ended."""
+        self._ended: int | None = None
+
+    def draw(self, most: int) -> int:
+        """Draw until there are ``most`` elements; return how many there are."""
+        while self._ended is None and (len(self._starts) - 1) * _DRAWN < most:
+            self._stretch(len(self._starts) - 1)
+        return (len(self._starts) - 1) * _DRAWN if self._ended is None else self._ended
+
+    def places(self, stretch: int, positions: Ints) -> tuple[Ints, Ints]:
+        """Return the dataset of elements of a stretch, and their positions in it."""
+        chosen = self._stretch(stretch)
+        within = np.empty(len(chosen), np.int64)
+        for number, given in enumerate(self._starts[stretch][0].tolist()):
+            mine = chosen == number
+            within[mine] = given + np.arange(np.count_nonzero(mine))
+        return chosen[positions], within[positions]
+
+    def _stretch(self, stretch: int) -> Ints:
+        given, alive = self._starts[stretch][0].copy(), self._starts[stretch][1].copy()
+        chosen = np.empty(_DRAWN, np.int64)
+        at = 0
+        while at < _DRAWN and alive.any():
+            drawn = self._choices.among(stretch * _DRAWN + at, alive)
+            counted = [np.flatnonzero(drawn == number) for number in range(len(given))]
+            rooms = [length - count for length, count in zip(self._lengths, given.tolist(), strict=True)]
+            cut = min(
+                int(mine[room]) if room < len(mine) else len(drawn) for mine, room in zip(counted, rooms, strict=True)
+            )
+            chosen[at : at + cut] = drawn[:cut]
+            given += np.array([np.count_nonzero(mine < cut) for mine in counted], np.int64)
+            at += cut
+            if at < _DRAWN:  # a dataset is drawn that has ended
+                if self._stop == "never":
+                    raise ValueError(f"dataset {drawn[cut]} of the mix is empty and cannot start again")
+                alive[drawn[cut]] = False
+                if self._stop == "first":
+                    alive[:] = False
+        if at < _DRAWN:
+            self._ended = stretch * _DRAWN + at
+        if stretch == len(self._starts) - 1:
+            self._starts.append((given, alive))
+        return chosen[:at]
