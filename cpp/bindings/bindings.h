@@ -36,6 +36,7 @@ void bind_record_fetcher(nb::module_& m);
 void bind_record_pool(nb::module_& m);
 void bind_row_gatherer(nb::module_& m);
 void bind_salvage_scan(nb::module_& m);
+void bind_statistics(nb::module_& m);
 void bind_stream_records(nb::module_& m);
 void bind_value_reader(nb::module_& m);
 

@@ -54,4 +54,5 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_peek_example(m);
   penstock::bindings::bind_permutation(m);
   penstock::bindings::bind_value_reader(m);
+  penstock::bindings::bind_statistics(m);
 }

@@ -50,6 +50,7 @@ def test_options_of_functions(function: Callable[..., object], page: str):
 def test_options_of_episodes():
     check_options(ps.rlds.open, "ps.rlds.open", "robot-data.md")
     check_options(ps.rlds.Episodes.steps, "Episodes.steps", "robot-data.md")
+    check_options(ps.rlds.mix, "ps.rlds.mix", "robot-data.md")
 
 
 def check_options(function: Callable[..., object], name: str, page: str) -> None:
@@ -73,6 +74,7 @@ def test_public_methods(cls: type):
         (ps.BytesColumn, "columns.md"),
         (ps.Dataset, "datasets.md"),
         (ps.rlds.Episodes, "robot-data.md"),
+        (ps.rlds.FeatureStatistics, "robot-data.md"),
         (ps.Decoder, "examples.md"),
         (ps.Encoder, "schema.md"),
         (ps.Feature, "schema.md"),

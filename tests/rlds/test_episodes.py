@@ -192,46 +192,6 @@ class TestChoice:
         assert [int(row["episode_id"]) for row in whole.select_columns(["episode_id"])] == [0, 2, 4]
 
 
-class TestMap:
-    """What a function computes of an episode is what windows and chunks are made of."""
-
-    def test_windows_and_chunks_hold_computed_numbers(self, folder):
-        def change(episode):
-            return {"action": np.cumsum(episode["action"], 0), "observation/speed": episode["observation/state"] * 2}
-
-        written = robot_episodes([4, 0, 1, 7, 3])
-        for episode in written:
-            actions = np.cumsum([step["action"] for step in episode], 0) if episode else []
-            for step, action in zip(episode, actions, strict=True):
-                step |= {"action": action, "observation/speed": step["observation/state"] * 2}
-        steps = ps.rlds.open(folder).map(change).steps(window=3, horizon=2, decode=False)
-        expected = expected_rows(written, 3, 2)
-        assert all(
-            same_row({name: row[name] for name in want}, want) for row, want in zip(steps, expected, strict=True)
-        )
-        assert steps.schema["observation/speed"] == ps.Feature("float32", (3, 3))
-
-    @pytest.mark.parametrize(
-        ("fn", "message"),
-        [
-            (lambda episode: {"action": episode["action"][:-1]}, "a row for each step"),
-            (lambda episode: {"action": ["text"] * len(episode["action"])}, "returns numbers"),
-            (lambda episode: {"x": episode["action"][:, : len(episode["action"])]}, "for an episode before"),
-            (lambda episode: {"x": episode["reward"]} if len(episode["reward"]) == 4 else {}, "the columns"),
-            (lambda episode: {"observation/camera": episode["reward"]}, "another name"),
-        ],
-    )
-    def test_what_is_no_column_of_numbers_is_an_error(self, folder, fn, message: str):
-        with pytest.raises(ValueError, match=message):
-            ps.rlds.open(folder).map(fn)
-
-    def test_a_state_belongs_to_what_was_computed(self, folder):
-        episodes = ps.rlds.open(folder)
-        state = iter(episodes.map(lambda episode: {"action": episode["action"] + 1}).steps()).state_dict()
-        with pytest.raises(ps.StateError):
-            iter(episodes.map(lambda episode: {"action": episode["action"] + 2}).steps()).load_state_dict(state)
-
-
 def test_steps_pickle(folder):
     steps = ps.rlds.open(folder).steps(window=2, decode=False).shuffle(seed=2)
     again = pickle.loads(pickle.dumps(steps))
@@ -257,3 +217,84 @@ def test_what_is_for_whole_records_says_so(folder):
         steps.record(0)
     with pytest.raises(TypeError, match="not for steps"):
         steps.with_allocator(lambda name, shape, dtype: np.empty(shape, dtype))
+
+
+class TestGoals:
+    """The goal of a row is the observation of a later step of its episode."""
+
+    def steps_of_goals(self, rows, folder) -> list[tuple[int, int]]:
+        rewards = ps.rlds.open(folder)
+        states = {tuple(state): at for at, state in enumerate(rewards.column("observation/state").tolist())}
+        return [
+            (states[tuple(row["observation/state"].tolist())], states[tuple(row["goal/state"].tolist())])
+            for row in rows
+        ]
+
+    def test_last_is_the_end_of_the_episode(self, folder):
+        steps = ps.rlds.open(folder).steps(goal="last", decode=False)
+        ends = np.repeat(np.cumsum([4, 1, 7, 3]) - 1, [4, 1, 7, 3])
+        assert [goal for _, goal in self.steps_of_goals(steps, folder)] == ends.tolist()
+        written = robot_episodes([4, 0, 1, 7, 3])
+        assert steps[0]["goal/camera"] == written[0][3]["observation/camera"]
+
+    def test_future_is_any_later_step_and_another_one_in_each_epoch(self, folder):
+        steps = (
+            ps.rlds.open(folder)
+            .steps(goal="future", goal_seed=1, window=2, decode=False)
+            .select_columns(["observation/state", "goal/state", "episode_index", "step_index"])
+        )
+        plain = ps.rlds.open(folder).steps(goal="future", goal_seed=1, decode=False)
+        ends = np.repeat(np.cumsum([4, 1, 7, 3]) - 1, [4, 1, 7, 3])
+        seen = []
+        for epoch in range(20):
+            found = self.steps_of_goals(plain.epoch(epoch), folder)
+            assert all(min(at + 1, end) <= goal <= end for (at, goal), end in zip(found, ends, strict=True))
+            seen.append([goal for _, goal in found])
+        assert {goals[5] for goals in seen} == set(range(6, 12))
+        goals = [row["goal/state"].tolist() for row in plain.epoch(3)]
+        assert [row["goal/state"].tolist() for row in steps.epoch(3)] == goals
+        assert [row["goal/state"].tolist() for row in plain.epoch(3)] == goals
+
+    def test_goals_do_not_depend_on_ranks_or_on_where_a_run_resumes(self, folder):
+        def goals(rows) -> dict:
+            return {(int(row["episode_index"]), int(row["step_index"])): row["goal/state"].tolist() for row in rows}
+
+        steps = ps.rlds.open(folder).steps(goal="future", decode=False).shuffle(seed=2).epoch(1)
+        whole = goals(steps)
+        parts: dict = {}
+        for rank in range(3):
+            iterator = iter(steps.epoch(1).shard(rank, 3))
+            parts |= goals(next(iterator) for _ in range(2))
+            resumed = iter(steps.epoch(0).shard(rank, 3))
+            resumed.load_state_dict(iterator.state_dict())
+            parts |= goals(resumed)
+        assert parts == whole
+
+    def test_another_seed_or_choice_is_another_dataset(self, folder):
+        episodes = ps.rlds.open(folder)
+        state = iter(episodes.steps(goal="future", goal_seed=1)).state_dict()
+        for options in ({"goal": "future", "goal_seed": 2}, {"goal": "last"}, {}):
+            with pytest.raises(ps.StateError):
+                iter(episodes.steps(**options)).load_state_dict(state)
+        with pytest.raises(ValueError, match="goal"):
+            episodes.steps(goal="never")
+
+
+class TestMix:
+    """Weights of a mix count steps, or datasets."""
+
+    @pytest.mark.parametrize(("balance", "share"), [(True, 0.9), (False, 0.5)])
+    def test_balanced_weights_are_multiplied_by_sizes(self, tmp_path, balance: bool, share: float):
+        few = ps.rlds.open(write_episodes(tmp_path / "few", robot_episodes([10])))
+        many = ps.rlds.open(write_episodes(tmp_path / "many", robot_episodes([45, 45], seed=1)))
+        parts = [episodes.steps(decode=False).shuffle(seed=0) for episodes in (many, few)]
+        mixed = ps.rlds.mix(parts, seed=0, balance=balance)
+        of_many = set(many.column("reward").tolist())
+        drawn = [float(row["reward"]) in of_many for row in mixed.take(600)]
+        assert abs(np.mean(drawn) - share) < 0.06
+
+    def test_a_mix_of_nothing_or_of_too_few_weights_is_an_error(self, folder):
+        with pytest.raises(ValueError, match="needs a dataset"):
+            ps.rlds.mix([], seed=0)
+        with pytest.raises(ValueError, match="2 weights"):
+            ps.rlds.mix([ps.rlds.open(folder).steps()] * 2, [1], seed=0)

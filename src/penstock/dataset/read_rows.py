@@ -210,7 +210,7 @@ class ReadRows:
                     if not planned:
                         break
                     waiting.append(planned.popleft())
-                    ahead.submit(waiting[-1][0].rows)
+                    ahead.submit(waiting[-1][0])
                 if not waiting:
                     return
                 keys, begin, stop = waiting.popleft()

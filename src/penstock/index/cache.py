@@ -67,7 +67,8 @@ def write_index(path: str, index: ShardIndex) -> None:
 
 
 # Removing an index is safe: it is built again. Files with other names are never removed.
-_OURS = re.compile(r"[0-9a-f]{32}\.(index|steps)|\.[0-9a-f]{32}\.(index|steps)\.[0-9a-f]{8}\.partial")
+_NAME = r"[0-9a-f]{32}\.(index|steps|statistics)"
+_OURS = re.compile(rf"{_NAME}|\.{_NAME}\.[0-9a-f]{{8}}\.partial")
 _DAY = 24 * 60 * 60
 _LONGEST_UNUSED = 90 * _DAY
 _LONGEST_WRITTEN = _DAY  # a writer that takes longer was killed

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from penstock.rlds.episodes import Episodes
+from penstock.rlds.episodes import Episodes, mix
 from penstock.rlds.episodes import open_episodes as open
+from penstock.rlds.statistics import DatasetStatistics, FeatureStatistics
 
-__all__ = ["Episodes", "open"]
+__all__ = ["DatasetStatistics", "Episodes", "FeatureStatistics", "mix", "open"]

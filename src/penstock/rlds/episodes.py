@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, SupportsIndex, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from penstock.arguments import int_at_least, one_of
+from penstock.arguments import int_at_least, names_in, one_of
 from penstock.columns import Batch
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.order import AllRows, Epoch
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.random_access import position_in
 from penstock.dataset.read_rows import ReadRows
+from penstock.dataset.transforms.mix import Stop
 from penstock.discovery.split_slices import Split
 from penstock.discovery.tfds_directory import FEATURES_FILE
 from penstock.records.read_options import IndexLocation
+from penstock.rlds.chosen_episodes import ChosenEpisodes
+from penstock.rlds.statistics import (
+    DatasetStatistics,
+    FeatureStatistics,
+    Method,
+    compute_statistics,
+    load_statistics,
+    store_statistics,
+)
 from penstock.rlds.step_features import load_step_features
-from penstock.rlds.step_source import Span, StepSource, StepView
+from penstock.rlds.step_source import NO_AXES, Span, StepColumn, StepSource, StepView
 from penstock.rlds.step_table import StepTable
-from penstock.rlds.windows import Pad, RowPlan
+from penstock.rlds.windows import Goal, GoalChoice, Pad, RowPlan
 from penstock.schema.formats.tfds import MAX_BYTES
 from penstock.storage import StrPath, read_whole, split_path
 
@@ -43,7 +53,7 @@ class Episodes:
         (6, 2)
     """
 
-    def __init__(self, content: Content) -> None:
+    def __init__(self, content: ChosenEpisodes) -> None:
         self._content = content
 
     def __repr__(self) -> str:
@@ -112,10 +122,7 @@ class Episodes:
             >>> len(episodes.steps().select(late))
             10
         """
-        content = self._content
-        if name not in content.columns:
-            raise KeyError(f"{name!r} is no column of numbers; these are {', '.join(content.columns)}")
-        return content.columns[name][content.table_steps]
+        return self._content.numbers_of(name)[self._content.table_steps]
 
     def map(self, fn: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Episodes:
         """Compute columns of numbers from those of each episode, once and now.
@@ -154,6 +161,60 @@ class Episodes:
         """
         return self._with(stride=self._content.stride * int_at_least("stride", stride, 1))
 
+    def statistics(self) -> DatasetStatistics:
+        """Return statistics of all columns of numbers: computed once, on all CPUs, and stored in the cache folder.
+
+        Example:
+            >>> episodes.statistics()["observation/state"].std.shape
+            (3,)
+        """
+        content = self._content
+        identity = self._view(1, 1, "repeat", {}, decode=False).digest
+        stores = content.table.options.index != "none"
+        shapes = {name: column.shape[1:] for name, column in content.columns.items()}
+        found = load_statistics(identity, shapes) if stores else None
+        if found is None:
+            chosen = content.table_steps
+            columns = {name: column[chosen] for name, column in content.columns.items()}
+            found = compute_statistics(columns, len(self), len(chosen))
+            if stores:
+                store_statistics(identity, found)
+        return found
+
+    def normalize(
+        self,
+        names: Iterable[str],
+        *,
+        method: Method = "normal",
+        statistics: Mapping[str, FeatureStatistics] | None = None,
+        mask: Mapping[str, ArrayLike] | None = None,
+    ) -> Episodes:
+        """Normalize features of numbers.
+
+        Args:
+            names: The features.
+            method: ``"normal"``: mean 0, standard deviation 1. ``"bounds"``: from minimum and maximum to -1 and 1.
+                ``"quantiles"``: from the quantiles of 1 % and 99 % to -1 and 1; what lies beyond is clipped.
+            statistics: Those to use, such as of the training split; by default of these episodes.
+            mask: For features of which only some numbers are normalized, the others being kept: True for those that
+                are, ``{"action": [True] * 6 + [False]}``.
+
+        Example:
+            >>> normalized = episodes.normalize(["action", "observation/state"])
+            >>> bool(np.allclose(normalized.column("action").mean(axis=0), 0, atol=1e-6))
+            True
+        """
+        one_of("method", method, get_args(Method))
+        known = self.statistics() if statistics is None else statistics
+        changed: dict[str, NDArray[Any]] = {}
+        for name in names_in(names):
+            column = self._content.numbers_of(name)
+            normalized = known[name].normalize(column, method)
+            if mask is not None and name in mask:
+                normalized = np.where(np.asarray(mask[name], np.bool_), normalized, column.astype(np.float32))
+            changed[name] = normalized
+        return self._with(columns={**self._content.columns, **changed})
+
     def steps(
         self,
         *,
@@ -162,6 +223,8 @@ class Episodes:
         pad: Pad = "repeat",
         observation: Sequence[str] = ("observation",),
         action: Sequence[str] = ("action",),
+        goal: GoalChoice | None = None,
+        goal_seed: int = 0,
         decode: bool = True,
     ) -> Dataset[dict[str, Any]]:
         """Return a dataset of steps, each with the observations before it and the actions after it in its episode.
@@ -178,6 +241,9 @@ class Episodes:
                 ``"drop"`` leaves out rows that need such steps.
             observation: The features that have the window: names, or those of folders.
             action: The features that have the horizon.
+            goal: Adds the observation of a later step of the episode, as columns ``goal/...``: ``"last"``, or
+                ``"future"``, which draws one at random, another one in each epoch.
+            goal_seed: The same seed and epoch give the same goals.
             decode: Whether pictures are decoded; False returns their files as bytes.
 
         Example:
@@ -196,17 +262,25 @@ class Episodes:
         one_of("pad", pad, get_args(Pad))
         steps_before = 1 if window is None else int_at_least("window", window, 1)
         steps_after = 1 if horizon is None else int_at_least("horizon", horizon, 1)
-        axes: dict[Span, bool] = {"step": False, "window": window is not None, "chunk": horizon is not None}
-        spans: dict[str, Span] = {
-            name: "window" if _is_below(name, observation) else "chunk" if _is_below(name, action) else "step"
-            for name in self.column_names
-        }
-        view = replace(self._view(steps_before, steps_after, pad, spans, decode=decode), has_axis=axes)
+        has_axis = NO_AXES | {"window": window is not None, "chunk": horizon is not None}
+        of_row: dict[str, StepColumn] = {}
+        for name in self.column_names:
+            folder = _folder_of(name, observation)
+            span: Span = "step" if folder is None else "window"
+            of_row[name] = StepColumn(name, "chunk" if _folder_of(name, action) is not None else span)
+            if folder is not None and goal is not None:
+                of_row[f"goal/{name.removeprefix(f'{folder}/')}"] = StepColumn(name, "goal")
+        view = self._view(steps_before, steps_after, pad, of_row, decode=decode)
+        chosen = None
+        if goal is not None:
+            one_of("goal", goal, get_args(GoalChoice))
+            chosen = Goal(goal, operator.index(goal_seed))
+        view = replace(view, has_axis=has_axis, goal=chosen)
         source = StepSource(view)
         reads = ReadRows(source, AllRows(source.shards), None, source.block_rows)
         return Dataset._of(Pipeline(reads), 0)
 
-    def _view(self, window: int, horizon: int, pad: Pad, spans: Mapping[str, Span], *, decode: bool) -> StepView:
+    def _view(self, window: int, horizon: int, pad: Pad, of_row: Mapping[str, StepColumn], *, decode: bool) -> StepView:
         content = self._content
         return StepView(
             table=content.table,
@@ -214,8 +288,8 @@ class Episodes:
             stride=content.stride,
             columns=content.columns,
             plan=RowPlan(content.lengths, window, horizon, pad),
-            spans=spans or dict.fromkeys(content.names, "step"),
-            has_axis={"step": False, "window": False, "chunk": False},
+            row_columns=of_row or {name: StepColumn(name, "step") for name in content.names},
+            has_axis=NO_AXES,
             decode=decode,
         )
 
@@ -223,83 +297,41 @@ class Episodes:
         return Episodes(replace(self._content, **changes))
 
 
-def _is_below(name: str, folders: Sequence[str]) -> bool:
-    return any(name == folder or name.startswith(f"{folder}/") for folder in folders)
+def _folder_of(name: str, folders: Sequence[str]) -> str | None:
+    """Return the folder that a feature is in, or the feature itself where it is listed; None if it is in none."""
+    return next((folder for folder in folders if name == folder or name.startswith(f"{folder}/")), None)
 
 
-@dataclass(frozen=True, eq=False)
-class Content:
-    """Chosen episodes of a table, and the columns of its steps."""
+def mix(
+    datasets: Sequence[Dataset[Any]],
+    weights: Sequence[float] | None = None,
+    *,
+    seed: int,
+    balance: bool = True,
+    stop: Stop = "never",
+) -> Dataset[Any]:
+    """Draw each step from one of several datasets, at random.
 
-    table: StepTable
-    records: Dataset[dict[str, Any]]
-    """All episodes of the split as they are stored."""
-    numbers: NDArray[np.int64]
-    """The number of each episode in the table."""
-    rows_of_numbers: NDArray[np.int64]
-    """The row in ``records`` of each episode of the table; -1 for those of other splits."""
-    stride: int
-    columns: Mapping[str, NDArray[Any]]
+    Args:
+        datasets: Datasets of steps, shuffled before they are mixed.
+        weights: How often each is drawn from, in proportion; None weighs all the same.
+        seed: The same seed and epoch give the same choice.
+        balance: Multiply each weight by the size of its dataset, so that with equal weights each step comes equally
+            often, whichever dataset it is in.
+        stop: As in :meth:`penstock.Dataset.mix`: by default, each dataset that ends starts again.
 
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The row of each episode in ``records``."""
-        return self.rows_of_numbers[self.numbers]
-
-    @cached_property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of steps of each episode."""
-        return -(-self.table.lengths[self.numbers] // self.stride)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of all columns, those that were computed last."""
-        return [*self.table.features, *(name for name in self.columns if name not in self.table.features)]
-
-    @property
-    def table_steps(self) -> NDArray[np.int64]:
-        """The numbers of all steps in the table."""
-        parts = [np.empty(0, np.int64), *(self._steps(number) for number in range(len(self.numbers)))]
-        return np.concatenate(parts)
-
-    def _steps(self, number: int) -> NDArray[np.int64]:
-        start, stop = self.table.bounds[self.numbers[number] : self.numbers[number] + 2]
-        return np.arange(start, stop, self.stride)
-
-    def episode(self, number: int) -> dict[str, Any]:
-        """Return the numbers and texts of an episode."""
-        start, stop = self.table.bounds[self.numbers[number] : self.numbers[number] + 2].tolist()
-        part = slice(start, stop, self.stride)
-        found: dict[str, Any] = {name: column[part] for name, column in self.columns.items()}
-        return found | {name: texts.values[texts.codes[part]] for name, texts in self.table.texts.items()}
-
-    def computed(self, fn: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Mapping[str, NDArray[Any]]:
-        """Return the columns with those that a function computes for each episode."""
-        new: dict[str, NDArray[Any]] = {}
-        for number, length in enumerate(self.lengths.tolist()):
-            found = {name: np.asarray(values) for name, values in fn(self.episode(number)).items()}
-            for name, values in found.items():
-                if name in self.table.features and name not in self.table.columns:
-                    raise ValueError(f"{name!r} is no column of numbers: give the result another name")
-                if values.dtype.kind not in "biuf" or values.shape[:1] != (length,):
-                    raise ValueError(
-                        f"a function returned {values.dtype}{list(values.shape)} as {name!r} for an episode of "
-                        f"{length} steps: it returns numbers, with a row for each step"
-                    )
-                if name not in new:
-                    new[name] = np.zeros((int(self.table.bounds[-1]), *values.shape[1:]), values.dtype)
-                target = new[name]
-                if (values.dtype, values.shape[1:]) != (target.dtype, target.shape[1:]):
-                    raise ValueError(
-                        f"a function returned {values.dtype}{list(values.shape)} as {name!r}, and for an episode "
-                        f"before {target.dtype}{['steps', *target.shape[1:]]}"
-                    )
-                target[self._steps(number)] = values
-            if found.keys() != new.keys():
-                raise ValueError(
-                    f"a function returned the columns {list(found)} for an episode, and before {list(new)}"
-                )
-        return {**self.columns, **new}
+    Example:
+        >>> many, few = episodes.steps(decode=False), episodes[:1].steps(decode=False)
+        >>> mixed = ps.rlds.mix([many.shuffle(seed=1), few.shuffle(seed=1)], [1, 2], seed=0)
+        >>> len(list(mixed.take(100)))
+        100
+    """
+    if not datasets:
+        raise ValueError("a mix needs a dataset")
+    shares = [1.0] * len(datasets) if weights is None else [float(weight) for weight in weights]
+    if balance and len(shares) == len(datasets):
+        shares = [share * len(dataset) for share, dataset in zip(shares, datasets, strict=True)]
+    return datasets[0].mix(*datasets[1:], weights=shares, seed=seed, stop=stop)
 
 
 def open_episodes(
@@ -344,4 +376,4 @@ def open_episodes(
     numbers = first[in_shard] + number
     rows_of_numbers = np.full(table.episodes, -1, np.int64)
     rows_of_numbers[numbers] = np.arange(len(numbers))
-    return Episodes(Content(table, records, numbers, rows_of_numbers, 1, table.columns))
+    return Episodes(ChosenEpisodes(table, records, numbers, rows_of_numbers, 1, table.columns))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,38 @@ from numpy.typing import NDArray
 from penstock.codec.decode_blobs import BlobDecoder
 from penstock.codec.decoder import Allocate
 from penstock.columns import AnyColumn, Batch, BytesColumn
+from penstock.dataset.block import take_keys
+from penstock.dataset.order import RowKeys
 from penstock.dataset.source.row_source import FetchResult, RowSource
 from penstock.dataset.source.shards import Shards
 from penstock.errors import CorruptDataError, MalformedExampleError, RowFault
 from penstock.rlds.step_features import StepFeature, dense_shape
 from penstock.rlds.step_index import Ints
 from penstock.rlds.step_table import StepTable
-from penstock.rlds.windows import Positions, RowPlan
+from penstock.rlds.windows import Goal, Positions, RowPlan, one_step
 from penstock.schema import Feature, Schema
 
-Span: TypeAlias = Literal["step", "window", "chunk"]
-"""Which steps of a row a column holds."""
+Span: TypeAlias = Literal["step", "window", "chunk", "goal"]
+"""Which steps of its episode a column of a row holds."""
+NO_AXES: dict[Span, bool] = {"step": False, "window": False, "chunk": False, "goal": False}
+"""Columns of one step have no dimension for steps."""
 # Rows are read in blocks of about this size.
 _BLOCK_BYTES = 8 << 20
 _MOST_BLOCK_ROWS = 256
+_AHEAD_BYTES = 128 << 20
 _PICTURE_BYTES = 256 * 256 * 3  # of a picture whose size is not known
 
 MASKS: Mapping[str, Span] = {"observation_mask": "window", "action_mask": "chunk"}
 """Columns that say which steps of a window or chunk exist."""
 NUMBERS = ("episode_index", "step_index")
 """Columns with the number of the episode, and of the step in it."""
+
+
+class StepColumn(NamedTuple):
+    """A column of a row."""
+
+    feature: str
+    span: Span
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +62,13 @@ class StepView:
     columns: Mapping[str, NDArray[Any]]
     """The numbers of all steps of the table, as they are stored or were computed."""
     plan: RowPlan
-    spans: Mapping[str, Span]
-    """The columns of a row that come from features, each with its steps."""
+    row_columns: Mapping[str, StepColumn]
+    """The columns of a row that come from features, by name."""
     has_axis: Mapping[Span, bool]
     """Whether a column has a dimension for the steps of its span."""
     decode: bool
     """Whether pictures are decoded."""
+    goal: Goal | None = None
 
     def steps_of(self, episodes: Ints, positions: Ints) -> Ints:
         """Return the numbers of steps in the table, by episodes of this view and positions in them."""
@@ -66,9 +79,9 @@ class StepView:
     def digest(self) -> str:
         """An identity of the rows: by the files, the choice of episodes and what was computed of them."""
         digest = hashlib.sha256(self.table.identity.encode())
-        plan, spans = self.plan, sorted(self.spans.items())
-        options = [self.stride, plan.window, plan.horizon, plan.pad, spans, sorted(self.has_axis.items()), self.decode]
-        digest.update(json.dumps(options).encode())
+        plan, of_row = self.plan, sorted(self.row_columns.items())
+        options = [self.stride, plan.window, plan.horizon, plan.pad, of_row, sorted(self.has_axis.items()), self.decode]
+        digest.update(json.dumps([*options, self.goal]).encode())
         digest.update(np.ascontiguousarray(self.numbers).tobytes())
         for name, column in sorted(self.columns.items()):
             if column is not self.table.columns.get(name):
@@ -121,25 +134,35 @@ class StepSource(RowSource):
         every = _schema_of(view)
         self._names = tuple((name, name) for name in every) if names is None else tuple(names)
         schema = Schema({name: every[inner] for name, inner in self._names})
-        self.block_rows = self._block_rows()
         super().__init__(StepRows(view, self.block_rows), schema, None, "raise")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StepSource, (self._view, self._names)
 
-    def _block_rows(self) -> int:
-        """Return how many rows take about as much memory as a block may."""
-        row_bytes = 1
+    @cached_property
+    def row_bytes(self) -> int:
+        """About how much memory a row takes."""
+        view, total = self._view, 1
         for _, name in self._names:
-            feature = self._view.table.features.get(name)
-            if feature is None or feature.storage != "located":
+            of_row = view.row_columns.get(name)
+            if of_row is None or of_row.feature in view.columns or of_row.feature in view.table.texts:
                 continue
+            feature = view.table.features[of_row.feature]
             shape = [size for size in feature.feature.shape if size is not None]
             decoded = math.prod(shape) if len(shape) == len(feature.feature.shape) else _PICTURE_BYTES
-            is_decoded = feature.is_picture and self._view.decode
-            one = decoded if is_decoded else self._view.table.stored_bytes(name)
-            row_bytes += one * _steps_in(self._view, self._view.spans[name])
-        return max(1, min(_MOST_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))
+            is_decoded = feature.is_picture and view.decode
+            one = decoded if is_decoded else view.table.stored_bytes(feature.name)
+            total += one * _steps_in(view, of_row.span)
+        return total
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows take about as much memory as a block may."""
+        return max(1, min(_MOST_BLOCK_ROWS, _BLOCK_BYTES // self.row_bytes))
+
+    def threads_ahead(self, size: int) -> int:
+        # Each request decodes its pictures on several threads, so that fewer requests are enough where they are large.
+        return min(super().threads_ahead(size), max(1, _AHEAD_BYTES // (size * self.row_bytes)))
 
     @cached_property
     def _picture_decoders(self) -> dict[str, BlobDecoder]:
@@ -159,12 +182,13 @@ class StepSource(RowSource):
 
     def with_schema(self, schema: Schema) -> StepSource:
         """Return a source whose pictures stay encoded, where the schema says so."""
-        is_encoded = all(not feature.is_picture or schema[name].dtype == "bytes" for name, feature in self._pictures())
+        is_encoded = all(schema[name].dtype == "bytes" for name, _ in self._pictures())
         return StepSource(replace(self._view, decode=not is_encoded), self._names)
 
     def _pictures(self) -> list[tuple[str, StepFeature]]:
-        features = self._view.table.features
-        return [(name, features[inner]) for name, inner in self._names if inner in features]
+        features, of_row = self._view.table.features, self._view.row_columns
+        named = [(name, features.get(of_row[inner].feature)) for name, inner in self._names if inner in of_row]
+        return [(name, feature) for name, feature in named if feature is not None and feature.is_picture]
 
     def with_allocator(self, allocate: Allocate) -> NoReturn:
         raise TypeError("with_allocator() is for rows that are whole records, not for steps of episodes")
@@ -191,14 +215,20 @@ class StepSource(RowSource):
         return StepFetcher(self)
 
     def fetch(self, rows: Ints) -> Batch:
+        """Read rows, in the given order, as the first epoch does."""
+        return self.fetch_keys(RowKeys(rows, np.zeros(len(rows), np.int64)))
+
+    def fetch_keys(self, keys: RowKeys) -> Batch:
         """Read rows, in the given order."""
-        view = self._view
+        view, rows = self._view, keys.rows
         episodes, steps = view.plan.locate(rows)
         of_span: dict[Span, Positions] = {
-            "step": Positions(steps[:, None], np.ones((len(rows), 1), np.bool_)),
+            "step": one_step(steps),
             "window": view.plan.windows(episodes, steps),
             "chunk": view.plan.chunks(episodes, steps),
         }
+        if view.goal is not None:
+            of_span["goal"] = view.goal.positions(keys, steps, view.plan.lengths[episodes])
         columns: dict[str, AnyColumn] = {}
         for name, inner in self._names:
             if inner in NUMBERS:
@@ -206,15 +236,15 @@ class StepSource(RowSource):
             elif inner in MASKS:
                 columns[name] = of_span[MASKS[inner]].exist
             else:
-                columns[name] = self._column(inner, episodes, of_span[view.spans[inner]])
+                feature, span = view.row_columns[inner]
+                columns[name] = self._column(feature, episodes, of_span[span], view.has_axis[span])
         return Batch(columns, num_rows=len(rows))
 
-    def _column(self, name: str, episodes: Ints, positions: Positions) -> AnyColumn:
-        """Return the values of a feature, with a dimension for the steps of its span where there is one."""
+    def _column(self, name: str, episodes: Ints, positions: Positions, has_axis: bool) -> AnyColumn:
+        """Return the values of a feature at positions in episodes."""
         view, table = self._view, self._view.table
         numbers = view.steps_of(episodes, positions.steps)
         missing = None if view.plan.pad != "zero" or positions.exist.all() else ~positions.exist
-        has_axis = view.has_axis[view.spans[name]]
         if name in view.columns:
             values = view.columns[name][numbers if has_axis else numbers[:, 0]]
             return values if missing is None else _zeroed(values, missing)
@@ -276,22 +306,23 @@ class StepFetcher:
     def __init__(self, source: StepSource) -> None:
         self._source = source
 
-    def fetch(self, rows: Ints) -> FetchResult:
+    def fetch_keys(self, keys: RowKeys) -> FetchResult:
         """Return rows in the given order; those before one that failed come with its error."""
         try:
-            return FetchResult(self._source.fetch(rows), None)
+            return FetchResult(self._source.fetch_keys(keys), None)
         except (CorruptDataError, MalformedExampleError) as error:
-            good, bad, failure = 0, len(rows), error
+            good, bad, failure = 0, len(keys.rows), error
         while good + 1 < bad:
             middle = (good + bad) // 2
             try:
-                self._source.fetch(rows[:middle])
+                self._source.fetch_keys(take_keys(keys, slice(middle)))
                 good = middle
             except (CorruptDataError, MalformedExampleError) as error:
                 bad, failure = middle, error
         if not good:
             raise failure
-        return FetchResult(self._source.fetch(rows[:good]), np.arange(good), failure=failure)
+        batch = self._source.fetch_keys(take_keys(keys, slice(good)))
+        return FetchResult(batch, np.arange(good), failure=failure)
 
 
 def _zeroed(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
@@ -301,17 +332,17 @@ def _zeroed(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def _steps_in(view: StepView, span: Span) -> int:
-    return {"step": 1, "window": view.plan.window, "chunk": view.plan.horizon}[span]
+    return {"step": 1, "window": view.plan.window, "chunk": view.plan.horizon, "goal": 1}[span]
 
 
 def _schema_of(view: StepView) -> Schema:
     """Return the schema of all columns of a row."""
     features: dict[str, Feature] = {}
-    for name, span in view.spans.items():
-        stored = view.table.features.get(name)
+    for name, (of_step, span) in view.row_columns.items():
+        stored = view.table.features.get(of_step)
         steps = (_steps_in(view, span),) if view.has_axis[span] else ()
-        if name in view.columns:
-            column = view.columns[name]
+        if of_step in view.columns:
+            column = view.columns[of_step]
             features[name] = Feature(column.dtype.name, (*steps, *column.shape[1:]))
             continue
         assert stored is not None

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from penstock import _core
-from penstock.dataset.order import Ints, Order
+from penstock.dataset.order import Ints, Order, RowKeys
 from penstock.dataset.source.row_source import FetchResult, RowFetcher, RowSource
 from penstock.errors import CorruptDataError, MalformedExampleError
 
@@ -32,7 +32,7 @@ class Prefetch(Protocol):
     def announce(self, requests: list[Ints]) -> None:
         """Announce requests that will be submitted next, in order."""
 
-    def submit(self, rows: Ints) -> None:
+    def submit(self, keys: RowKeys) -> None:
         """Start fetching rows."""
 
     def take(self) -> FetchResult:
@@ -61,7 +61,8 @@ class NativePrefetch:
         if self.lookahead > 1:
             self._native.coalesce(requests, self._decoder._native if self._source.allocate is None else None)
 
-    def submit(self, rows: Ints) -> None:
+    def submit(self, keys: RowKeys) -> None:
+        rows = keys.rows
         outputs = self._decoder._outputs(len(rows), None, self._source.allocate)
         self._native.submit(rows, self._decoder._native, outputs)
         self._waiting.append(rows)
@@ -102,8 +103,7 @@ class PooledPrefetch:
     """Prefetches on Python threads, which spend most of their time in native calls."""
 
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
-        # One thread reads files without random access, in order.
-        threads = source.shards.options.thread_count if source.shards.seekable else 1
+        threads = source.threads_ahead(size)
         self.depth = threads + 1
         self.lookahead = _lookahead_in_gzip_members(source, order, size)
         self._fetcher = source.open(order.reach)
@@ -117,14 +117,14 @@ class PooledPrefetch:
         if self.lookahead > 1 and requests:
             self._announced.append(requests)
 
-    def submit(self, rows: Ints) -> None:
+    def submit(self, keys: RowKeys) -> None:
         fetch = next(self._group, None)
         if fetch is None and self._announced:
             requests = self._announced.popleft()
             coalesced = CoalescedRequests(self._fetcher, requests, self._pool)
             self._group = (partial(coalesced.fetch, number) for number in range(len(requests)))
             fetch = next(self._group)
-        self._waiting.append(self._pool.submit(fetch or partial(self._fetcher.fetch, rows)))
+        self._waiting.append(self._pool.submit(fetch or partial(self._fetcher.fetch_keys, keys)))
 
     def take(self) -> FetchResult:
         return self._waiting.popleft().result()

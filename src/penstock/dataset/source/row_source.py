@@ -17,7 +17,7 @@ from penstock.arguments import names_in
 from penstock.codec.decode_plan import RowDecoder
 from penstock.codec.decoder import Allocate, Decoder
 from penstock.columns import Batch
-from penstock.dataset.order import Ints
+from penstock.dataset.order import Ints, RowKeys
 from penstock.dataset.source.file_rows import FileRows, MemberCache, MemberRows, open_rows
 from penstock.dataset.source.pick_records import PickedRecords, slice_chunks
 from penstock.dataset.source.shards import SalvagedIndex, Shards
@@ -201,6 +201,11 @@ class RowSource:
                     return self.decoder._batch(decoded, lambda row: (None, row))
         return self.random_access.fetch_all(rows)
 
+    def threads_ahead(self, size: int) -> int:
+        """Return on how many threads requests of ``size`` rows are read ahead."""
+        # One thread reads files without random access, in order.
+        return self.shards.options.thread_count if self.shards.seekable else 1
+
     def open(self, window: int = 0) -> RowFetcher:
         """Open the files for reading rows by number."""
         return RowFetcher(self, window)
@@ -217,6 +222,10 @@ class RowFetcher:
         # Shared by all files, of which there may be thousands; threads start with the first requests.
         self._requests = ThreadPoolExecutor(_CONCURRENT_REQUESTS, "penstock-ranges") if source.shards.remote else None
         self._members = MemberCache()
+
+    def fetch_keys(self, keys: RowKeys) -> FetchResult:
+        """Return rows in the given order, which are the same in every epoch."""
+        return self.fetch(keys.rows)
 
     def fetch(self, rows: Ints) -> FetchResult:
         """Return rows in the given order, subject to ``on_error``."""
