@@ -45,3 +45,26 @@ def test_joined_datasets_are_shown_side_by_side(written: Path):
     assert calls(ds.concat(ds.shuffle(seed=1))) == "concat([], [shuffle(seed=1)])>"
     mixed = ds.filter(double).mix(ds, weights=[1, 2], seed=3, stop="all")
     assert repr(mixed) == "<Dataset of mix([filter(double)], [], weights=[1.0, 2.0], seed=3, stop='all')>"
+
+
+def test_each_step_is_explained_on_a_line(written: Path):
+    ds = ps.Dataset(written / "train")
+    columns = ", ".join(SCHEMA)
+    assert ds.sort("id").batch(4).explain().splitlines() == [
+        f"read 3 files, 20 records: {columns}",
+        "sort('id')",
+        "batch(4)",
+        "elements have an index: a length, random access, exact shuffles and shares of ranks",
+    ]
+    joined = (
+        ds.map(double).concat(ds.filter("id > 3").drop_columns(["items"])).pack(4, key="items").explain().splitlines()
+    )
+    assert joined[:4] == [
+        f"  read 3 files, 20 records: {columns}",
+        "  map(double)",
+        "  read 3 files, 20 records: id, text",
+        "  filter('id > 3')  decodes id, and the rest of rows that pass",
+    ]
+    assert joined[4].startswith("concat(")
+    assert joined[5] == "pack(4, key='items')"
+    assert joined[6].startswith("elements come one after another")

@@ -25,7 +25,7 @@ from penstock.dataset.random_access import RandomAccess, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
-from penstock.dataset.summary import summary
+from penstock.dataset.summary import explain, summary
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache
@@ -171,6 +171,18 @@ class Dataset(Generic[T_co]):
 
     def __repr__(self) -> str:
         return summary(self._pipeline)
+
+    def explain(self) -> str:
+        """Return what is read and decoded, each step in order, and what can be done with the elements.
+
+        Example:
+            >>> print(ds.filter("label == 3").rename_columns({"x": "y"}).batch(4).explain())
+            read 4 files, 100 records: y, label, tokens
+            filter('label == 3')  decodes label, and the rest of rows that pass
+            batch(4)
+            elements come one after another: shuffle them with a window
+        """
+        return explain(self._pipeline)
 
     def __len__(self) -> int:
         return self._access.length

@@ -1,4 +1,4 @@
-"""A dataset in one line, for its repr. Nothing is read for it."""
+"""A dataset in one line, for its repr, or in a line for each step. Nothing is read for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,41 @@ def summary(pipeline: Pipeline) -> str:
     start = pipeline.start
     if not isinstance(start, ReadRows):
         return f"<Dataset of {calls}>"
+    return f"<Dataset of {_files_and_columns(start, _COLUMNS_SHOWN)}{'; ' if calls else ''}{calls}>"
+
+
+def explain(pipeline: Pipeline) -> str:
+    """Return what is read and decoded, each step, and what can be done with the elements, a line for each."""
+    start = pipeline.start
+    if isinstance(start, ReadRows):
+        lines = [f"read {_files_and_columns(start, None)}"]
+    else:
+        children = start.children if isinstance(start, JoinStart) else ()
+        lines = [f"  {line}" for child in children for line in explain(child).splitlines()[:-1]]
+    tests = {
+        call: filter_
+        for filter_ in (start.filters if isinstance(start, ReadRows) else ())
+        for call in filter_.test.calls
+    }
+    for call in calls_of(pipeline):
+        tested = tests.get(call)
+        decoded = (
+            "" if tested is None else f"  decodes {', '.join(tested.source.schema)}, and the rest of rows that pass"
+        )
+        lines.append(f"{call}{decoded}")
+    if pipeline.is_indexed:
+        return "\n".join(
+            [*lines, "elements have an index: a length, random access, exact shuffles and shares of ranks"]
+        )
+    return "\n".join([*lines, "elements come one after another: shuffle them with a window"])
+
+
+def _files_and_columns(start: ReadRows, most: int | None) -> str:
     shards, names = start.source.shards, list(start.source.schema)
     files = shards.paths[0] if len(shards.paths) == 1 else f"{len(shards.paths)} files"
     records = "" if shards.known_rows is None else f", {shards.known_rows:,} records"
-    more = [f"and {len(names) - _COLUMNS_SHOWN} more"] if len(names) > _COLUMNS_SHOWN else []
-    columns = ", ".join(names[:_COLUMNS_SHOWN] + more)
-    return f"<Dataset of {files}{records}: {columns}{'; ' if calls else ''}{calls}>"
+    more = [f"and {len(names) - most} more"] if most is not None and len(names) > most else []
+    return f"{files}{records}: {', '.join(names[:most] + more)}"
 
 
 def calls_of(pipeline: Pipeline) -> list[str]:
