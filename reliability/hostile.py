@@ -193,6 +193,11 @@ def indexes(folder: str, report: object, seed: int) -> dict[str, Any]:
         Path(f"{folder}/{name}").write_bytes(data)
         index = open_index(f"{folder}/{name}", where="none")
         whole.append((file_format.to_bytes(index), index.identity))
+    # In which restart points have windows.
+    noise = rng.randbytes(70_000).hex().encode()
+    Path(f"{folder}/stream").write_bytes(gzip.compress(framing.frames([noise[n : n + 3000] for n in range(9)] * 150)))
+    index = open_index(f"{folder}/stream", where="none")
+    whole.append((file_format.to_bytes(index), index.identity))
 
     def load(data: bytes, identity: Identity) -> None:
         index = file_format.from_bytes(data, identity)

@@ -1,5 +1,6 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -8,6 +9,7 @@
 #include "bindings/bindings.h"
 #include "bindings/inflated_piece.h"
 #include "core/crc32/crc32.h"
+#include "core/inflate/restart.h"
 #include "core/inflate/stream_inflater.h"
 #include "io/member_queue.h"
 
@@ -97,6 +99,7 @@ class FedInflater {
   }
 
   const inflate::StreamInflater& inflater() const { return inflater_; }
+  void stop_at_block() { inflater_.stop_at_block(); }
 
  private:
   std::optional<BytesView> held_;
@@ -160,7 +163,50 @@ void bind_inflate(nb::module_& m) {
           "Whether the last piece ends where the data is damaged.")
       .def_prop_ro(
           "unread", [](const FedInflater& self) { return self.inflater().unread(); },
-          "Bytes of the input that were not read; once ``done``, the bytes after the data.");
+          "Bytes of the input that were not read; once ``done``, the bytes after the data.")
+      .def("stop_at_block", &FedInflater::stop_at_block, "Make a piece end where the next block starts.")
+      .def_prop_ro(
+          "at_block", [](const FedInflater& self) { return self.inflater().stop() == Stop::kBlock; },
+          "Whether the last piece ends so.")
+      .def_prop_ro(
+          "decoded_bits", [](const FedInflater& self) { return self.inflater().decoded_bits(); },
+          "Bits of all input that were decoded.")
+      .def_prop_ro(
+          "window",
+          [](const FedInflater& self) {
+            const std::span<const std::byte> window = self.inflater().window();
+            return nb::bytes(reinterpret_cast<const char*>(window.data()), window.size());
+          },
+          "The end of the output so far, as much as later data can refer to.");
+
+  m.def(
+      "inflate_from",
+      [](nb::handle data, unsigned bits, nb::handle window, bool gzip, std::size_t skip, std::size_t size) {
+        const BytesView input(data), before(window);
+        inflate::Inflated inflated = [&] {
+          const ReleasedGil release;
+          return inflate::inflate_from({input.bytes(), bits, before.bytes()}, gzip, skip, size);
+        }();
+        return std::pair(plain(std::move(inflated.piece)), inflated.needs_input);
+      },
+      nb::arg("data"), nb::arg("bits"), nb::arg("window"), nb::kw_only(), nb::arg("gzip"), nb::arg("skip"),
+      nb::arg("size"),
+      nb::sig("def inflate_from(data: typing_extensions.Buffer, bits: int, window: typing_extensions.Buffer, *, gzip: "
+              "bool, skip: int, size: int) -> tuple[InflatedPiece | None, bool]"),
+      "Inflate from the start of a block: ``skip`` bytes and then ``size``, which are returned; None if the data is "
+      "damaged, or, if the second value is True, too short.");
+  m.def(
+      "used_window",
+      [](nb::handle data, unsigned bits, nb::handle window) {
+        const BytesView input(data), before(window);
+        const std::vector<std::byte> used = [&] {
+          const ReleasedGil release;
+          return inflate::used_window({input.bytes(), bits, before.bytes()});
+        }();
+        return nb::bytes(reinterpret_cast<const char*>(used.data()), used.size());
+      },
+      nb::arg("data"), nb::arg("bits"), nb::arg("window"),
+      "Return a window with zeros for the bytes that the data after it does not refer to, without those at its start.");
 
   m.def(
       "inflate_member",

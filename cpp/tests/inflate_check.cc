@@ -5,6 +5,7 @@
 
 #include "core/crc32/crc32.h"
 #include "core/inflate/inflater.h"
+#include "core/inflate/restart.h"
 #include "tests/checks.h"
 #include "tests/deflate_streams.h"
 #include "tests/memory.h"
@@ -60,6 +61,46 @@ Whole inflate_in_parts(Random& random, std::span<const std::byte> stream) {
   return found;
 }
 
+// From blocks of a stream, with as much of the window as they use, the rest inflates to the same.
+void check_restarts(Random& random, std::span<const std::byte> stream, const std::string& plain) {
+  const Exact output(plain.size() + 258);
+  std::byte* const begin = output.span().data();
+  Inflater inflater;
+  inflater.feed(stream);
+  inflater.write_to({begin, begin, begin + output.size});
+  for (;;) {
+    inflater.stop_at_block();
+    if (inflater.advance() != Stop::kBlock) return;
+    if (!random.one_in(3)) continue;
+    const auto known = static_cast<std::size_t>(inflater.output().next - begin);
+    const std::size_t bits = stream.size() * 8 - inflater.undecoded_bits();
+    const Exact input(stream.size() - bits / 8);
+    std::copy(stream.end() - static_cast<std::ptrdiff_t>(input.size), stream.end(), input.span().data());
+    const std::size_t window = std::min(known, inflate::kWindowBytes);
+    const auto bits_before = static_cast<unsigned>(bits % 8);
+    const std::vector<std::byte> used =
+        inflate::used_window({input.span(), bits_before, {inflater.output().next - window, window}});
+    const std::size_t left = plain.size() - known, skip = random.below(left + 1);
+    const inflate::Inflated again =
+        inflate::inflate_from({input.span(), bits_before, used}, random.one_in(2), skip, left - skip);
+    require(again.piece.has_value(), "a stream cannot be inflated from one of its blocks");
+    const std::span<const std::byte> found = again.piece->bytes();
+    require(std::equal(found.begin(), found.end(), bytes_of(plain).begin() + static_cast<std::ptrdiff_t>(known + skip)),
+            "a stream inflates otherwise from one of its blocks");
+  }
+}
+
+// Whatever the data, the window and the claims are.
+void restart_anywhere(Random& random, std::span<const std::byte> stream, std::size_t size) {
+  const Exact input(stream.size() - random.below(stream.size() + 1)), window(random.below(inflate::kWindowBytes + 1));
+  std::copy(stream.end() - static_cast<std::ptrdiff_t>(input.size), stream.end(), input.span().data());
+  std::fill_n(window.span().data(), window.size, std::byte{7});
+  const auto bits = static_cast<unsigned>(random.below(8));
+  inflate::used_window({input.span(), bits, window.span()});
+  inflate::inflate_from({input.span(), bits, window.span()}, random.one_in(2), random.below(size + 1),
+                        random.below(100) == 0 ? random.below(std::size_t{1} << 30) : random.below(size + 1));
+}
+
 }  // namespace
 
 bool check_inflate(Random& random, const std::string& stream, std::size_t size, std::string& plain) {
@@ -82,12 +123,14 @@ bool check_inflate(Random& random, const std::string& stream, std::size_t size, 
           "a stream inflates otherwise in parts");
   require(two.run() && std::memcmp(other.span().data(), partner.plain.data(), other.size) == 0,
           "a stream disturbs the one that it is inflated in turns with");
+  restart_anywhere(random, bytes, size);
   if (!good) return false;
   require(std::memcmp(alone.span().data(), interleaved.span().data(), size) == 0, "bytes differ when interleaved");
   require(std::memcmp(alone.span().data(), in_parts.plain.data(), size) == 0, "bytes differ in parts");
   plain.assign(reinterpret_cast<const char*>(alone.span().data()), size);
   for (const Crc32Kernel& kernel : crc32_kernels())
     require(kernel.extend(0, alone.span().data(), size) == crc32(interleaved.span()), kernel.name);
+  check_restarts(random, bytes, plain);
   return true;
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import os
 import pickle
+import stat
 from pathlib import Path
 
 import framing
@@ -14,6 +16,7 @@ from processes import run_python
 
 import penstock as ps
 from penstock.index import load_index, open_index
+from penstock.index.cache import path_in_cache, sidecar_path, write_index
 
 KINDS = ["a.tfrecord", "a.tfrecord.gz", "a.tfrecord.zz", "a.tfrecord.snappy"]
 
@@ -29,7 +32,7 @@ def test_locations_in_files_of_all_kinds(write, name):
     for index in (open_index(path), load_index(path), open_index(path, where="none")):
         assert index is not None
         assert index.records == len(index) == len(lengths)
-        assert index.seekable == (name in ("a.tfrecord", "a.tfrecord.gz"))
+        assert index.seekable == (name != "a.tfrecord.snappy")
         offsets, found = index.locations(np.arange(len(lengths)))
         assert (offsets.tolist(), found.tolist()) == expected_locations(lengths)
         assert (offsets.dtype, found.dtype) == (np.uint64, np.uint64)
@@ -78,12 +81,38 @@ def test_members_after_an_empty_one(write):
     assert index.members.holding(np.array([0, 1])).tolist() == [1, 1]
 
 
-def test_a_gzip_file_of_somebody_else_is_not_seekable(tmp_path):
+def test_a_gzip_file_of_somebody_else_is_seekable_by_restart_points(tmp_path):
     path = tmp_path / "a.tfrecord.gz"
     path.write_bytes(gzip.compress(framing.frames([b"one", b"three"])))
     index = open_index(path)
-    assert (index.records, index.seekable, index.members) == (2, False, None)
+    assert (index.records, index.seekable, index.members, len(index.restarts)) == (2, True, None, 1)
     assert index.locations([1])[0].tolist() == [19]
+
+
+def test_an_index_without_restart_points_of_an_earlier_version_is_built_again(tmp_path, caplog):
+    path = tmp_path / "a.tfrecord.gz"
+    path.write_bytes(gzip.compress(framing.frames([b"one", b"three"])))
+    earlier = open_index(path)
+    earlier.restarts, earlier.restarts_sought = None, False
+    write_index(path_in_cache(earlier.identity), earlier)
+    assert open_index(path).seekable
+    with caplog.at_level(logging.INFO, logger="penstock.index"):
+        assert open_index(path).seekable
+    assert not caplog.records
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("where", ["cache", "sidecar"])
+def test_only_the_owner_reads_an_index_that_holds_parts_of_the_data(tmp_path, where):
+    path = tmp_path / "a.tfrecord.gz"
+    path.write_bytes(gzip.compress(framing.frames([b"one", b"three"])))
+    index = open_index(path, where="none")
+    file = Path(sidecar_path(str(path)) if where == "sidecar" else path_in_cache(index.identity))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b"of others")
+    file.chmod(0o644)
+    write_index(str(file), index)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_members_that_lie_about_their_records_are_found_out_when_they_are_measured(write):

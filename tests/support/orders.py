@@ -27,6 +27,10 @@ class Counted:
     rows_per_run: int = 1
     has_byte_ranges: bool = True
 
+    @property
+    def seekable_by_themselves(self) -> bool:
+        return self.seekable
+
     def rows_beyond(self, row: int) -> int:
         return self.rows
 

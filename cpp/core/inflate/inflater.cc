@@ -94,9 +94,20 @@ bool Inflater::meet(const SpeculativeDecoder& speculative) {
   return true;
 }
 
+void Inflater::skip_bits(unsigned bits) {
+  bits_.refill(input_);
+  bits_.drop(std::min(bits, bits_.count));
+}
+
 bool Inflater::read_header() {
+  if (stop_at_block_ && !at_block_) {
+    stop_at_block_ = false;
+    at_block_ = true;
+    return stop_for(Stop::kBlock);
+  }
   bits_.refill(input_);
   if (bits_.count < 3) return stop_for(Stop::kNeedsInput);
+  at_block_ = false;
   last_block_ = bits_.take(1) != 0;
   switch (bits_.take(2)) {
     case 0:

@@ -15,7 +15,7 @@
 namespace penstock::inflate {
 
 // Why an inflater stopped.
-enum class Stop { kDone, kDamaged, kNeedsInput, kNeedsOutput };
+enum class Stop { kDone, kDamaged, kNeedsInput, kNeedsOutput, kBlock };
 
 // The entry of the next code, and the bits that it takes, including those of the root. Fewer may be available.
 struct Found {
@@ -48,10 +48,19 @@ class Inflater {
   Stop advance();
   void feed(std::span<const std::byte> input) { input_ = {input.data(), input.data() + input.size()}; }
   void write_to(const Output& output) { output_ = output; }
+
+  // Makes it stop once, where the next block starts; not at the one where it has stopped.
+  void stop_at_block() { stop_at_block_ = true; }
+
+  // Drops the first bits of the input, at most 7: the data starts after them.
+  void skip_bits(unsigned bits);
   const Output& output() const { return output_; }
 
   // Bytes of the last input that were not read; once done, the bytes after the data.
   std::size_t unread() const { return static_cast<std::size_t>(input_.end - input_.next); }
+
+  // Bits of all input that were not decoded.
+  std::size_t undecoded_bits() const { return unread_bits(bits_, input_); }
 
  private:
   enum class State { kHeader, kCodes, kStoredSize, kStored, kSymbols, kDone, kDamaged };
@@ -84,6 +93,8 @@ class Inflater {
   State state_ = State::kHeader;
   Stop stop_reason_ = Stop::kNeedsInput;  // of the last stop for lack of input or output
   bool last_block_ = false;
+  bool stop_at_block_ = false;  // the next one that it is not at
+  bool at_block_ = false;       // stopped there
   std::size_t stored_left_ = 0;
   BitReader bits_;
   Input input_{};

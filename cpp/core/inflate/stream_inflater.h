@@ -13,7 +13,19 @@ namespace penstock::inflate {
 class StreamInflater {
  public:
   // Adds input, if it is needed. It must stay valid until all of it is read.
-  void feed(std::span<const std::byte> input) { inflater_.feed(input); }
+  void feed(std::span<const std::byte> input) {
+    fed_ += input.size();
+    inflater_.feed(input);
+  }
+
+  // Makes a piece end where the next block starts.
+  void stop_at_block() { inflater_.stop_at_block(); }
+
+  // Bits of all input that were decoded.
+  std::size_t decoded_bits() const { return fed_ * 8 - inflater_.undecoded_bits(); }
+
+  // The end of the output so far, as much as later data can refer to.
+  std::span<const std::byte> window() const { return {window_.data(), known_}; }
 
   // Returns the next piece, up to the next stop.
   Piece next() {
@@ -46,6 +58,7 @@ class StreamInflater {
   Stop stop_ = Stop::kNeedsInput;
   std::array<std::byte, kWindowBytes> window_;  // the end of the output so far
   std::size_t known_ = 0;                       // bytes in it
+  std::size_t fed_ = 0;
 };
 
 }  // namespace penstock::inflate

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
+from penstock.compression.byte_source import PointFinder
 from penstock.compression.detect import KINDS, Compression, Compressor, Plain, Trailing, by_extension, detect
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Compression",
     "Compressor",
     "Plain",
+    "PointFinder",
     "Trailing",
     "by_extension",
     "check",
@@ -51,10 +53,12 @@ def inflate(
     trailing: Trailing = "error",
     multistream: bool = False,
     threads: int | None = None,
+    finder: PointFinder | None = None,
 ) -> Iterator[Plain]:
     """Decompress a stream in pieces; bytes before damage are yielded before the error is raised.
 
-    Gzip members of Penstock are inflated on ``threads``, by default one per CPU.
+    Gzip members of Penstock are inflated on ``threads``, by default one per CPU. ``finder`` is shown the blocks of gzip
+    and zlib streams.
     """
     if kind == "":
         return iter(pieces)
@@ -66,8 +70,8 @@ def inflate(
     from penstock.compression.zlib import inflate_zlib
 
     if kind == "GZIP":
-        return inflate_gzip(pieces, path, trailing, threads)
-    return inflate_zlib(pieces, path, trailing, multistream)
+        return inflate_gzip(pieces, path, trailing, threads, finder)
+    return inflate_zlib(pieces, path, trailing, multistream, finder)
 
 
 def check_level(level: int) -> None:

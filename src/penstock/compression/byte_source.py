@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from penstock import _core
 from penstock.compression.detect import Plain
 from penstock.errors import ChecksumError, CompressionError, TruncatedError
+
+
+class PointFinder(Protocol):
+    """Is shown deflate data while it is inflated."""
+
+    def begin(self, source: ByteSource) -> None:
+        """Deflate data starts here."""
+
+    def is_due(self, source: ByteSource) -> bool:
+        """Return whether to stop at the next block."""
+
+    def see_block(self, source: ByteSource, inflater: _core.StreamInflater, data: memoryview) -> None:
+        """A block starts here; ``data`` is the latest input."""
 
 
 class ByteSource:
@@ -18,10 +32,18 @@ class ByteSource:
         """Bytes of the uncompressed stream yielded so far: offsets in errors count these."""
         self.checksum = 0
         """The checksum of what the current stream has yielded."""
+        self.finder: PointFinder | None = None
+        """Finds the points from which the stream can be inflated again."""
         self._pieces = iter(pieces)
+        self._received = 0
         self._buffer = self._next = memoryview(b"")
         """The current piece, and the pieces after it."""
         self._position = 0
+
+    @property
+    def position(self) -> int:
+        """Bytes taken so far."""
+        return self._received - self.unread
 
     @property
     def unread(self) -> int:
@@ -56,7 +78,11 @@ class ByteSource:
         self._position = 0
 
     def _coming(self) -> memoryview:
-        return self._next or memoryview(next(self._pieces, b""))
+        if self._next:
+            return self._next
+        piece = memoryview(next(self._pieces, b""))
+        self._received += len(piece)
+        return piece
 
     def peek(self, count: int) -> bytes:
         """Return up to ``count`` bytes without taking them; fewer only at the end of the stream."""
@@ -116,15 +142,22 @@ def _inflate_body(source: ByteSource, checksum: Callable[[Plain, int], int], sta
     """Inflate raw deflate data up to its end, and store the checksum of the result in the source."""
     inflater = _core.StreamInflater()
     source.checksum = start
+    finder, data = source.finder, memoryview(b"")
+    if finder is not None:
+        finder.begin(source)
     while not inflater.done:
         if inflater.needs_input:
             data = source.take_some(_INPUT)
             if not data:
                 raise source.truncated()
             inflater.feed(data)
+        if finder is not None and finder.is_due(source):
+            inflater.stop_at_block()
         plain = inflater.next()
         source.checksum = checksum(plain, source.checksum)
         source.inflated += len(plain)
+        if finder is not None and inflater.at_block:
+            finder.see_block(source, inflater, data)
         if len(plain):
             yield plain
         if inflater.damaged:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from isal import isal_zlib
 
 from penstock import _core
-from penstock.compression.byte_source import _INPUT, ByteSource, _inflate_body
+from penstock.compression.byte_source import _INPUT, ByteSource, PointFinder, _inflate_body
 from penstock.compression.detect import Plain, Trailing
 from penstock.parallel import available_cpus
 
@@ -120,9 +120,16 @@ def deflate(data: bytes, level: int) -> bytes:
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 
 
-def inflate_gzip(pieces: Iterable[bytes], path: str, trailing: Trailing, threads: int | None = None) -> Iterator[Plain]:
+def inflate_gzip(
+    pieces: Iterable[bytes],
+    path: str,
+    trailing: Trailing,
+    threads: int | None = None,
+    finder: PointFinder | None = None,
+) -> Iterator[Plain]:
     """Inflate a sequence of gzip members, empty ones included, on as many threads as there are CPUs by default."""
     source = ByteSource(pieces, path)
+    source.finder = finder
     first = True
     while not source.at_end():
         if source.peek(2) != b"\x1f\x8b":

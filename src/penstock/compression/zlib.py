@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from isal import isal_zlib
 
-from penstock.compression.byte_source import ByteSource, _inflate_body
+from penstock.compression.byte_source import ByteSource, PointFinder, _inflate_body
 from penstock.compression.detect import Plain, Trailing, is_zlib_header
 from penstock.compression.gzip import judge_trailing
 
@@ -29,9 +29,12 @@ class ZlibCompressor:
         return [self._compressor.flush()]
 
 
-def inflate_zlib(pieces: Iterable[bytes], path: str, trailing: Trailing, multistream: bool) -> Iterator[Plain]:
+def inflate_zlib(
+    pieces: Iterable[bytes], path: str, trailing: Trailing, multistream: bool, finder: PointFinder | None = None
+) -> Iterator[Plain]:
     """Inflate a zlib stream, and with ``multistream`` those after it."""
     source = ByteSource(pieces, path)
+    source.finder = finder
     first = True
     while not source.at_end():
         header = source.peek(2)

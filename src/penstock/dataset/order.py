@@ -68,6 +68,10 @@ class Files(Protocol):
         """Whether all files have random access."""
 
     @property
+    def seekable_by_themselves(self) -> bool:
+        """Whether all files have random access that does not depend on restart points in their indexes."""
+
+    @property
     def rows_per_run(self) -> int:
         """How many rows have about 1 MiB as stored."""
 

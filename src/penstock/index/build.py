@@ -11,10 +11,12 @@ from typing import TypeAlias
 from penstock import _core
 from penstock.compression import Compression, detect
 from penstock.compression.detect import HEAD_BYTES
+from penstock.compression.restart_points import RestartFinder
 from penstock.errors import CorruptDataError
 from penstock.index.file_identity import Identity, identify
 from penstock.index.gzip_members import MemberWatch, hop_members
-from penstock.index.shard_index import Lengths, Members, ShardIndex, narrowed
+from penstock.index.restarts import MAY_RESTART, restarts_of
+from penstock.index.shard_index import Lengths, Members, Restarts, ShardIndex, narrowed
 from penstock.records.damage import error_of, lookalike
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordScanner
@@ -34,14 +36,22 @@ def build_index(
     kind = compression_of(store, path, options)
     lengths: Lengths | None = None
     members: Members | None = None
+    restarts: Restarts | None = None
     if store.capabilities.native_paths and not kind:
         lengths = _walk(store, path, options, report)
     elif store.capabilities.native_paths and kind == "GZIP":
         members = hop_members(path, identity.size)
     if lengths is None and members is None:
-        lengths, members = _read_through(store, path, identity.size, kind, options, report)
+        lengths, members, restarts = _read_through(store, path, identity.size, kind, options, report)
     check_unchanged(store, path, identity)
-    return ShardIndex(identity=identity, compression=kind, lengths=lengths, members=members)
+    return ShardIndex(
+        identity=identity,
+        compression=kind,
+        lengths=lengths,
+        members=members,
+        restarts=restarts,
+        restarts_sought=kind in MAY_RESTART and members is None,
+    )
 
 
 def check_unchanged(store: FileStore, path: str, identity: Identity) -> None:
@@ -83,8 +93,8 @@ def _walk(store: FileStore, path: str, options: ReadOptions, report: ReportProgr
 
 def _read_through(
     store: FileStore, path: str, size: int, kind: Compression, options: ReadOptions, report: ReportProgress
-) -> tuple[Lengths, Members | None]:
-    """Read all of a file once, for the lengths of its records and the members of a gzip file."""
+) -> tuple[Lengths, Members | None, Restarts | None]:
+    """Read all of a file once, for the lengths of its records, and where reading a compressed one can start."""
     watch = MemberWatch(size)
     position = 0
 
@@ -94,15 +104,20 @@ def _read_through(
         watch.see(piece)
         report(position)
 
-    lengths = measure(ProgressStore(store, see), path, kind, options)
-    members = watch.members if kind == "GZIP" else None
-    return lengths, members if members and members.agree_with(lengths) else None
+    finder = RestartFinder()
+    lengths = measure(ProgressStore(store, see), path, kind, options, finder)
+    if kind == "GZIP" and watch.members is not None and watch.members.agree_with(lengths):
+        return lengths, watch.members, None
+    return lengths, None, restarts_of(finder.bits, finder.offsets, finder.windows, lengths)
 
 
-def measure(store: FileStore, path: str, kind: Compression, options: ReadOptions) -> Lengths:
-    """Read all of a file, and return the lengths of its records."""
+def measure(
+    store: FileStore, path: str, kind: Compression, options: ReadOptions, finder: RestartFinder | None = None
+) -> Lengths:
+    """Read all of a file, and return the lengths of its records; ``finder`` collects restart points."""
     options = replace(options, compression=kind, verify=False, on_damage="raise")
-    return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in RecordScanner(store, path, options).chunks()])
+    chunks = RecordScanner(store, path, options, finder=finder).chunks()
+    return Lengths.of([narrowed(chunk.spans[:, 1]) for chunk in chunks])
 
 
 class ProgressStore:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 
+from penstock.compression.restart_points import most_window_bytes
 from penstock.errors import IndexFileError
 from penstock.index.file_format import from_bytes, to_bytes
 from penstock.index.file_identity import Identity
@@ -45,8 +46,8 @@ def sidecar_path(path: str) -> str:
 
 def read_index(path: str, identity: Identity) -> ShardIndex | None:
     """Read an index file; return None if there is none."""
-    # A file that is larger than its data is not an index.
-    most = identity.size + (64 << 10)
+    # A file that is larger than its data, and the windows of its restart points, is not an index.
+    most = identity.size + most_window_bytes(identity.size) + (64 << 10)
     try:
         data = read_whole(path, most)
     except OSError:
@@ -63,7 +64,8 @@ def write_index(path: str, index: ShardIndex) -> None:
     """Write an index file: whole, or not at all."""
     if not is_remote(path):
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    write_whole(path, to_bytes(index))
+    # Windows of restart points are user data.
+    write_whole(path, to_bytes(index), private=index.restarts is not None)
 
 
 # Removing an index is safe: it is built again. Files with other names are never removed.

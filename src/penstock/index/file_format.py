@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,14 @@ from penstock.errors import IndexFileError, StaleIndexError
 from penstock.format_header import HEADER_KEYS, FormatHeader
 from penstock.index.file_identity import Identity
 from penstock.index.gzip_members import cumulated
-from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, Members, ShardIndex, Uint64s
+from penstock.index.restarts import MAY_RESTART, restarts_of
+from penstock.index.shard_index import FRAME_OVERHEAD, Lengths, Members, Restarts, ShardIndex, Uint64s
 
-HEADER = FormatHeader("record index", "penstock.index", 1)
-_KEYS = (*HEADER_KEYS, "identity", "compression", "records", "numbers")
+# What an index with restart points requires of its reader.
+_RESTARTS = "restarts"
+HEADER = FormatHeader("record index", "penstock.index", 1, extensions=frozenset({_RESTARTS}))
+_KEYS = (*HEADER_KEYS, "identity", "compression", "records", "numbers", "restarts_sought", "windows")
+_RESTART_KEYS = ("restart_bits", "restart_offsets", "window_sizes")
 _MEMBER_KEYS = ("member_sizes", "member_stream_sizes", "member_records")
 # Deflate never compresses by a larger factor.
 _MOST_DEFLATED = 1032
@@ -32,7 +37,14 @@ def to_bytes(index: ShardIndex) -> bytes:
         "compression": index.compression,
         "records": index.records,
     }
-    return join_document(head, _numbers_of(index))
+    if index.restarts_sought:
+        head["restarts_sought"] = True
+    if index.restarts is None:
+        return join_document(head, _numbers_of(index))
+    windows = b"".join(index.restarts.windows)
+    head["requires"] = [_RESTARTS]
+    head["windows"] = {"bytes": len(windows), "crc32c": f"{_core.crc32c(windows):08x}"}
+    return join_document(head, _numbers_of(index)) + windows
 
 
 def join_document(head: dict[str, Any], named: Iterable[tuple[str, Uint64s]]) -> bytes:
@@ -51,6 +63,13 @@ def _numbers_of(index: ShardIndex) -> Iterator[tuple[str, Uint64s]]:
         starts = (index.members.file_offset, index.members.stream_offset, index.members.first_record)
         for key, values in zip(_MEMBER_KEYS, starts, strict=True):
             yield key, np.diff(values)
+    if index.restarts is not None:
+        sizes = np.array([len(window) for window in index.restarts.windows], np.uint64)
+        parts = (
+            np.diff(index.restarts.bits, prepend=np.uint64(0)),
+            np.diff(index.restarts.block_offset, prepend=np.uint64(0)),
+        )
+        yield from zip(_RESTART_KEYS, (*parts, sizes), strict=True)
 
 
 def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
@@ -60,13 +79,17 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     if kind not in KINDS:
         raise IndexFileError(f"the compression {str(kind)[:80]!r} is not known")
     most_records = identity.size * (_MOST_DEFLATED if kind else 1) // FRAME_OVERHEAD
+    rest, windows = _split_windows(head, rest)
     most_members = identity.size // len(EMPTY_FILE)
     numbers = unpack_all(head.get("numbers"), rest, lambda key: most_records if key == "lengths" else most_members)
+    lengths = Lengths.of([numbers["lengths"]]) if "lengths" in numbers else None
     index = ShardIndex(
         identity=identity,
         compression=kind,
-        lengths=Lengths.of([numbers["lengths"]]) if "lengths" in numbers else None,
+        lengths=lengths,
         members=_members(numbers),
+        restarts=_restarts(numbers, windows, lengths, identity.size) if _RESTARTS in head.get("requires", []) else None,
+        restarts_sought=head.get("restarts_sought") is True,
         unknown={key: value for key, value in head.items() if key not in _KEYS},
     )
     _check_sums(index, number(head, "records"))
@@ -114,12 +137,50 @@ def _members(numbers: dict[str, Uint64s]) -> Members | None:
     return Members(cumulated(sizes), cumulated(stream_sizes), cumulated(records))
 
 
+def _split_windows(head: dict[str, Any], data: bytes) -> tuple[bytes, bytes]:
+    """Return the numbers, and the windows of restart points after them."""
+    if "windows" not in head:
+        return data, b""
+    size = number(head["windows"], "bytes")
+    if size > len(data):
+        raise IndexFileError("it is cut short")
+    windows = data[len(data) - size :]
+    if head["windows"].get("crc32c") != f"{_core.crc32c(windows):08x}":
+        raise IndexFileError("a checksum does not match")
+    return data[: len(data) - size], windows
+
+
+def _restarts(numbers: dict[str, Uint64s], windows: bytes, lengths: Lengths | None, size: int) -> Restarts:
+    """Return restart points that are in order and within the file; what they lead to is checked when it is read."""
+    bits, offsets, sizes = (numbers.get(key, np.empty(0, np.uint64)) for key in _RESTART_KEYS)
+    counts = len(bits) == len(offsets) == len(sizes) > 0
+    if not counts or lengths is None or int(sizes.max()) > len(windows) or int(sizes.sum()) != len(windows):
+        raise IndexFileError("its restart points are not as many as it says")
+    places, streams = np.cumsum(bits, dtype=np.uint64), np.cumsum(offsets, dtype=np.uint64)
+    largest = max(int(bits.max()), int(offsets.max()))
+    if (
+        largest >= 1 << 52
+        or not (bits > 0).all()
+        or not (offsets[1:] > 0).all()
+        or int(places[-1]) >= size * 8
+        or int(streams[-1]) > lengths.stream_bytes
+    ):
+        raise IndexFileError("its restart points are not in the file")
+    ends = cumulated(sizes).tolist()
+    found = restarts_of(places, streams, [windows[start:stop] for start, stop in pairwise(ends)], lengths)
+    if found is None:
+        raise IndexFileError("its restart points do not lead to its records")
+    return found
+
+
 def _check_sums(index: ShardIndex, records: int) -> None:
     """Raise unless the parts fit each other and the file: wrong lengths hardly ever add up to its size."""
     lengths, members = index.lengths, index.members
     right = (lengths is not None or members is not None) and index.records == records
     if lengths is not None and not index.compression:
         right = right and lengths.stream_bytes == index.identity.size
+    if index.restarts is not None:
+        right = right and index.compression in MAY_RESTART and members is None
     if members is not None:
         right = right and index.compression == "GZIP" and int(members.file_offset[-1]) == index.identity.size
         right = right and (lengths is None or members.agree_with(lengths))

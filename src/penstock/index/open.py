@@ -27,6 +27,7 @@ from penstock.index.cache import (
 )
 from penstock.index.file_identity import Identity
 from penstock.index.foreign_formats import find_foreign
+from penstock.index.restarts import MAY_RESTART
 from penstock.index.shard_index import Lengths, ShardIndex, Uint64s
 from penstock.progress import ProgressBar
 from penstock.records.read_options import IndexLocation, ReadOptions
@@ -78,12 +79,17 @@ def find_or_build(
     store, name = locate(path)
     identity = known_identity(store, name)
     index = _find(name, identity, options, stale)
-    if index is None:
+    if index is None or _lacks_restarts(index):
         with reporting(name, identity.size, progress) as report:
             index = build_index(store, name, identity, options, report)
         _store(name, index, options.index)
     index.measure = partial(_measure_and_store, name, options)
     return index
+
+
+def _lacks_restarts(index: ShardIndex) -> bool:
+    """Return whether an earlier version made the index, without looking for restart points."""
+    return index.compression in MAY_RESTART and index.members is None and not index.restarts_sought
 
 
 def load_index(path: StrPath, *, compression: str | None = "auto", where: IndexLocation = "cache") -> ShardIndex | None:

@@ -14,6 +14,37 @@ from penstock.index.file_identity import Identity
 
 
 @dataclass(frozen=True, eq=False)
+class Restarts:
+    """Where a compressed file can be inflated from, each with the records from there up to the next place.
+
+    ``first_record`` and ``stream_offset`` have one more entry than there are places, for the end.
+    """
+
+    bits: Uint64s
+    """Where each deflate block starts in the file, in bits."""
+    block_offset: Uint64s
+    """Where it starts in the uncompressed stream."""
+    first_record: Uint64s
+    """The number of the first record that starts there or after it."""
+    stream_offset: Uint64s
+    """Where the frame of that record starts in the uncompressed stream."""
+    windows: tuple[bytes, ...]
+    """What the block refers to, up to 32 KiB before it, deflated."""
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    @property
+    def stream_bytes(self) -> int:
+        """The size of the uncompressed stream."""
+        return int(self.stream_offset[-1])
+
+    def holding(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the places that these records come after."""
+        return np.searchsorted(self.first_record, rows.astype(np.uint64), side="right") - 1
+
+
+@dataclass(frozen=True, eq=False)
 class Members:
     """Where the members of a gzip file are. Each array has one more entry than there are members, for the end."""
 
@@ -31,6 +62,11 @@ class Members:
     def records(self) -> int:
         """The number of records in all members."""
         return int(self.first_record[-1])
+
+    @property
+    def stream_bytes(self) -> int:
+        """The size of the uncompressed stream."""
+        return int(self.stream_offset[-1])
 
     def agree_with(self, lengths: Lengths) -> bool:
         """Return whether the number of records and their total size agree with ``lengths``."""
@@ -55,6 +91,8 @@ class ShardIndex:
         compression: Compression,
         lengths: Lengths | None,
         members: Members | None = None,
+        restarts: Restarts | None = None,
+        restarts_sought: bool = False,
         measure: Callable[[ShardIndex], Lengths] | None = None,
         unknown: dict[str, Any] | None = None,
     ) -> None:
@@ -64,6 +102,10 @@ class ShardIndex:
         """The compression of the file; ``""`` for none."""
         self.members = members
         """The members of a gzip file, if they state their sizes and start and end with records; otherwise None."""
+        self.restarts = restarts
+        """Where a gzip or zlib file without such members can be inflated from; None without such places."""
+        self.restarts_sought = restarts_sought
+        """Whether such places were looked for; they were not by earlier versions."""
         self.unknown = unknown or {}
         """Keys that a newer Penstock wrote; saved again."""
         self.lengths = lengths
@@ -79,7 +121,17 @@ class ShardIndex:
     @property
     def seekable(self) -> bool:
         """Whether a record can be read without reading all records before it."""
+        return not self.compression or self.segments is not None or not self.records
+
+    @property
+    def seekable_by_itself(self) -> bool:
+        """Whether that does not depend on restart points."""
         return not self.compression or self.members is not None
+
+    @property
+    def segments(self) -> Members | Restarts | None:
+        """The parts of a compressed file that are inflated one by one; None if it is read from its start."""
+        return self.members if self.members is not None else self.restarts
 
     def locations(self, rows: ArrayLike) -> tuple[Uint64s, Uint64s]:
         """Return where the frames of these records start in the uncompressed stream, and their payload lengths.
@@ -111,6 +163,8 @@ class ShardIndex:
             compression=self.compression,
             lengths=lengths,
             members=self.members,
+            restarts=self.restarts,
+            restarts_sought=self.restarts_sought,
             unknown=self.unknown,
         )
 
@@ -170,6 +224,19 @@ class Lengths:
         if self._starts is None:
             return np.full(self.count, self.equal or 0, np.uint64)
         return np.diff(self._starts) - np.uint64(FRAME_OVERHEAD)
+
+    def starts(self) -> Uint64s:
+        """Return where each frame starts, and where the last one ends."""
+        if self._starts is None:
+            return np.arange(self.count + 1, dtype=np.uint64) * np.uint64((self.equal or 0) + FRAME_OVERHEAD)
+        return self._starts
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest record."""
+        if self._starts is None:
+            return self.equal or 0
+        return int(np.diff(self._starts).max()) - FRAME_OVERHEAD
 
     def first_above(self, limit: int) -> int | None:
         """Return the number of the first record that is longer than ``limit``, or None."""

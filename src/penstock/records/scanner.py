@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock import _core
 from penstock._core import Fault, RecordChunk, ValidRecords
-from penstock.compression import Compression, detect, inflate
+from penstock.compression import Compression, PointFinder, detect, inflate
 from penstock.compression.detect import CERTAIN_BYTES, HEAD_BYTES, inflates, is_certain
 from penstock.errors import CorruptDataError, TruncatedError
 from penstock.records.damage import THE_FILE, Lookalike, describe, error_of, lookalike
@@ -52,6 +52,7 @@ class RecordScanner:
             damage: what seems to be a whole record may be two headers, which the record after them shows.
         known_starts: Called after damage; returns where the records start in the stream, in order, or None. With it no
             record is doubtful.
+        finder: Is shown the blocks of a gzip or zlib stream.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class RecordScanner:
         checksum: bool = False,
         search_first: bool = False,
         known_starts: Callable[[], NDArray[np.uint64] | None] | None = None,
+        finder: PointFinder | None = None,
     ) -> None:
         self._store = store
         self._path = path
@@ -70,6 +72,7 @@ class RecordScanner:
         self._checksum = checksum
         self._search_first = search_first
         self._known_starts = known_starts
+        self._finder = finder
         self._process = os.getpid()
         info = store.stat(path)
         self._can_start_again = info.seekable
@@ -233,6 +236,7 @@ class RecordScanner:
             trailing=options.trailing,
             multistream=options.multistream,
             threads=options.thread_count,
+            finder=self._finder,
         )
         head = b""
         can_skip = options.skips_damage and self._can_start_again

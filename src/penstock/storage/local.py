@@ -161,8 +161,10 @@ class LocalUpload:
         return self._target
 
     def make_private(self) -> None:
-        """Let only the owner read the file; call it before anything is written."""
-        os.chmod(self._target, stat.S_IRUSR | stat.S_IWUSR)
+        """Let only the owner read the file, and the one that it replaces, whose permissions it takes."""
+        for path in (self._target, self._path):
+            with suppress(FileNotFoundError):
+                os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
 
     def write(self, data: bytes) -> None:
         with naming(self._target):

@@ -12,21 +12,25 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from penstock import _core
 from penstock._core import RecordChunk
 from penstock.compression.byte_source import ByteSource
 from penstock.compression.gzip import inflate_member, inflate_next_member
+from penstock.compression.restart_points import WINDOW_BYTES
 from penstock.dataset.order import Ints
 from penstock.dataset.source.pick_records import PickedRecords, ScannedRecords, changed_file, scan, slice_chunks
 from penstock.dataset.source.shards import SalvagedIndex
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.index import Members, ShardIndex, renew_index
-from penstock.index.shard_index import Uint64s
+from penstock.index.shard_index import Restarts, Uint64s
 from penstock.records.read_options import OnDamage, ReadOptions
 from penstock.records.reader import RecordReader
 from penstock.storage import locate
 
 # For all files of a dataset.
 _MEMBER_CACHE_BYTES = 64 << 20
+# More than an estimate of the compressed bytes that a record takes.
+_GUESSED_BYTES = 32 << 10
 # Rows of a remote file at most this far apart share a request: reading the gap is faster than another request.
 _MAX_GAP_BYTES = 64 << 10
 PendingRecords: TypeAlias = Callable[[], PickedRecords]
@@ -82,8 +86,10 @@ def open_rows(
     """
     if not index.compression:
         return RangeRows(path, index, options, requests)
-    if index.members is not None:
+    if isinstance(index, ShardIndex) and index.members is not None:
         return MemberRows(path, index.members, options, members)
+    if isinstance(index, ShardIndex) and index.restarts is not None:
+        return RestartRows(path, index, index.restarts, options, members)
     return StreamRows(path, index, options, window)
 
 
@@ -164,7 +170,9 @@ class RangeRows:
 class MemberRows:
     """Rows of a gzip file each of whose members starts with a record; inflated members are cached."""
 
-    def __init__(self, path: str, members: Members, options: ReadOptions, cache: MemberCache) -> None:
+    _members: Members | Restarts
+
+    def __init__(self, path: str, members: Members | Restarts, options: ReadOptions, cache: MemberCache) -> None:
         self._store, self._path = locate(path)
         self._members, self._options, self._cache = members, options, cache
 
@@ -198,6 +206,7 @@ class MemberRows:
         return int(self._members.stream_offset[number + 1] - self._members.stream_offset[number])
 
     def _inflate(self, number: int) -> ScannedRecords:
+        assert isinstance(self._members, Members)
         begin, end = map(int, self._members.file_offset[number : number + 2])
         offset, record = int(self._members.stream_offset[number]), int(self._members.first_record[number])
         data = self._store.read(self._path, begin, end)
@@ -219,6 +228,75 @@ class MemberRows:
         if not self._options.skips_damage:
             raise error
         return ScannedRecords(path, chunks, [*(found for found in damage if found.kind == "data-crc"), error])
+
+
+class RestartRows(MemberRows):
+    """Rows of a compressed file that is inflated from restart points.
+
+    The index is a hint: where what it leads to are not the expected records, the file is read from its start.
+    """
+
+    def __init__(
+        self, path: str, index: ShardIndex, restarts: Restarts, options: ReadOptions, cache: MemberCache
+    ) -> None:
+        super().__init__(path, restarts, options, cache)
+        self._restarts, self._gzip = restarts, index.compression == "GZIP"
+        self._file_bytes = index.identity.size
+        self._from_start = StreamRows(path, index, options, 0)
+
+    def _read(self, rows: Ints) -> PickedRecords:
+        picked = super()._read(rows)
+        return self._from_start.request(rows)() if picked.errors else picked
+
+    def _inflate(self, number: int) -> ScannedRecords:
+        offset, end = map(int, self._restarts.stream_offset[number : number + 2])
+        record, stop = map(int, self._restarts.first_record[number : number + 2])
+        plain = self._inflate_from(number, offset, end)
+        if plain is not None:
+            found = scan(plain, self._path, self._options, offset, record)
+            if not found.damage and sum(map(len, found.chunks)) == stop - record:
+                return found
+        return ScannedRecords(self._path, [], [])
+
+    def _inflate_from(self, number: int, offset: int, end: int) -> _core.InflatedPiece | None:
+        """Inflate a part of the uncompressed stream from a restart point; return None if that fails."""
+        restarts = self._restarts
+        block, bits = int(restarts.block_offset[number]), int(restarts.bits[number])
+        window = _inflate_window(restarts.windows[number])
+        if window is None:
+            return None
+        for stop in self._places_to_stop(number, end):
+            data = self._store.read(self._path, bits // 8, stop)
+            plain, needs_input = _core.inflate_from(
+                data, bits % 8, window, gzip=self._gzip, skip=offset - block, size=end - offset
+            )
+            if not needs_input:
+                return plain
+        return None
+
+    def _places_to_stop(self, number: int, end: int) -> Iterator[int]:
+        """Yield where to stop reading the file: a guess, the next restart point after the part, and its end."""
+        bits, blocks = self._restarts.bits, self._restarts.block_offset
+        after = int(np.searchsorted(blocks, np.uint64(end)))
+        known = self._file_bytes if after == len(bits) else min(self._file_bytes, int(bits[after]) // 8 + 1)
+        if number + 1 < after:
+            # The last record extends over the next restart point.
+            last = int(bits[after - 1]) // 8 + 1
+            over = end - int(blocks[after - 1])
+            rate = (last - int(bits[number]) // 8) / (int(blocks[after - 1]) - int(blocks[number]))
+            yield min(known, last + int(over * rate) + _GUESSED_BYTES)
+        yield known
+        yield self._file_bytes
+
+
+def _inflate_window(packed: bytes) -> bytes | None:
+    """Inflate the window of a restart point; return None if it is damaged or too large."""
+    if not packed:
+        return b""
+    inflater = _core.StreamInflater()
+    inflater.feed(packed)
+    window = bytes(inflater.next())
+    return window if inflater.done and len(window) <= WINDOW_BYTES else None
 
 
 def _inflate_until_damage(member: bytes, path: str, max_bytes: int) -> bytes:

@@ -18,6 +18,8 @@ from penstock.errors import CorruptDataError, MalformedExampleError
 # Limits of coalesced requests: their bytes in memory, and the mean gap between their rows in a file.
 _COALESCED_BYTES = 64 << 20
 _GAP_BYTES = 4 << 10
+# Parts of compressed files to inflate at once, at least; those at the ends of a group are inflated twice.
+_PARTS_AT_ONCE = 16
 
 
 class Prefetch(Protocol):
@@ -105,7 +107,7 @@ class PooledPrefetch:
     def __init__(self, source: RowSource, order: Order, size: int) -> None:
         threads = source.threads_ahead(size)
         self.depth = threads + 1
-        self.lookahead = _lookahead_in_gzip_members(source, order, size)
+        self.lookahead = _lookahead_in_compressed_files(source, order, size, threads)
         self._fetcher = source.open(order.reach)
         self._pool = ThreadPoolExecutor(threads, "penstock-fetch")
         self._announced: deque[list[Ints]] = deque()
@@ -133,13 +135,16 @@ class PooledPrefetch:
         self._pool.shutdown(cancel_futures=True)
 
 
-def _lookahead_in_gzip_members(source: RowSource, order: Order, size: int) -> int:
-    """Return how many requests to coalesce, because a gzip member is inflated whole for any of its rows."""
-    members = [index.members for index in source.shards.indexes if index.members is not None]
-    window = _window_rows(source, order)
-    if not window or not members or not source.shards.seekable:
+def _lookahead_in_compressed_files(source: RowSource, order: Order, size: int, threads: int) -> int:
+    """Return how many requests to coalesce, because a part of a compressed file is inflated whole for any row of it."""
+    parts = [index.segments for index in source.shards.indexes if index.segments is not None]
+    rows = source.shards.rows
+    if not parts or not rows or not source.shards.seekable:
         return 1
-    record_bytes = sum(int(found.stream_offset[-1]) for found in members) / max(1, source.shards.rows)
+    # In file order, threads are to inflate different parts.
+    together = max(_PARTS_AT_ONCE, 2 * threads) if threads > 1 else 0
+    window = _window_rows(source, order) or rows * together // max(1, sum(map(len, parts)))
+    record_bytes = sum(found.stream_bytes for found in parts) / rows
     return max(1, -(-min(window, int(_COALESCED_BYTES / max(1, record_bytes))) // size))
 
 

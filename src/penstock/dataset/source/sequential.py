@@ -25,6 +25,8 @@ def can_stream(source: RowSource, first_row: int) -> bool:
         return False  # skipping damage needs an index; native threads cannot call an allocator in Python
     if shards.local_and_plain or (shards.local_members and first_row == 0):
         return True
+    if shards.stored_restarts:
+        return False  # threads inflate different parts
     # In a remote file, reading up to the row costs less than reading all of it for an index.
     return not shards.indexed and (first_row == 0 or shards.remote)
 

@@ -18,7 +18,7 @@ from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
 from penstock.index import ShardIndex
 from penstock.index.build import compression_of
 from penstock.index.file_identity import identify
-from penstock.index.open import find_or_build
+from penstock.index.open import find_or_build, load_index
 from penstock.index.shard_index import Layout, Uint64s
 from penstock.parallel import available_cpus
 from penstock.records.read_options import ReadOptions
@@ -106,6 +106,28 @@ class Shards:
     def seekable(self) -> bool:
         """Whether all files have random access."""
         return all(index.seekable for index in self.indexes)
+
+    @cached_property
+    def stored_restarts(self) -> bool:
+        """Whether stored indexes have restart points for all files, so that several threads can inflate each."""
+        options = self.options
+        if self.remote or options.thread_count < 2 or options.skips_damage:
+            return False
+        for shard, path in enumerate(self.paths):
+            try:
+                index = load_index(path, compression=options.compression or "auto", where=options.index)
+            except OSError:
+                return False  # a stream, or a file that is missing: reading it says so
+            if index is None or index.restarts is None:
+                return False
+            check_lengths(path, index, options.max_record_bytes)
+            self._opened.setdefault(shard, index)
+        return True
+
+    @cached_property
+    def seekable_by_themselves(self) -> bool:
+        """Whether all files have random access that does not depend on restart points in their indexes."""
+        return all(index.seekable_by_itself for index in self.indexes)
 
     @cached_property
     def remote(self) -> bool:
@@ -233,7 +255,7 @@ class SalvagedIndex:
     _lengths: Uint64s
     _numbers: Ints
 
-    members = None
+    segments = None
 
     @property
     def records(self) -> int:
@@ -244,6 +266,8 @@ class SalvagedIndex:
     def seekable(self) -> bool:
         """Whether a record can be read without reading those before it."""
         return not self.compression
+
+    seekable_by_itself = seekable
 
     def locations(self, rows: Ints) -> tuple[Uint64s, Uint64s]:
         """Return the frame offsets and payload lengths of records."""

@@ -131,7 +131,9 @@ class WindowShuffleOrder(WrappedOrder):
             raise ValueError(
                 "files without random access must be shuffled first: call shuffle() before take(), select() etc."
             )
-        if self._files.seekable:
+        # Files with restart points are read whole, too: the order of rows does not depend on whether they have any.
+        by_rows = self._files.seekable_by_themselves or not self.inner.whole
+        if by_rows:
             size = max(1, self._window // _RUNS_IN_WINDOW)
             sizes = np.full(-(-total // size), size, np.int64)
             sizes[-1:] = total - size * (len(sizes) - 1)
@@ -141,7 +143,7 @@ class WindowShuffleOrder(WrappedOrder):
         order = _core.permute(np.arange(len(sizes)), len(sizes), seed=self._seed, epoch=which.epoch, stream=_OF_RUNS)
         sizes = sizes[order]
         starts = np.cumsum(sizes) - sizes
-        if self._files.seekable:
+        if by_rows:
             windows = starts[::_RUNS_IN_WINDOW]
         else:
             # A window ends with its file.
