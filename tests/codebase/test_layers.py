@@ -63,14 +63,16 @@ LAYERS = {
         image, math, train, compat
     """,
     "tf.data": """
-        node
+        node, options
         error_recovery
         traced_functions, sources
         map_filter, batch, prefetch, take_skip_repeat, shuffle, save_load, cache_fingerprint
         combine, window_group, cache, stateful_functions, partial_trace
+        rebatch_resample
         plan_map
         dataset
-        readers, experimental, keras_feed
+        readers, keras_feed
+        experimental
     """,
 }
 LEVELS = {

@@ -20,7 +20,7 @@ from penstock.tf.tensors.dtypes import DType, as_dtype, int32, int64, of_numpy
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.sparse_tensor import SparseTensor
-from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, TensorSpec, with_first
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTensorSpec, TensorSpec, with_first
 from penstock.tf.tensors.structure import leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 
@@ -63,6 +63,13 @@ class BatchNode(Node):
 
         return resume_after_errors(batches)
 
+    def row_at(self, index: int) -> Any:
+        first, known = index * self._size, self._upstream.cardinality
+        last = first + self._size if known < 0 else min(first + self._size, known)
+        return self._collate.values(
+            self._computation.checked_batch(list(map(self._upstream.row_at, range(first, last))))
+        )
+
     def dependencies(self) -> Dependencies:
         elements = self._computation.dependencies(self._upstream)
         return Dependencies("batch", (elements, self._size, self._drop_remainder, self._collate.dependencies))
@@ -101,6 +108,8 @@ def _stack(leaf: Stacked | RowValues, component: int) -> Any:
     if isinstance(leaf, Stacked):
         return Tensor(leaf.array)
     values = leaf.values
+    if values[0] is None:
+        return None
     if isinstance(values[0], SparseTensor):
         return _stack_sparse(values)
     if isinstance(values[0], RaggedTensor):
@@ -185,7 +194,9 @@ def _padded_spec(spec: Any, shape: Any, size: int | None) -> Any:
     return with_first(spec if shape is None else TensorSpec(sizes_of(shape), spec.dtype), size)
 
 
-def _pad(leaf: Stacked | RowValues, shape: Any, value: Any) -> Tensor:
+def _pad(leaf: Stacked | RowValues, shape: Any, value: Any) -> Tensor | None:
+    if isinstance(leaf, RowValues) and leaf.values[0] is None:
+        return None
     arrays = [_dense_array(item) for item in leaf.each()]
     rank = arrays[0].ndim
     requested = [None] * rank if shape is None else sizes_of(shape)
@@ -226,6 +237,34 @@ def _padding_value(value: Any, dtype: np.dtype[Any]) -> Any:
     if of_numpy(array.dtype) != expected or array.ndim:
         raise TypeError(f"expected a scalar of {expected.name} as a padding value, found {value!r}")
     return array[()]
+
+
+def stack_as_sparse(row_shape: Any) -> Collate:
+    """Return a Collate that combines dense elements to a SparseTensor; None in the shape fits the largest."""
+    wanted = TensorShape(row_shape)
+
+    def collate(found: Any) -> SparseTensor:
+        if isinstance(found, dict | tuple):
+            raise TypeError("sparse_batch takes datasets of one component")
+        arrays = [_dense_array(value) for value in found.each()]
+        for array in arrays:
+            if array.ndim != wanted.rank:
+                raise InvalidArgumentError(
+                    f"an element of shape {array.shape} is incompatible with the row shape {wanted}"
+                )
+            if any(size is not None and have > size for have, size in zip(array.shape, wanted, strict=True)):
+                raise DataLossError(f"an element of shape {array.shape} is larger than the row shape {wanted}")
+        largest = np.max([array.shape for array in arrays], axis=0).astype(int).tolist()
+        sizes = [most if size is None else size for size, most in zip(wanted, largest, strict=True)]
+        places = [np.array(list(np.ndindex(array.shape)), np.int64).reshape(-1, array.ndim) for array in arrays]
+        rows = np.repeat(np.arange(len(arrays)), [len(each) for each in places])
+        indices = np.column_stack([rows, np.concatenate(places)])
+        return SparseTensor(indices, np.concatenate([array.ravel() for array in arrays]), [len(arrays), *sizes])
+
+    def spec(known: Any, size: int | None) -> Any:
+        return SparseTensorSpec([size, *wanted], known.dtype)
+
+    return Collate(collate, spec, Dependencies("sparse", (wanted.as_list(),)))
 
 
 def stack_as_ragged(known: Any, row_splits_dtype: Any) -> Collate:

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +20,14 @@ from penstock.format_header import FormatHeader
 from penstock.records.reader import RecordReader
 from penstock.records.writer import RecordWriter
 from penstock.tf.data.error_recovery import resume_after_errors
-from penstock.tf.data.node import Dependencies, Node, PassThroughNode
-from penstock.tf.errors import DataLossError, FailedPreconditionError, UnimplementedError, tensorflow_errors
+from penstock.tf.data.node import INFINITE, Dependencies, Node, PassThroughNode
+from penstock.tf.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    OutOfRangeError,
+    UnimplementedError,
+    tensorflow_errors,
+)
 from penstock.tf.io import gfile
 from penstock.tf.tensors.dtypes import as_dtype, string
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
@@ -42,6 +48,7 @@ class CacheNode(PassThroughNode):
         super().__init__(upstream)
         self.cardinality = upstream.cardinality
         self._stored: list[Any] | None = None
+        self._seen: tuple[Iterator[Any], list[Any]] | None = None  # by random access to rows without end
 
     def rows(self) -> Iterator[Any]:
         if self._stored is not None:
@@ -57,6 +64,19 @@ class CacheNode(PassThroughNode):
             self._store(seen)
 
         return resume_after_errors(first_iteration)
+
+    def row_at(self, index: int) -> Any:
+        if self._stored is None:
+            if self.cardinality == INFINITE:  # stores the rows up to this one
+                self._seen = self._seen or (self._upstream.rows(), [])
+                rows, seen = self._seen
+                seen.extend(islice(rows, max(0, index + 1 - len(seen))))
+                return seen[index]
+            self._store(list(self._upstream.rows()))
+        stored = self._stored or []
+        if index >= len(stored):
+            raise OutOfRangeError(f"Index out of range: {index} of {len(stored)}")
+        return stored[index]
 
     def dependencies(self) -> Dependencies:
         return Dependencies("cache", (self._upstream,))

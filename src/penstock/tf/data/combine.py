@@ -64,6 +64,9 @@ class ZipNode(Node):
 
         return resume_after_errors(zipped)
 
+    def row_at(self, index: int) -> Any:
+        return map_structure(lambda node: node.row_at(index), self._nodes)
+
     def dependencies(self) -> Dependencies:
         return Dependencies("zip", (self._nodes,))
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
-from types import SimpleNamespace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from penstock.tf.data.batch import STACK, BatchNode, Collate, pad_elements, stack_as_ragged, stack_elements
+from penstock.tf.data.batch import (
+    STACK,
+    BatchNode,
+    Collate,
+    pad_elements,
+    stack_as_ragged,
+    stack_as_sparse,
+    stack_elements,
+)
 from penstock.tf.data.cache import CacheNode, FileCacheNode
 from penstock.tf.data.combine import ChooseNode, InterleaveNode, RandomNode, ZipNode
 from penstock.tf.data.error_recovery import IgnoreErrorsNode
@@ -30,8 +37,10 @@ from penstock.tf.data.node import (
     result_as_element,
     wrap_user_function,
 )
+from penstock.tf.data.options import Options
 from penstock.tf.data.plan_map import element_node, plan_map
 from penstock.tf.data.prefetch import PrefetchNode
+from penstock.tf.data.rebatch_resample import RebatchNode, RejectionResampleNode
 from penstock.tf.data.save_load import SavedDataset, write_elements
 from penstock.tf.data.shuffle import ShuffleNode
 from penstock.tf.data.sources import GeneratorNode, ListNode, matching_files, numbers, path_of, signature_of, slices
@@ -40,11 +49,12 @@ from penstock.tf.data.traced_functions import Computation, inputs_like, spec_of_
 from penstock.tf.data.window_group import Buckets, GroupByWindowNode, UnbatchNode, WindowNode, dense_shapes
 from penstock.tf.errors import InternalError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from penstock.tf.ops.random_state import Iteration, next_in
+from penstock.tf.ops.sparse import to_dense
 from penstock.tf.registry import UnknownStructureError, operation, recorder
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.dtypes import int64
 from penstock.tf.tensors.sparse_tensor import SparseTensor
-from penstock.tf.tensors.specs import UNKNOWN_SPEC, spec_of
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, DatasetSpec, spec_of
 from penstock.tf.tensors.structure import leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import INPUT, Recording, Untraceable
@@ -53,28 +63,6 @@ from penstock.tf.tracing.trace import Trace
 # The number of datasets that interleave reads at a time by default: the same everywhere, so that orders are too.
 _DEFAULT_CYCLE = 16
 _DEFAULT_PREFETCH = 2
-
-
-class Options:
-    """Options of a dataset.
-
-    ``tracing`` is Penstock's own: False calls the functions passed to ``map`` after it for each element.
-    """
-
-    def __init__(self) -> None:
-        self.deterministic: bool | None = None
-        self.tracing = True
-        self.autotune = SimpleNamespace()
-        self.threading = SimpleNamespace()
-        self.experimental_distribute = SimpleNamespace()
-        self.experimental_optimization = SimpleNamespace()
-        self.experimental_threading = self.threading
-
-    def merge(self, options: Options) -> Options:
-        """Return these options, overridden by others."""
-        merged = Options()
-        vars(merged).update({**vars(self), **vars(options)})
-        return merged
 
 
 class Dataset:
@@ -235,7 +223,12 @@ class Dataset:
         return DatasetIterator(self._elements().rows(), self)
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """Return an iterator over elements as NumPy arrays and scalars."""
+        """Return an iterator over elements as NumPy arrays and scalars; sparse tensors become dense."""
+        if any(isinstance(spec, DatasetSpec) for spec in leaves(self._elements().spec())):
+            raise TypeError(
+                "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that produce values other than "
+                f"tensors: {self.element_spec}"
+            )
         return map(partial(map_structure, _as_numpy), self)  # which continues after an error
 
     def get_single_element(self, name: str | None = None) -> Any:
@@ -285,8 +278,8 @@ class Dataset:
         return spec_of_elements(self._elements())
 
     def options(self) -> Options:
-        """Return the options."""
-        return self._options
+        """Return the options; :meth:`with_options` changes them."""
+        return self._options.frozen()
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """Set options for the transformations after this one."""
@@ -437,13 +430,18 @@ class Dataset:
         return self._of_elements(node, "concatenate: elements", structure=structure)
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """Compute batches ahead on a thread. Before ``batch`` it does nothing: native threads already read ahead."""
-        size = _DEFAULT_PREFETCH if int(buffer_size) == AUTOTUNE else int(buffer_size)
+        """Compute batches, and results of Python functions, ahead on a thread; native threads read ahead anyway."""
+        size = _DEFAULT_PREFETCH if buffer_size is None or int(buffer_size) == AUTOTUNE else int(buffer_size)
         if size < 0:
             raise InvalidArgumentError(f"buffer_size must be >= 0 or AUTOTUNE, found {size}")
-        if not self._node.yields_batches or not size:
+        if not (self._node.yields_batches or self._node.calls_python) or not size:
             return self._of_rows(self._node, "prefetch")
-        return self._of_elements(PrefetchNode(self._node, size), f"prefetch: a thread makes {size} batches ahead")
+        return self._derive(
+            PrefetchNode(self._node, size),
+            f"prefetch: a thread makes {size} {'batches' if self._node.yields_batches else 'elements'} ahead",
+            self._structure,
+            self._traces,
+        )
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
         """Store the elements during the first complete iteration: in memory, or in a file for later processes."""
@@ -494,8 +492,30 @@ class Dataset:
         return self._of_elements(UnbatchNode(self._elements()), "unbatch: elements")
 
     def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Dataset:
-        """Change the batch size."""
-        return self.unbatch().batch(batch_size, drop_remainder=drop_remainder)
+        """Change the batch size; a list of sizes is repeated."""
+        sizes = [int(size) for size in np.atleast_1d(np.asarray(batch_size))]
+        if min(sizes, default=-1) < 0 or not any(sizes):
+            raise InvalidArgumentError(f"batch_size must be greater than zero, found {batch_size}")
+        node = RebatchNode(self._elements(), sizes, drop_remainder=bool(drop_remainder))
+        return self._of_elements(node, f"rebatch({batch_size}): elements")
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
+        """Combine dense elements, no larger than ``row_shape``, to sparse batches."""
+        return self._batch("sparse_batch", batch_size, stack_as_sparse(row_shape), drop_remainder=False)
+
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """Skip elements so that classes have a target distribution; return pairs of class and element."""
+        node = RejectionResampleNode(
+            self._elements(), wrap_user_function(class_func), as_array(target_dist), initial_dist, seed
+        )
+        return self._of_elements(node, "rejection_resample: for each element", structure=None)
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
@@ -662,9 +682,10 @@ def _choose(datasets: Any, choices: Node, *, stop: bool, name: str) -> Dataset:
 
 
 def _combine(parts: list[Dataset], node: Node, structure: Any, line: str) -> Dataset:
-    """Return a dataset of a node that combines several, with the options of the first."""
+    """Return a dataset of a node that combines several, with the options of all."""
     explanation = (*(before for part in parts for before in part._explanation), line)
-    return Dataset(node, structure=structure, explanation=explanation, options=parts[0]._options)
+    options = reduce(Options.merge, (part._options for part in parts))
+    return Dataset(node, structure=structure, explanation=explanation, options=options)
 
 
 def _check_same_kind(one: Any, other: Any) -> None:
@@ -743,8 +764,9 @@ def _next_element(iterator: DatasetIterator) -> Any:
 
 
 def _as_numpy(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.numpy()
-    if isinstance(value, SparseTensor):
-        raise TypeError("as_numpy_iterator() does not support a SparseTensor: convert it with map(tf.sparse.to_dense)")
-    raise TypeError(f"as_numpy_iterator() does not support a {type(value).__name__}")
+    if value is None:
+        return None
+    array = to_dense(value).numpy() if isinstance(value, SparseTensor) else value.numpy()
+    if isinstance(array, np.ndarray):
+        array.flags.writeable = False
+    return array

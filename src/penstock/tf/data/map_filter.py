@@ -26,6 +26,7 @@ class MapNode(Node):
     """The results of a function that is called for each element."""
 
     row_format = ELEMENTS
+    calls_python = True
 
     def __init__(self, upstream: Node, function: Callable[..., Any]) -> None:
         self._upstream = upstream
@@ -36,6 +37,9 @@ class MapNode(Node):
 
     def rows(self) -> Iterator[Any]:
         return map(self._call, self._upstream.rows())
+
+    def row_at(self, index: int) -> Any:
+        return self._call(self._upstream.row_at(index))
 
     def dependencies(self) -> Dependencies:
         return map_dependencies(self._upstream, self._function)

@@ -8,16 +8,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from penstock.tf.errors import InvalidArgumentError, OpError, OutOfRangeError
+from penstock.tf.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
 from penstock.tf.ops.functions import in_dataset
 from penstock.tf.ops.random_state import with_random_state
 from penstock.tf.registry import invoke
 from penstock.tf.tensors.batch_values import RecordRows, RowValues, Stacked, stack_rows
 from penstock.tf.tensors.convert import as_tensor, object_array
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
+from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.sparse_tensor import SparseTensor
-from penstock.tf.tensors.specs import RaggedTensorSpec
-from penstock.tf.tensors.structure import filled, leaves, map_structure
+from penstock.tf.tensors.specs import DatasetSpec, RaggedTensorSpec, spec_of
+from penstock.tf.tensors.structure import filled, is_class_of_parts, leaves, map_structure, parts_of, with_parts
 from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import Symbol
 
@@ -54,6 +55,9 @@ class Node(ABC):
     yields_batches = False
     """Whether elements are batches, large enough that a thread is worth its overhead."""
 
+    calls_python = False
+    """Whether a function in Python is called for each row, which may wait for something."""
+
     @abstractmethod
     def rows(self) -> Iterator[Any]:
         """Return a new iterator over the rows. After an error, it continues with the next row, where there is one."""
@@ -69,6 +73,11 @@ class Node(ABC):
             StopIteration: There is none.
         """
         return next(self.rows())
+
+    def row_at(self, index: int) -> Any:
+        """Return one row by its number, which is below the cardinality, for ``tf.data.experimental.at``."""
+        kind = type(self).__name__.removesuffix("Node")
+        raise FailedPreconditionError(f"Random access is not possible after {kind}: add cache() or batch after it")
 
     def spec(self) -> Any:
         """Return the specs of elements as far as they are known without looking at one, or None."""
@@ -163,7 +172,26 @@ class SliceFormat:
         return map_structure(lambda tensor: _slices(tensor, rows), self._tensors)
 
 
-def _slices(tensor: Tensor | RaggedTensor, rows: list[int]) -> Stacked | RowValues:
+class ItemRows:
+    """A vector of datasets, or the rows of a SparseTensor; ``spec`` is that of the whole."""
+
+    def __init__(self, items: list[Any], spec: Any) -> None:
+        self._items, self.spec = items, spec
+        self.shape = TensorShape([len(items)])
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, row: int) -> Any:
+        return self._items[row]
+
+
+def item_rows(value: Any) -> Any:
+    """Return the rows of a SparseTensor; return any other value unchanged."""
+    return ItemRows(value.rows(), spec_of(value)) if isinstance(value, SparseTensor) else value
+
+
+def _slices(tensor: Tensor | RaggedTensor | ItemRows, rows: list[int]) -> Stacked | RowValues:
     return Stacked(tensor._array[rows]) if isinstance(tensor, Tensor) else RowValues([tensor[row] for row in rows])
 
 
@@ -192,15 +220,19 @@ def as_element(value: Any) -> Any:
         return value
     if isinstance(value, Mapping):
         return {key: as_element(item) for key, item in value.items()}
+    if type(value).__name__ == "SparseTensorValue":
+        return SparseTensor(*value)
     if isinstance(value, tuple):
         items = [as_element(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, list) and any(isinstance(leaf, Symbol) for leaf in leaves(value)):
         return invoke("stack", [as_element(item) for item in value])
-    if isinstance(value, Symbol | RaggedTensor | SparseTensor) or hasattr(value, "element_spec"):
+    if value is None or isinstance(value, Symbol | RaggedTensor | SparseTensor) or hasattr(value, "element_spec"):
         return value
-    if value is None:
-        raise TypeError("a function of the dataset returned None: return a tensor, or a tuple or dict of tensors")
+    if is_class_of_parts(value):
+        return with_parts(value, [as_element(item) for item in parts_of(value)])
+    if isinstance(value, list) and value and all(hasattr(item, "element_spec") for item in value):
+        return ItemRows(value, DatasetSpec(value[0].element_spec, TensorShape([len(value)])))
     return as_tensor(value)
 
 

@@ -128,6 +128,9 @@ class PartialTraceNode(Node):
     def rows(self) -> Iterator[Any]:
         return map(self._replay, self._prepare(self._upstream.rows()))
 
+    def row_at(self, index: int) -> Any:
+        return self._call_alone(self._upstream.row_at(index))
+
     def dependencies(self) -> Dependencies:
         return map_dependencies(self._computation.dependencies(self._upstream), self._function)
 

@@ -25,6 +25,9 @@ class PrefetchNode(PassThroughNode):
     def rows(self) -> Iterator[Any]:
         return chain.from_iterable(self._runs())
 
+    def row_at(self, index: int) -> Any:
+        return self._upstream.row_at(index)
+
     def dependencies(self) -> Node:
         return self._upstream
 

@@ -31,9 +31,16 @@ class ShuffleNode(PassThroughNode):
         self._seeds = seed_pair(seed)
         self._iteration_seeds = words(*self._seeds) if reshuffle else None
         self._lock = threading.Lock()
+        self._order: list[int] | None = None  # for random access
 
     def rows(self) -> Iterator[Any]:
         return _shuffled(self._upstream.rows(), self._buffer_size, words(*self._next_seeds()))
+
+    def row_at(self, index: int) -> Any:
+        if self._order is None:
+            count = self._upstream.cardinality
+            self._order = list(_shuffled(iter(range(count)), self._buffer_size, words(*self._seeds)))
+        return self._upstream.row_at(self._order[index])
 
     def dependencies(self) -> Dependencies:
         return Dependencies("shuffle", (self._upstream, self._buffer_size, self._seed, self._reshuffle))

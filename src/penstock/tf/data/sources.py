@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from penstock.compression import Compression, inflate
 from penstock.records.reader import RecordReader
 from penstock.tf.data.error_recovery import resume_after_errors
 from penstock.tf.data.node import (
@@ -16,21 +18,21 @@ from penstock.tf.data.node import (
     RECORDS,
     UNKNOWN,
     Dependencies,
+    ItemRows,
     Node,
     RowFormat,
     ScalarFormat,
     SliceFormat,
     as_element,
+    item_rows,
     ragged_components_in,
 )
 from penstock.tf.errors import InvalidArgumentError, error_of_python, tensorflow_errors
 from penstock.tf.io import gfile
 from penstock.tf.tensors.convert import as_array, as_tensor
 from penstock.tf.tensors.dtypes import as_dtype, int64, string
-from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.shape import TensorShape
-from penstock.tf.tensors.sparse_tensor import SparseTensor
-from penstock.tf.tensors.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+from penstock.tf.tensors.specs import RaggedTensorSpec, SparseTensorSpec, TensorSpec, spec_of, without_first
 from penstock.tf.tensors.structure import leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 
@@ -58,6 +60,68 @@ class RecordsNode(Node):
         return TensorSpec([], string)
 
 
+class FilePartsNode(Node):
+    """The parts of files that ``split`` makes of a file's name and its inflated pieces."""
+
+    row_format: RowFormat = RECORDS
+
+    def __init__(
+        self,
+        paths: Node,
+        split: Callable[[str, Iterator[bytes]], Iterator[bytes]],
+        compression: Compression,
+        depends_on: tuple[Any, ...],
+    ) -> None:
+        self._paths, self._split, self._compression, self._depends_on = paths, split, compression, depends_on
+
+    def rows(self) -> Iterator[bytes]:
+        return chain.from_iterable(map(self._read, self._paths.rows()))
+
+    def _read(self, path: str) -> Iterator[bytes]:
+        with tensorflow_errors(), gfile.GFile(path, "rb") as file:
+            pieces = iter(partial(file.read, _PIECE_BYTES), b"")
+            yield from self._split(path, map(bytes, inflate(self._compression, pieces, path=path)))
+
+    def dependencies(self) -> Dependencies:
+        return Dependencies("file_parts", (self._paths, self._compression, self._depends_on))
+
+    def spec(self) -> TensorSpec:
+        return TensorSpec([], string)
+
+
+_PIECE_BYTES = 1 << 18
+
+
+def split_lines(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Return lines, without ``\\n`` or ``\\r\\n``; the last one needs no end."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line.removesuffix(b"\r") for line in lines)
+    if rest:
+        yield rest
+
+
+def split_fixed(path: str, pieces: Iterator[bytes], sizes: tuple[int, int, int]) -> Iterator[bytes]:
+    """Return records of one length, without the header and the footer."""
+    length, header, footer = sizes
+    rest, skipped, total = b"", 0, 0
+    for piece in pieces:
+        total += len(piece)
+        rest += piece
+        if skipped < header:
+            gone = min(header - skipped, len(rest))
+            rest, skipped = rest[gone:], skipped + gone
+        ready = max(0, len(rest) - footer) // length * length
+        yield from (rest[start : start + length] for start in range(0, ready, length))
+        rest = rest[ready:]
+    if skipped < header or len(rest) != footer:
+        raise InvalidArgumentError(
+            f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{path}" has body length '
+            f"{total - header - footer} bytes, which is not an exact multiple of the record length ({length} bytes)."
+        )
+
+
 class SlicesNode(Node):
     """The slices of tensors along their first dimension."""
 
@@ -67,16 +131,19 @@ class SlicesNode(Node):
             raise ValueError("from_tensor_slices() expects at least one tensor, found none")
         if any(not part.shape.rank for part in parts):
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        sizes = [len(part) for part in parts]
+        sizes = [part.shape[0] for part in parts]
         if len(set(sizes)) > 1:
             raise ValueError(f"from_tensor_slices() expects tensors with the same first dimension, found {sizes}")
-        self.row_format = SliceFormat(tensors)
+        self.row_format = SliceFormat(map_structure(item_rows, tensors))
         self.cardinality = sizes[0]
         self._tensors = tensors
         self.ragged_components = ragged_components_in(self.spec())
 
     def rows(self) -> Iterator[int]:
         return iter(range(self.cardinality))
+
+    def row_at(self, index: int) -> int:
+        return index
 
     def dependencies(self) -> Dependencies:
         return Dependencies("slices", (self._tensors,))
@@ -86,9 +153,7 @@ class SlicesNode(Node):
 
 
 def _slice_spec(tensor: Any) -> Any:
-    if not isinstance(tensor, RaggedTensor):
-        return TensorSpec(tensor.shape[1:], tensor.dtype)
-    return RaggedTensorSpec(tensor.shape[1:], tensor.dtype, tensor.ragged_rank - 1, tensor.row_splits.dtype)
+    return without_first(tensor.spec if isinstance(tensor, ItemRows) else spec_of(tensor))
 
 
 class RangeNode(Node):
@@ -102,6 +167,9 @@ class RangeNode(Node):
 
     def rows(self) -> Iterator[int]:
         return iter(self._numbers)
+
+    def row_at(self, index: int) -> int:
+        return self._numbers[index]
 
     def dependencies(self) -> Dependencies:
         return Dependencies("range", (self._numbers, self.spec()))
@@ -122,6 +190,9 @@ class ListNode(Node):
 
     def rows(self) -> Iterator[Any]:
         return iter(self._elements)
+
+    def row_at(self, index: int) -> Any:
+        return self._elements[index]
 
     def dependencies(self) -> Dependencies:
         return Dependencies("list", (self._elements,))
@@ -191,12 +262,7 @@ def _with_dtype(value: Any, signature: TensorSpec) -> Any:
 
 def slices(tensors: Any) -> SlicesNode:
     """Return the slices of tensors, or of values that become tensors."""
-    element = as_element(tensors)
-    if any(isinstance(leaf, SparseTensor) for leaf in leaves(element)):
-        raise NotImplementedError(
-            "slices of a SparseTensor are not part of penstock.tf: convert it with tf.sparse.to_dense()"
-        )
-    return SlicesNode(element)
+    return SlicesNode(as_element(tensors))
 
 
 def numbers(args: tuple[Any, ...], output_type: Any) -> RangeNode:
@@ -223,7 +289,7 @@ def paths_of(filenames: Any) -> list[str]:
     """Return file names as a flat list, from any nesting."""
     array = as_array(_as_paths(filenames))
     if array.dtype != object and array.size:
-        raise TypeError(f"The `filenames` argument must contain `tf.string` elements. Got `{array.dtype}` elements.")
+        raise TypeError(f"The `filenames` argument must contain `tf.string` elements. Got `tf.{array.dtype}` elements.")
     return [os.fsdecode(name) for name in array.ravel().tolist()]
 
 

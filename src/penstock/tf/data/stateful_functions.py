@@ -120,11 +120,15 @@ class OrderedEffectsNode(Node):
         self._inputs = [symbol.number for symbol in trace.inputs]
         self._random = FunctionState()
         self.row_format = DrawnRowFormat(trace, phases)
+        self.calls_python = any(OPERATIONS[call.name].effects == "python" for call in _all_calls(phases.ordered))
         self.cardinality = upstream.cardinality
         self.first_dim_varies = upstream.first_dim_varies
 
     def rows(self) -> Iterator[Any]:
         return map(self._draw, self._prepare(self._upstream.rows()))
+
+    def row_at(self, index: int) -> DrawnRow:
+        return self._draw_alone(self._upstream.row_at(index))
 
     def dependencies(self) -> Dependencies:
         return map_dependencies(self._computation.dependencies(self._upstream), self._trace.function)

@@ -41,6 +41,9 @@ class TakeNode(PassThroughNode):
 
         return resume_after_errors(first)
 
+    def row_at(self, index: int) -> Any:
+        return self._upstream.row_at(index)
+
     def dependencies(self) -> Dependencies:
         return Dependencies("take", (self._upstream, self._count))
 
@@ -59,6 +62,9 @@ class SkipNode(PassThroughNode):
             return iter(())
         rows = self._upstream.rows()
         return chain(resume_after_errors(lambda: islice(rows, self._count, self._count)), rows)
+
+    def row_at(self, index: int) -> Any:
+        return self._upstream.row_at(index + self._count)
 
     def dependencies(self) -> Dependencies:
         return Dependencies("skip", (self._upstream, self._count))
@@ -87,6 +93,9 @@ class ShardNode(PassThroughNode):
                     yield row
 
         return resume_after_errors(shard)
+
+    def row_at(self, index: int) -> Any:
+        return self._upstream.row_at(index * self._count + self._index)
 
     def dependencies(self) -> Dependencies:
         return Dependencies("shard", (self._upstream, self._count, self._index))
@@ -125,6 +134,9 @@ class RepeatNode(PassThroughNode):
 
         return resume_after_errors(repeated)
 
+    def row_at(self, index: int) -> Any:
+        return self._upstream.row_at(index % max(1, self._upstream.cardinality))
+
     def dependencies(self) -> Dependencies:
         return Dependencies("repeat", (self._upstream, self._count))
 
@@ -141,6 +153,10 @@ class ConcatenateNode(PassThroughNode):
 
     def rows(self) -> Iterator[Any]:
         return chain.from_iterable(node.rows() for node in (self._upstream, self._second))
+
+    def row_at(self, index: int) -> Any:
+        first = self._upstream.cardinality
+        return self._upstream.row_at(index) if not 0 <= first <= index else self._second.row_at(index - first)
 
     def dependencies(self) -> Dependencies:
         return Dependencies("concatenate", (self._upstream, self._second))
@@ -179,6 +195,14 @@ class AssertCardinalityNode(PassThroughNode):
                 )
 
         return resume_after_errors(counted)
+
+    def row_at(self, index: int) -> Any:
+        known = self._upstream.cardinality
+        if 0 <= known <= index:
+            raise FailedPreconditionError(
+                f"Input dataset was expected to contain {self.cardinality} elements but contained only {known}."
+            )
+        return self._upstream.row_at(index)
 
     def dependencies(self) -> Dependencies:
         return Dependencies("assert_cardinality", (self._upstream, self.cardinality))

@@ -20,7 +20,7 @@ from penstock.tf.data.node import (
 )
 from penstock.tf.tensors.batch_values import broadcast_rows
 from penstock.tf.tensors.shape import TensorShape
-from penstock.tf.tensors.specs import UNKNOWN_SPEC, TensorSpec, spec_of
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, NoneTensorSpec, TensorSpec, spec_of
 from penstock.tf.tensors.structure import filled, leaves, map_structure
 from penstock.tf.tracing.infer_specs import spec_in, specs_of_results
 from penstock.tf.tracing.recording import INPUT, Recording, Symbol, Untraceable
@@ -139,7 +139,9 @@ def result_spec(function: Callable[..., Any], known: Any) -> Any:
 
 
 def inputs_like(structure: Any) -> Any:
-    """Return a structure with :data:`INPUT` at each leaf, to trace functions of such elements."""
+    """Return a structure with :data:`INPUT` at each leaf, to trace functions of such elements; None with None in it."""
+    if any(leaf is None or isinstance(leaf, NoneTensorSpec) for leaf in leaves(structure)):
+        return None
     return map_structure(lambda _: INPUT, structure)
 
 
@@ -160,6 +162,9 @@ class ComputeNode(Node):
         if not self._computation.traces or self._computation.row_format.has_effects:
             return map(self._computation.row, rows)
         return _BlockIterator(rows, self._computation)
+
+    def row_at(self, index: int) -> Any:
+        return self._computation.row(self._upstream.row_at(index))
 
     def dependencies(self) -> Dependencies | Node:
         return self._computation.dependencies(self._upstream)

@@ -10,8 +10,16 @@ from typing import Any
 
 from penstock.tf.data.batch import sizes_of
 from penstock.tf.data.error_recovery import Failure, resume_after_errors, rows_or_failures
-from penstock.tf.data.node import ELEMENTS, Dependencies, Node, arguments_of, call_user_function, ragged_components_in
-from penstock.tf.errors import InternalError, InvalidArgumentError
+from penstock.tf.data.node import (
+    ELEMENTS,
+    Dependencies,
+    Node,
+    arguments_of,
+    call_user_function,
+    item_rows,
+    ragged_components_in,
+)
+from penstock.tf.errors import FailedPreconditionError, InternalError, InvalidArgumentError
 from penstock.tf.tensors.convert import as_array
 from penstock.tf.tensors.specs import TensorSpec, without_first
 from penstock.tf.tensors.structure import filled, leaves, map_structure
@@ -81,20 +89,34 @@ class UnbatchNode(Node):
 
     def __init__(self, upstream: Node) -> None:
         self._upstream = upstream
+        known = upstream.spec()
         self.ragged_components = ragged_components_in(self.spec())
+        sizes = {spec.shape[0] for spec in leaves(known or ()) if getattr(getattr(spec, "shape", None), "rank", None)}
+        if upstream.cardinality < 0 or (len(sizes) == 1 and None not in sizes):
+            self.cardinality = upstream.cardinality * (sizes.pop() if upstream.cardinality > 0 else 1)
 
     def rows(self) -> Iterator[Any]:
         batches = self._upstream.rows()
 
         def slices() -> Iterator[Any]:
             for element in batches:
-                sizes = {len(leaf) for leaf in leaves(element)}
+                parts = [item_rows(leaf) for leaf in leaves(element)]
+                sizes = {len(part) for part in parts if part is not None}
                 if len(sizes) != 1:
-                    raise ValueError(f"the components of a batch have different first dimensions: {sorted(sizes)}")
+                    raise InvalidArgumentError(
+                        f"Input element must have the same batch size in each component, found {sorted(sizes)}"
+                    )
                 for row in range(sizes.pop()):
-                    yield filled(element, (_slice(leaf, row) for leaf in leaves(element)))
+                    yield filled(element, (_slice(part, row) for part in parts))
 
         return resume_after_errors(slices)
+
+    def row_at(self, index: int) -> Any:
+        if self.cardinality < 0:
+            raise FailedPreconditionError("Random access after unbatch needs batches of one known size")
+        size = self.cardinality // self._upstream.cardinality
+        batch = self._upstream.row_at(index // size)
+        return filled(batch, (_slice(item_rows(leaf), index % size) for leaf in leaves(batch)))
 
     def dependencies(self) -> Dependencies:
         return Dependencies("unbatch", (self._upstream,))
@@ -105,7 +127,9 @@ class UnbatchNode(Node):
 
 
 def _slice(leaf: Any, row: int) -> Any:
-    return Tensor(leaf._array[row, ...]) if isinstance(leaf, Tensor) else leaf[row]
+    if isinstance(leaf, Tensor):
+        return Tensor(leaf._array[row, ...])
+    return None if leaf is None else leaf[row]
 
 
 class GroupByWindowNode(Node):

@@ -128,7 +128,7 @@ def broadcast_rows(value: Any, count: int) -> Stacked | RowValues:
     value = with_strings(value)
     if isinstance(value, Stacked | RowValues):
         return value
-    if isinstance(value, RaggedTensor | SparseTensor):
+    if value is None or isinstance(value, RaggedTensor | SparseTensor):
         return RowValues([value] * count)
     array = as_array(value)
     return Stacked(np.broadcast_to(array, (count, *array.shape)))

@@ -56,6 +56,14 @@ class SparseTensor(metaclass=TensorMeta):
         """Return the shape."""
         return self.shape
 
+    def rows(self) -> list[SparseTensor]:
+        """Return the slices along the first dimension."""
+        indices, shape = self._indices._array, self._dense_shape._array
+        order = np.argsort(indices[:, 0], kind="stable")
+        bounds = np.searchsorted(indices[order, 0], np.arange(shape[0] + 1))
+        places = np.split(order, bounds[1:-1]) if shape[0] else []
+        return [SparseTensor(indices[rows, 1:], self._values._array[rows], shape[1:]) for rows in places]
+
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self._indices!s}, values={self._values!s}, dense_shape={self._dense_shape!s})"
 

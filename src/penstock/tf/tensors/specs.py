@@ -103,6 +103,13 @@ class DatasetSpec:
         return f"DatasetSpec({self.element_spec!r}, {self.dataset_shape!r})"
 
 
+@dataclass(frozen=True)
+class NoneTensorSpec:
+    """The spec of None."""
+
+    value_type: ClassVar[type] = type(None)
+
+
 class _Unknown:
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -112,8 +119,10 @@ UNKNOWN_SPEC = _Unknown()
 """Replaces a spec that cannot be inferred without a value."""
 
 
-def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | DatasetSpec:
+def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | DatasetSpec | NoneTensorSpec:
     """Return the spec of a value."""
+    if value is None:
+        return NoneTensorSpec()
     if hasattr(value, "element_spec"):
         return DatasetSpec(value.element_spec)
     if isinstance(value, RaggedTensor):
@@ -138,8 +147,10 @@ def common_spec(specs: Sequence[Any]) -> Any:
 
 def with_first(spec: Any, first: int | None) -> Any:
     """Return the spec of ``first`` stacked values of a spec."""
-    if spec is UNKNOWN_SPEC:
+    if spec is UNKNOWN_SPEC or isinstance(spec, NoneTensorSpec):
         return spec
+    if isinstance(spec, DatasetSpec):
+        return DatasetSpec(spec.element_spec, TensorShape([first]).concatenate(spec.dataset_shape))
     shape = TensorShape([first]).concatenate(spec.shape)
     if isinstance(spec, RaggedTensorSpec):
         return RaggedTensorSpec(shape, spec.dtype, spec.ragged_rank + 1, spec.row_splits_dtype)
@@ -149,7 +160,9 @@ def with_first(spec: Any, first: int | None) -> Any:
 
 def without_first(spec: Any) -> Any:
     """Return the spec of the slices along the first dimension."""
-    if spec is UNKNOWN_SPEC or spec.shape.rank is None:
+    if isinstance(spec, DatasetSpec):
+        return DatasetSpec(spec.element_spec, spec.dataset_shape[1:])
+    if spec is UNKNOWN_SPEC or isinstance(spec, NoneTensorSpec) or spec.shape.rank is None:
         return spec
     if isinstance(spec, RaggedTensorSpec):
         return RaggedTensorSpec(spec.shape[1:], spec.dtype, spec.ragged_rank - 1, spec.row_splits_dtype)
