@@ -145,7 +145,7 @@ def test_pictures_are_decoded_and_an_episode_is_a_batch_of_its_steps(tmp_path):
         expected = pixels.decode(encoder.encode([{"camera": step["observation/camera"]} for step in steps]))["camera"]
         np.testing.assert_array_equal(episode["observation/camera"], expected)
         np.testing.assert_array_equal(episode["action"], [step["action"] for step in steps])
-    window = episodes.steps(window=2, pad="zero")[0]["observation/camera"]
+    window = episodes.steps(window=2, pad="zero")[0]["observation"]["camera"]
     assert not window[0].any()
     assert (window[1] == episodes[0]["observation/camera"][0]).all()
     assert episodes.steps().schema["observation/camera"] == feature
@@ -223,19 +223,17 @@ class TestGoals:
     """The goal of a row is the observation of a later step of its episode."""
 
     def steps_of_goals(self, rows, folder) -> list[tuple[int, int]]:
-        rewards = ps.rlds.open(folder)
-        states = {tuple(state): at for at, state in enumerate(rewards.column("observation/state").tolist())}
-        return [
-            (states[tuple(row["observation/state"].tolist())], states[tuple(row["goal/state"].tolist())])
-            for row in rows
-        ]
+        states = ps.rlds.open(folder).column("observation/state")
+        places = {state.tobytes(): place for place, state in enumerate(states)}
+        pairs = ((row["observation"]["state"], row["goal"]["state"]) for row in rows)
+        return [(places[state.tobytes()], places[goal.tobytes()]) for state, goal in pairs]
 
     def test_last_is_the_end_of_the_episode(self, folder):
         steps = ps.rlds.open(folder).steps(goal="last", decode=False)
         ends = np.repeat(np.cumsum([4, 1, 7, 3]) - 1, [4, 1, 7, 3])
         assert [goal for _, goal in self.steps_of_goals(steps, folder)] == ends.tolist()
         written = robot_episodes([4, 0, 1, 7, 3])
-        assert steps[0]["goal/camera"] == written[0][3]["observation/camera"]
+        assert steps[0]["goal"]["camera"] == written[0][3]["observation/camera"]
 
     def test_future_is_any_later_step_and_another_one_in_each_epoch(self, folder):
         steps = (
@@ -251,13 +249,13 @@ class TestGoals:
             assert all(min(at + 1, end) <= goal <= end for (at, goal), end in zip(found, ends, strict=True))
             seen.append([goal for _, goal in found])
         assert {goals[5] for goals in seen} == set(range(6, 12))
-        goals = [row["goal/state"].tolist() for row in plain.epoch(3)]
-        assert [row["goal/state"].tolist() for row in steps.epoch(3)] == goals
-        assert [row["goal/state"].tolist() for row in plain.epoch(3)] == goals
+        goals = [row["goal"]["state"].tolist() for row in plain.epoch(3)]
+        assert [row["goal"]["state"].tolist() for row in steps.epoch(3)] == goals
+        assert [row["goal"]["state"].tolist() for row in plain.epoch(3)] == goals
 
     def test_goals_do_not_depend_on_ranks_or_on_where_a_run_resumes(self, folder):
         def goals(rows) -> dict:
-            return {(int(row["episode_index"]), int(row["step_index"])): row["goal/state"].tolist() for row in rows}
+            return {(int(row["episode_index"]), int(row["step_index"])): row["goal"]["state"].tolist() for row in rows}
 
         steps = ps.rlds.open(folder).steps(goal="future", decode=False).shuffle(seed=2).epoch(1)
         whole = goals(steps)

@@ -30,6 +30,10 @@ def cameras(folder: Path) -> ps.Dataset:
     return ps.rlds.open(folder).steps(decode=False).select_columns([CAMERA])
 
 
+def camera_of(row: dict) -> bytes:
+    return row["observation"]["camera"]
+
+
 def change_picture(folder: Path, step: int, *, sealed: bool) -> None:
     """Flip a bit of a picture in the third record, whose checksum is updated if it is ``sealed``."""
     path = folder / ONE_FILE
@@ -57,7 +61,7 @@ def test_a_damaged_picture_is_reported_with_its_place(folder):
     with pytest.raises(ps.ChecksumError, match=f"record 2, step {number}, feature '{CAMERA}'") as caught:
         steps[1000 + number]
     assert (caught.value.path, caught.value.record) == (str(folder / ONE_FILE), 2)
-    assert len(steps[1000 + number + 1][CAMERA]) >= 0
+    assert len(camera_of(steps[1000 + number + 1])) >= 0
 
 
 def test_iteration_returns_the_steps_before_a_damaged_one(folder):
@@ -76,7 +80,7 @@ def test_a_file_that_changed_between_its_ends_gets_a_new_index(folder):
         steps[1000 + number]
     assert caught.value.kind == "changed"
     picture = robot_episodes([500] * 4)[2][number][CAMERA]
-    assert cameras(folder)[1000 + number][CAMERA] == bytes([picture[0] ^ 1]) + picture[1:]
+    assert camera_of(cameras(folder)[1000 + number]) == bytes([picture[0] ^ 1]) + picture[1:]
 
 
 def test_a_file_that_was_cut_after_it_was_opened_is_reported(folder):

@@ -144,8 +144,17 @@ def _value_at(episode: Sequence[Step], name: str, place: int, pad: str) -> Any:
     return nearest
 
 
-def same_row(found: Step, expected: Step) -> bool:
+def flat(row: Any, above: str = "") -> Step:
+    """Return the values of a nested row by flat name."""
+    found: Step = {}
+    for name, value in row.items():
+        found |= flat(value, f"{above}{name}/") if isinstance(value, dict) else {f"{above}{name}": value}
+    return found
+
+
+def same_row(nested_row: Any, expected_row: Any) -> bool:
     """Return whether two rows hold the same values, of the same types."""
+    found, expected = flat(nested_row), flat(expected_row)
 
     def same(one: Any, other: Any) -> bool:
         if isinstance(other, list) and other and isinstance(other[0], bytes):

@@ -251,7 +251,7 @@ class Episodes:
             >>> len(steps)
             80
             >>> row = steps[0]
-            >>> row["observation/camera"].shape, row["action"].shape
+            >>> row["observation"]["camera"].shape, row["action"].shape
             ((2, 8, 8, 3), (4, 2))
             >>> row["observation_mask"]
             array([False,  True])

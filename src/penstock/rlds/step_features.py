@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
+from penstock.schema.connector import ConnectorFeature
 from penstock.schema.feature import IMAGES
 from penstock.schema.formats.tfds import element_of_sequence
 
@@ -46,6 +47,12 @@ class StepFeature:
         """Whether the value is an encoded picture."""
         return self.feature.encoding in IMAGES
 
+    @property
+    def stored(self) -> Feature:
+        """What the record holds of a step."""
+        feature = self.feature
+        return feature.stored[""] if isinstance(feature, ConnectorFeature) else feature
+
     def to_json(self) -> list[Any]:
         """Return what decides how the index holds the feature."""
         return [self.name, self.storage, self.feature.dtype, list(self.feature.shape), self.float_bytes]
@@ -64,7 +71,7 @@ def load_step_features(features_json: str | bytes) -> tuple[StepFeature, ...]:
     found = [_plan(name, feature, _is_string(step, name)) for name, feature in features.items()]
     chosen = tuple(planned for planned in found if planned is not None)
     if not chosen:
-        raise SchemaError("no feature of the steps can be read step by step: each is a sequence in itself")
+        raise SchemaError("no feature of the steps can be read step by step: each is a sequence in itself, or optional")
     return chosen
 
 
@@ -77,10 +84,16 @@ def _is_string(step: dict[str, Any], name: str) -> bool:
 
 
 def _plan(name: str, feature: Feature, is_string: bool) -> StepFeature | None:
-    """Return how a feature is held; None for a sequence in each step, whose steps have no fixed size."""
-    if feature.encoding != "list":
+    """Return how a feature is held; None where steps have several values of it, or none."""
+    if isinstance(feature, ConnectorFeature):
+        if feature.levels or feature.item.has_own_shape or feature.item.optional:
+            return None
+        if feature.item.coding == "list":
+            return StepFeature(name, feature, "column") if feature.is_dense else None
         return StepFeature(name, feature, "located")
-    if not feature.is_dense:
+    if feature.encoding != "list":
+        return None if feature.optional else StepFeature(name, feature, "located")
+    if feature.optional or not feature.is_dense:
         return None
     if feature.dtype in ("bytes", "str"):
         if feature.shape:

@@ -25,7 +25,7 @@ from penstock.index.file_identity import Identity
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordScanner
 from penstock.rlds.step_features import StepFeature, dense_shape
-from penstock.schema import Schema
+from penstock.schema import Feature, Schema
 from penstock.storage import FileStore
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -119,9 +119,8 @@ class _Cutter:
         decoded = [feature for feature in features if feature.storage != "located"]
         schema = Schema(
             {
-                feature.key: feature.feature.replace(
-                    shape=(None, *feature.feature.shape),
-                    dtype="bytes" if feature.storage == "text" else feature.feature.dtype,
+                feature.key: Feature(
+                    "bytes" if feature.storage == "text" else feature.stored.dtype, (None, *feature.feature.shape)
                 )
                 for feature in decoded
             }
@@ -150,7 +149,7 @@ class _Cutter:
                 assert isinstance(column.values, BytesColumn)
                 part.texts[feature.name] = _distinct(column.values, *values[feature.name][2:])
             else:
-                part.columns[feature.name] = np.asarray(column.values)
+                part.columns[feature.name] = np.asarray(column.values).view(feature.feature.numpy_dtype)
         expected = counts[self._features[0].name]
         for feature in self._features:
             wrong = np.flatnonzero(counts[feature.name] != expected)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.codec.decode_blobs import BlobDecoder
+from penstock.codec.decode_items import ItemDecoder
 from penstock.codec.decoder import Allocate
-from penstock.columns import AnyColumn, Batch, BytesColumn
+from penstock.columns import AnyColumn, Batch, BytesColumn, with_paths
 from penstock.dataset.block import take_keys
 from penstock.dataset.order import RowKeys
 from penstock.dataset.source.row_source import FetchResult, RowSource
@@ -26,6 +27,7 @@ from penstock.rlds.step_index import Ints
 from penstock.rlds.step_table import StepTable
 from penstock.rlds.windows import Goal, Positions, RowPlan, one_step
 from penstock.schema import Feature, Schema
+from penstock.schema.connector import ConnectorFeature
 
 Span: TypeAlias = Literal["step", "window", "chunk", "goal"]
 """Which steps of its episode a column of a row holds."""
@@ -136,6 +138,8 @@ class StepSource(RowSource):
         schema = Schema({name: every[inner] for name, inner in self._names})
         super().__init__(StepRows(view, self.block_rows), schema, None, "raise")
 
+        self._paths = {name: tuple(name.split("/")) for name, _ in self._names if "/" in name}
+
     def __reduce__(self) -> tuple[Any, ...]:
         return StepSource, (self._view, self._names)
 
@@ -150,8 +154,9 @@ class StepSource(RowSource):
             feature = view.table.features[of_row.feature]
             shape = [size for size in feature.feature.shape if size is not None]
             decoded = math.prod(shape) if len(shape) == len(feature.feature.shape) else _PICTURE_BYTES
-            is_decoded = feature.is_picture and view.decode
-            one = decoded if is_decoded else view.table.stored_bytes(feature.name)
+            stays = feature.feature.encoding == "list" or (feature.is_picture and not view.decode)
+            size = 1 if feature.feature.dtype == "bytes" else feature.feature.numpy_dtype.itemsize
+            one = view.table.stored_bytes(feature.name) if stays else decoded * size
             total += one * _steps_in(view, of_row.span)
         return total
 
@@ -165,9 +170,15 @@ class StepSource(RowSource):
         return min(super().threads_ahead(size), max(1, _AHEAD_BYTES // (size * self.row_bytes)))
 
     @cached_property
-    def _picture_decoders(self) -> dict[str, BlobDecoder]:
-        features = self._view.table.features
-        return {name: BlobDecoder(feature.feature) for name, feature in features.items() if feature.is_picture}
+    def _decoders(self) -> dict[str, Callable[[BytesColumn], AnyColumn]]:
+        """What decodes the stored bytes of features."""
+        decoders: dict[str, Callable[[BytesColumn], AnyColumn]] = {}
+        for name, feature in self._view.table.features.items():
+            if isinstance(feature.feature, ConnectorFeature):
+                decoders[name] = _of_one(ItemDecoder(feature.feature))
+            elif feature.is_picture and self._view.decode:
+                decoders[name] = partial(BlobDecoder(feature.feature), valid=None)
+        return decoders
 
     # What a source of records does with them.
 
@@ -238,7 +249,8 @@ class StepSource(RowSource):
             else:
                 feature, span = view.row_columns[inner]
                 columns[name] = self._column(feature, episodes, of_span[span], view.has_axis[span])
-        return Batch(columns, num_rows=len(rows))
+        # Rows are nested dicts, as those of whole episodes are.
+        return with_paths(Batch(columns, num_rows=len(rows)), self._paths)
 
     def _column(self, name: str, episodes: Ints, positions: Positions, has_axis: bool) -> AnyColumn:
         """Return the values of a feature at positions in episodes."""
@@ -271,13 +283,15 @@ class StepSource(RowSource):
 
     def _decoded(self, feature: StepFeature, stored: BytesColumn, steps: Ints) -> NDArray[Any] | BytesColumn:
         of_step = feature.feature
-        if feature.is_picture:
-            if not self._view.decode:
-                return stored
+        if feature.name in self._decoders:
             try:
-                return self._picture_decoders[feature.name](stored, None)
+                decoded = self._decoders[feature.name](stored)
             except RowFault as fault:
                 self._raise_malformed(feature, int(steps[fault.row]), fault.message)
+            assert isinstance(decoded, np.ndarray)
+            return decoded
+        if feature.is_picture:
+            return stored
         if of_step.encoding == "list" and not feature.float_bytes:
             return stored
         shape = dense_shape(of_step)
@@ -325,6 +339,10 @@ class StepFetcher:
         return FetchResult(batch, np.arange(good), failure=failure)
 
 
+def _of_one(decoder: ItemDecoder) -> Callable[[BytesColumn], AnyColumn]:
+    return lambda stored: decoder([stored])
+
+
 def _zeroed(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
     values = values.copy()
     values[missing] = 0
@@ -351,7 +369,7 @@ def _schema_of(view: StepView) -> Schema:
             features[name] = Feature(feature.dtype, (*steps, *feature.shape))
         elif stored.is_picture and not view.decode:
             features[name] = Feature("bytes", steps)
-        elif steps:
+        elif steps or isinstance(feature, ConnectorFeature):
             # An encoding is that of one value; these are several.
             features[name] = Feature(feature.dtype, (*steps, *feature.shape), encoding="tensor")
         else:
