@@ -137,3 +137,12 @@ def test_damage_ends_a_file_and_the_next_one_follows(penstock, write_records, fo
     assert [json.loads(line)["example"]["a"] for line in result.stdout.splitlines()] == [0, 1, 9]
     assert result.exit_code == 1
     assert "a.tfrecord, record 2" in result.stderr
+
+
+def test_the_name_of_a_class_follows_its_number(penstock, folder: Path):
+    ps.write("pets", {"pet": [1, 0]}, schema=ps.Schema({"pet": ps.Feature("uint8", names=["cat", "dog"])}))
+    shown = penstock("head", "pets").stdout
+    assert "1 (dog)" in shown
+    assert "0 (cat)" in shown
+    assert "(cat, dog)" in penstock("stats", "pets").stdout
+    assert "pet: int64 (cat, dog), 0 to 1" in str(ps.stats("pets"))

@@ -10,6 +10,7 @@ from numbered import SCHEMA, TOTAL, row_of, write_shards
 
 import penstock as ps
 from penstock.discovery.resolve import resolve_files
+from penstock.discovery.sidecars import load_schema
 
 
 def ids(ds: ps.Dataset) -> list[int]:
@@ -251,3 +252,16 @@ def test_a_single_file_is_described_by_the_manifest_next_to_it(written):
     assert file.manifest == file.schema == str(written / "train.penstock.json")
     assert file.shard is not None
     assert resolve_files([file.path], describe=True).datasets == ()
+
+
+def test_class_names_of_tfds_belong_to_the_features(tmp_path: Path):
+    schema = ps.Schema({"label": int, "box/kind": int, "x": float})
+    (tmp_path / "features.json").write_text(schema.to_tfds())
+    (tmp_path / "label.labels.txt").write_text("cat\n dog \n\n")
+    (tmp_path / "box-kind.labels.txt").write_text("a\nb\n")
+    (tmp_path / "x.labels.txt").write_text("not an integer\n")
+    found = load_schema(str(tmp_path / "features.json"))
+    assert found == schema | {
+        "label": ps.Feature(int, names=["cat", "dog"]),
+        "box/kind": ps.Feature(int, names=["a", "b"]),
+    }

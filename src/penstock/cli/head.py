@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from rich.text import Text
 
 from penstock.cli.display import draw, is_picture, save, value_text
@@ -24,7 +25,7 @@ from penstock.errors import MalformedExampleError, MissingExtraError
 from penstock.inspect.schema import group_alike
 from penstock.integrity.problems import Problem
 from penstock.records.reader import RecordReader
-from penstock.schema import Schema
+from penstock.schema import Feature, Schema
 from penstock.schema.schema import keep_images_encoded
 
 _EXAMPLES = """\b
@@ -122,6 +123,13 @@ def _row(batch: Batch, path: str, record: int) -> dict[str, Any]:
     return values
 
 
+def _class_name(value: Any, feature: Feature) -> str:
+    """Return the name of a class, to be shown after its number; "" for other values."""
+    if not feature.names or not isinstance(value, np.integer | int) or not 0 <= value < len(feature.names):
+        return ""
+    return f" ({printable(feature.names[value])})"
+
+
 class _JsonPrinter:
     """Prints one object a line."""
 
@@ -148,7 +156,7 @@ class _Printer:
         indent = max(map(len, names.values()), default=0) + 4
         self._print(Text(f"{printable(path)}, record {record}", "bold"))
         for name, value in values.items():
-            text = value_text(value, max(20, self._room - indent))
+            text = value_text(value, max(20, self._room - indent)) + _class_name(value, self._schema[name])
             self._print(Text.assemble("  ", (names[name].ljust(indent - 2), "cyan"), (text, "dim" * (value is None))))
             if is_picture(value, self._schema[name].encoding):
                 self._picture(value, f"{Path(path).stem}-{record}-{name}")

@@ -86,7 +86,7 @@ def _print(report: StatsReport, origin: str) -> None:
         notes = f"  {plural(found.not_finite, 'value')} not finite" if found.not_finite else ""
         table.add_row(
             Text(printable(name), "cyan"),
-            found.feature.dtype,
+            printable(found.kind),
             f"{found.missing:,}" if found.missing else "",
             f"{steps}{_range(found.lengths)}",
             *("" if value is None else f"{_number(value)}{unit}" for value in values),

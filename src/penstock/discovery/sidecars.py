@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import glob
+
 from penstock.errors import SchemaError
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
-from penstock.storage import locate, read_whole, split_path
+from penstock.schema.dtype import INTEGERS
+from penstock.storage import is_remote, locate, read_whole, split_path
 from penstock.storage.shard_names import dataset_of
 
 _MAX_SCHEMA_BYTES = 64 << 20
+_LABELS = ".labels.txt"
 
 
 def find_sidecar(file: str) -> str | None:
@@ -43,8 +47,29 @@ def load_schema(path: str) -> Schema:
     if len(text) > _MAX_SCHEMA_BYTES:
         raise SchemaError(f"{path}: not a schema: larger than {_MAX_SCHEMA_BYTES} bytes")
     try:
-        return Schema.from_pbtxt(text.decode()) if name.endswith(".pbtxt") else Schema.from_tfds(text.decode())
+        if name.endswith(".pbtxt"):
+            return Schema.from_pbtxt(text.decode())
+        return _with_class_names(Schema.from_tfds(text.decode()), path)
     except UnicodeDecodeError:
         raise SchemaError(f"{path}: not text in UTF-8") from None
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}") from None
+
+
+def _with_class_names(schema: Schema, path: str) -> Schema:
+    """Add the names of classes, which TFDS stores in one file for each feature, with ``-`` between levels."""
+    store, name = locate(path)
+    folder, _ = split_path(name)
+    try:
+        files = set(store.list(f"{folder if is_remote(path) else glob.escape(folder)}*{_LABELS}"))
+    except (OSError, NotImplementedError):
+        return schema  # a web server without listings
+    for feature in schema:
+        file = f"{folder}{feature.replace('/', '-')}{_LABELS}"
+        if file not in files or schema[feature].dtype not in INTEGERS:
+            continue
+        lines = read_whole(file, _MAX_SCHEMA_BYTES).decode("utf-8", "replace").splitlines()
+        names = [line.strip() for line in lines if line.strip()]
+        if len(set(names)) == len(names):
+            schema = schema | {feature: schema[feature].replace(names=names)}
+    return schema

@@ -27,6 +27,7 @@ from penstock.schema.schema import keep_lists
 from penstock.storage import StrPath, locate
 
 _LARGEST = 5
+_NAMES_SHOWN = 3
 
 
 @dataclass
@@ -75,6 +76,13 @@ class FeatureStats:
     def __post_init__(self) -> None:
         self.histogram = Histogram(integers=self.feature.dtype[:5] != "float" and self.feature.dtype != "bfloat16")
 
+    @property
+    def kind(self) -> str:
+        """The dtype, and the names of classes if the feature has them."""
+        names = self.feature.names
+        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+        return f"{self.feature.dtype} ({', '.join(names[:_NAMES_SHOWN])}{more})" if names else self.feature.dtype
+
     def add(self, column: AnyColumn) -> None:
         """Add the column of one batch."""
         self.rows += len(column)
@@ -116,6 +124,7 @@ class FeatureStats:
             "lengths": self.lengths._document(),
             **({"steps": self.steps._document()} if self.steps.count else {}),
             "histogram": self.histogram._document(),
+            **({"names": list(self.feature.names)} if self.feature.names else {}),
         }
 
 
@@ -204,7 +213,7 @@ class StatsReport(Report):
                 )
             )
             missing = f", missing in {plural(found.missing, 'record')}" if found.missing else ""
-            lines.append(f"{name}: {found.feature.dtype}, {values}{missing}")
+            lines.append(f"{name}: {found.kind}, {values}{missing}")
         return "\n".join([*lines, *map(str, self.problems)])
 
 

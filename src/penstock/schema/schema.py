@@ -514,4 +514,4 @@ def _map(schema: Schema, change: Callable[[Feature], Feature]) -> Schema:
 def _list(feature: Feature) -> Feature:
     if feature.encoding == "raw":
         return Feature(feature.dtype, feature.shape, encoding="raw", optional=True, key=feature.key)
-    return Feature(_DTYPES[feature.kind], (None,), optional=True, key=feature.key)
+    return Feature(_DTYPES[feature.kind], (None,), optional=True, key=feature.key, names=feature.names)

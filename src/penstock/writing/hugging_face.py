@@ -48,6 +48,17 @@ def encoded_images(data: Any, schema: Schema | None) -> tuple[Iterator[Any], dic
     return _tables(data, images), {} if schema is not None else _features_of_images(data, list(single))
 
 
+def class_labels(data: Any) -> dict[str, Feature]:
+    """Return the features of the class labels of a Hugging Face dataset; none for other objects."""
+    if not type(data).__module__.startswith("datasets."):
+        return {}
+    return {
+        name: Feature("int64", names=feature.names)
+        for name, feature in (getattr(data, "features", None) or {}).items()
+        if type(feature).__name__ == "ClassLabel" and feature.names
+    }
+
+
 def _is_image(feature: Any) -> bool:
     return type(feature).__module__.startswith("datasets.") and type(feature).__name__ == "Image"
 

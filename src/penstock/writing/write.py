@@ -15,7 +15,7 @@ from penstock.schema import Schema
 from penstock.storage import StrPath, locate
 from penstock.writing.destination import AppendDestination, Destination
 from penstock.writing.engine import check_seed, permutation
-from penstock.writing.hugging_face import encoded_images
+from penstock.writing.hugging_face import class_labels, encoded_images
 from penstock.writing.inputs import (
     Table,
     as_table,
@@ -201,8 +201,10 @@ def _write(
         data, schema = stored
     elif schema is None and map is None:
         schema = schema_of_table(data)
+    labels = {} if map is not None or schema is not None else class_labels(data)
     images = None if map is not None else encoded_images(data, schema)
     data, known = images or (data, {})
+    known = {**known, **labels}
     source = open_source(data)
     if not isinstance(source, Iterator) and map is None:
         with open_writer(schema=schema) as writer:
