@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -66,8 +65,9 @@ def test_errors_name_options_of_the_command_line(penstock, folder: Path):
         in penstock("convert", "doubles.parquet", "-o", "x").stderr
     )
     assert penstock("convert", "doubles.parquet", "-o", "x", "--float64", "raw").exit_code == 0
-    (folder / "one.tfrecord.gz").write_bytes(gzip.compress(framing.frames([example(a=1)] * 3)))
-    refused = penstock("convert", "one.tfrecord.gz", "-o", "y", "--shuffle", "1")
+    with ps.RecordWriter(folder / "one.tfrecord.snappy") as writer:
+        writer.write_many([example(a=1)] * 3)
+    refused = penstock("convert", "one.tfrecord.snappy", "-o", "y", "--shuffle", "1")
     assert refused.exit_code == 1
     assert "shuffle a copy, which has it:  penstock convert FILE -o COPY" in refused.stderr
     assert "window" not in refused.stderr
