@@ -31,6 +31,7 @@ void bind_image_decoder(nb::module_& m);
 void bind_inflate(nb::module_& m);
 void bind_peek_example(nb::module_& m);
 void bind_permutation(nb::module_& m);
+void bind_picture_transformer(nb::module_& m);
 void bind_record_chunk(nb::module_& m);
 void bind_record_fetcher(nb::module_& m);
 void bind_record_pool(nb::module_& m);

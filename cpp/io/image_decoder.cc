@@ -23,21 +23,26 @@ bool fits(const image::Window& window, const Shape& whole) {
 
 void ImageDecoder::decode(Bytes file, const image::Window* window, const Shape& shape, std::byte* place,
                           DecodedImage& result) const {
-  const auto decode_with = [&](auto& decoder, const auto& options, auto read) -> Problem {
-    if (const Problem problem = decoder.read_header(file, options)) return problem;
-    result.shape = decoder.shape();
-    if (!sides_.allow(result.shape)) {
-      result.status = DecodedImage::kWrongSides;
-      return nullptr;
+  // What a decoder says is wrong is gone with it.
+  const auto decode_with = [&](auto decoder, const auto& options, auto read) {
+    Problem problem = decoder.read_header(file, options);
+    if (problem == nullptr) {
+      result.shape = decoder.shape();
+      if (!sides_.allow(result.shape)) {
+        result.status = DecodedImage::kWrongSides;
+        return;
+      }
+      problem = decoder.check_size();
     }
-    if (const Problem problem = decoder.check_size()) return problem;
-    return read(decoder);
+    if (problem == nullptr) problem = read(decoder);
+    if (problem == nullptr) return;
+    result.status = DecodedImage::kInvalid;
+    result.problem = problem;
+    result.pixels = nullptr;
   };
   const image::Format format = image::format_of(file);
-  Problem problem = nullptr;
   if (format == image::Format::kJpeg && image::JpegDecoder::is_available() && sample_bytes() == 1) {
-    image::JpegDecoder jpeg;
-    problem = decode_with(jpeg, options_.jpeg, [&](image::JpegDecoder& decoder) -> Problem {
+    decode_with(image::JpegDecoder(), options_.jpeg, [&](image::JpegDecoder& decoder) -> Problem {
       const Shape whole = result.shape;
       if (window == nullptr) return decoder.read(memory_for(result, shape, 1, place));
       if (!fits(*window, whole)) return "the crop window is not inside the image";
@@ -45,18 +50,12 @@ void ImageDecoder::decode(Bytes file, const image::Window* window, const Shape& 
       return decoder.read(memory_for(result, shape, 1, place), *window);
     });
   } else if (format == image::Format::kPng) {
-    image::PngDecoder png;
-    problem = decode_with(png, options_.png, [&](image::PngDecoder& decoder) -> Problem {
+    decode_with(image::PngDecoder(), options_.png, [&](image::PngDecoder& decoder) -> Problem {
       if (window != nullptr) return "only JPEG images can be decoded in part";
       return decoder.read(memory_for(result, shape, sample_bytes(), place));
     });
   } else {
     result.status = DecodedImage::kOtherFormat;
-  }
-  if (problem != nullptr) {
-    result.status = DecodedImage::kInvalid;
-    result.problem = problem;
-    result.pixels = nullptr;
   }
 }
 

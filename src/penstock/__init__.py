@@ -13,6 +13,7 @@
 ``Batch``, ``Ragged``, ``BytesColumn``,    columns, which NumPy, Arrow and frameworks use as they lie
 ``Nullable``
 ``Decoder``, ``Encoder``                   records to columns, and back
+``ImageTransform``                         decode, crop, resize, flip and normalize pictures in one step
 ``RecordReader``, ``RecordWriter``         records as bytes
 ``verify``, ``repair``                     what is wrong with files, and what can be saved
 ``count``, ``stats``, ``convert``          the commands as functions, which return reports
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from penstock._core import RecordChunk as RecordChunk
     from penstock.codec.decoder import Decoder as Decoder
     from penstock.codec.encoder import Encoder as Encoder
+    from penstock.codec.image_transform import ImageTransform as ImageTransform
     from penstock.columns import Batch as Batch
     from penstock.columns import BytesColumn as BytesColumn
     from penstock.columns import Nullable as Nullable
@@ -109,6 +111,7 @@ _HOMES = {
     "Encoder": "codec.encoder",
     "ExpressionError": "errors",
     "Feature": "schema",
+    "ImageTransform": "codec.image_transform",
     "IndexFileError": "errors",
     "Inferred": "schema.inference",
     "MalformedExampleError": "errors",

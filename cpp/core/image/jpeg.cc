@@ -237,7 +237,13 @@ Shape JpegDecoder::shape() const {
 
 std::size_t JpegDecoder::stored_channels() const { return static_cast<std::size_t>(state_->image.num_components); }
 
-Problem JpegDecoder::read(std::byte* output, const Window& window) {
+Problem JpegDecoder::scale(unsigned eighths) {
+  State& state = *state_;
+  state.options.eighths = eighths;
+  return state.guarded([&] { state.configure(); }) ? nullptr : state.message;
+}
+
+Problem JpegDecoder::read(std::byte* output, const Window& window, bool stop_early) {
   State& state = *state_;
   jpeg_decompress_struct& image = state.image;
   const bool cropped = window.height != 0;
@@ -276,6 +282,7 @@ Problem JpegDecoder::read(std::byte* output, const Window& window) {
       std::memcpy(pixels + row * stride, pixels + (row - 1) * stride, stride);
     image.output_scanline = static_cast<JDIMENSION>(end);
   }
+  if (stop_early) return nullptr;
   // Reads the rest of the file: what is missing there is an error as well.
   if (!state.guarded([&] {
         if (cropped && image.output_scanline < image.output_height)
@@ -301,7 +308,8 @@ JpegDecoder::~JpegDecoder() = default;
 Problem JpegDecoder::read_header(Bytes, const JpegOptions&) { return "JPEG is not supported by this build"; }
 Shape JpegDecoder::shape() const { return {}; }
 std::size_t JpegDecoder::stored_channels() const { return 0; }
-Problem JpegDecoder::read(std::byte*, const Window&) { return "JPEG is not supported by this build"; }
+Problem JpegDecoder::scale(unsigned) { return "JPEG is not supported by this build"; }
+Problem JpegDecoder::read(std::byte*, const Window&, bool) { return "JPEG is not supported by this build"; }
 
 }  // namespace penstock::image
 

@@ -35,7 +35,8 @@ class JpegDecoder {
   JpegDecoder(JpegDecoder&&) noexcept;
   ~JpegDecoder();
 
-  // Reads the header of a file, which must stay valid. After a problem, only read_header() may be called.
+  // Reads the header of a file, which must stay valid. After a problem, only read_header() may be called. A problem is
+  // valid as long as the decoder.
   Problem read_header(Bytes file, const JpegOptions& options);
 
   // Of the whole output: scaled, and not cropped.
@@ -47,8 +48,12 @@ class JpegDecoder {
   // Of a JPEG file, any number of rows may be equal and take next to no data.
   Problem check_size() { return nullptr; }
 
-  // Decodes, once. The window is one of the scaled image. Rows of the output have no gaps.
-  Problem read(std::byte* output, const Window& window = {});
+  // Changes the scale, before decoding.
+  Problem scale(unsigned eighths);
+
+  // Decodes, once. The window is one of the scaled image. Rows of the output have no gaps. With `stop_early`, what
+  // follows the window is not looked at.
+  Problem read(std::byte* output, const Window& window = {}, bool stop_early = false);
 
  private:
   struct State;

@@ -120,7 +120,7 @@ class ImageDecoder:
                 return _wrong_size(found, self._shape)
             try:
                 file = file_of(row)
-                return _decode_by_pillow(file, self._dtype, self._shape) if found is None else _invalid(file, found)
+                return decode_by_pillow(file, self._dtype, self._shape) if found is None else invalid_image(file, found)
             except (MalformedExampleError, MissingExtraError) as error:
                 return error
 
@@ -139,7 +139,8 @@ def max_pixels() -> int:
     return _NO_LIMIT if limit is None else limit
 
 
-def _invalid(data: Buffer, reason: str) -> MalformedExampleError:
+def invalid_image(data: Buffer, reason: str) -> MalformedExampleError:
+    """Return the error for an image that cannot be decoded."""
     limit = f" (PIL.Image.MAX_IMAGE_PIXELS is {max_pixels()})" if "too many pixels" in reason else ""
     return MalformedExampleError(f"an image of {len(data)} bytes cannot be decoded: {reason}{limit}")
 
@@ -148,19 +149,20 @@ def _wrong_size(found: tuple[int, ...], shape: ImageShape) -> MalformedExampleEr
     return MalformedExampleError(f"expected an image of shape {shape}, found height and width {found}")
 
 
-def _decode_by_pillow(data: Buffer, dtype: str, shape: ImageShape) -> NDArray[Any]:
+def decode_by_pillow(data: Buffer, dtype: str, shape: ImageShape) -> NDArray[Any]:
+    """Decode an image of any format by Pillow."""
     pillow = _pillow("decoding")
     try:
         with pillow.open(io.BytesIO(data), formats=_formats()) as image:
             if image.width * image.height > max_pixels():
-                raise _invalid(data, "it has too many pixels")
+                raise invalid_image(data, "it has too many pixels")
             _check_size((image.height, image.width), shape)  # before decoding
             pixels = _decode(image, shape[2], np.dtype(dtype))
     except MalformedExampleError:
         raise
     except Exception as error:  # Pillow raises almost anything for damaged images
         unknown = isinstance(error, pillow.UnidentifiedImageError)
-        raise _invalid(data, "its format is unknown" if unknown else f"{type(error).__name__}: {error}") from error
+        raise invalid_image(data, "its format is unknown" if unknown else f"{type(error).__name__}: {error}") from error
     _check_size(pixels.shape[:2], shape)
     return pixels
 

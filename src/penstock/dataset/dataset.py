@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.arguments import any_seed, int_at_least, names_in
 from penstock.codec.decoder import Allocate
+from penstock.codec.image_transform import ImageTransform
 from penstock.columns import Batch
 from penstock.compression import check_or_auto
 from penstock.dataset.carry_stored_bytes import carry_stored_values
@@ -37,6 +38,7 @@ from penstock.dataset.transforms.flat_map import FlatMapStage
 from penstock.dataset.transforms.interleave import interleave
 from penstock.dataset.transforms.key_order import arrange
 from penstock.dataset.transforms.map import MapStage
+from penstock.dataset.transforms.map_images import map_images
 from penstock.dataset.transforms.mix import MixStart, Stop
 from penstock.dataset.transforms.pack import PackListsStage
 from penstock.dataset.transforms.prefetch import PrefetchStage
@@ -549,6 +551,36 @@ class Dataset(Generic[T_co]):
             True
         """
         return self._then(MapStage(fn, workers=workers, processes=processes, seed=any_seed(seed)))
+
+    def map_images(
+        self: Dataset[dict[str, Any]],
+        transform: ImageTransform,
+        *,
+        columns: Iterable[str] | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> Dataset[dict[str, Any]]:
+        """Decode pictures and crop, resize, flip and normalize them, in one native step per picture.
+
+        Lists of pictures and frames of a SequenceExample become ragged columns of pictures.
+
+        Args:
+            transform: What to make of each picture.
+            columns: Columns of encoded pictures; by default all features that the schema has as images.
+            seed: Random parts and flips depend on the seed, the epoch and the record alone, not on threads, ranks, or
+                the step that a run was resumed at.
+            threads: Native threads; by default those of the dataset.
+
+        Example:
+            >>> schema = ps.Schema({"image": ps.Feature("uint8", (None, None, 3), encoding="png"), "label": int})
+            >>> images = np.zeros((8, 40, 60, 3), np.uint8)
+            >>> _ = ps.write("pictures", {"image": images, "label": np.arange(8)}, schema=schema)
+            >>> training = ps.ImageTransform(random_resized_crop=32, flip=True, layout="CHW")
+            >>> next(iter(ps.Dataset("pictures").map_images(training, seed=7).batch(4)))["image"].shape
+            (4, 3, 32, 32)
+        """
+        names = None if columns is None else names_in(columns)
+        return self._with(map_images(self._pipeline, transform, names, seed=operator.index(seed), threads=threads))
 
     @overload
     def flat_map(

@@ -14,7 +14,7 @@ import numpy as np
 from penstock import _core
 from penstock._core import RecordChunk
 from penstock.arguments import names_in
-from penstock.codec.decode_plan import RowDecoder
+from penstock.codec.decode_plan import RowDecoder, compile_plan
 from penstock.codec.decoder import Allocate, Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Ints, RowKeys
@@ -138,8 +138,10 @@ class RowSource:
 
     @cached_property
     def decoder(self) -> Decoder:
-        """Decodes on the calling thread; prefetching already runs several in parallel."""
-        return self.new_decoder(threads=1)
+        """Decodes on the calling thread, apart from images; prefetching already runs several in parallel."""
+        decoder = self.new_decoder(threads=1)
+        decoder._plan = compile_plan(self._full_schema, self._columns, self.shards.options.thread_count)
+        return decoder
 
     def new_decoder(self, threads: int) -> Decoder:
         """Return a decoder of the columns."""
