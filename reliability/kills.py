@@ -26,6 +26,7 @@ WRITERS = (
     "write_dataset",
     "write_dataset_gzip",
     "write_dataset_stream",
+    "write_dataset_shuffled",
     "write_parts",
     "save_schema",
     "save_manifest",

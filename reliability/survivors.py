@@ -23,7 +23,14 @@ IN_PLACE = (
     frozenset({"write_in_place", "write_in_place_gzip", "write_synced_in_place"}) | APPENDING | APPENDING_TO_DATASET
 )
 DATASETS = frozenset(
-    {"write_dataset", "write_dataset_gzip", "write_dataset_synced", "write_dataset_stream", "write_parts"}
+    {
+        "write_dataset",
+        "write_dataset_gzip",
+        "write_dataset_synced",
+        "write_dataset_stream",
+        "write_dataset_shuffled",
+        "write_parts",
+    }
 )
 SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
 

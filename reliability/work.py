@@ -103,6 +103,13 @@ def write_dataset_stream(folder: str, report: Report, seed: int) -> None:
     report(closed=True)
 
 
+def write_dataset_shuffled(folder: str, report: Report, seed: int) -> None:
+    ps.write(f"{folder}/source/data", columns(seed), replace=True)
+    source = ps.Dataset(f"{folder}/source/data", index="none")
+    ps.write(f"{folder}/data", source.shuffle(seed=seed), shards=3, replace=True, memory=1 << 14)
+    report(closed=True)
+
+
 def write_parts(folder: str, report: Report, seed: int) -> None:
     try:
         parts = [ps.write(f"{folder}/data", columns(seed + part), part=part) for part in range(2)]

@@ -1,11 +1,14 @@
 #include "bindings/frame_buffer.h"
 
+#include <nanobind/ndarray.h>
+
 #include <cstring>
 #include <exception>
 #include <span>
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "core/chunk.h"
 #include "core/frame.h"
 
 namespace penstock::bindings {
@@ -80,6 +83,19 @@ std::size_t extend(GuardedFrames& frames, nb::list records, std::size_t start, s
   return i;
 }
 
+void append_records(GuardedFrames& frames, const Chunk& chunk,
+                    nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> records) {
+  const std::span<const std::int64_t> numbers(records.data(), records.size());
+  for (const std::int64_t number : numbers)
+    if (number < 0 || static_cast<std::size_t>(number) >= chunk.size()) throw nb::index_error("no such record");
+  frames.alone([&](FrameBuffer& mine) {
+    for (const std::int64_t number : numbers) {
+      const Span span = chunk.span(static_cast<std::size_t>(number));
+      mine.append({chunk.buffer->data() + span.offset, static_cast<std::size_t>(span.length)});
+    }
+  });
+}
+
 }  // namespace
 
 void bind_frame_buffer(nb::module_& m) {
@@ -95,6 +111,9 @@ void bind_frame_buffer(nb::module_& m) {
       .def("extend", &extend, nb::arg("records"), nb::arg("start"), nb::arg("limit"),
            nb::sig("def extend(self, records: list[typing.Any], start: int, limit: int) -> int"),
            "Frame records[start:] until the frames have ``limit`` bytes; return the index of the first one left.")
+      .def("append_records", &append_records, nb::arg("chunk"), nb::arg("records"),
+           nb::sig("def append_records(self, chunk: RecordChunk, records: NDArray[numpy.int64]) -> None"),
+           "Frame records of a chunk, by their index in it.")
       .def(
           "crc32c",
           [](GuardedFrames& guarded, std::uint32_t crc) {

@@ -47,6 +47,7 @@ LAYERS = {
         transforms
         carry_stored_bytes
         random_access, state, summary, export_arrow
+        stored_rows
         iterator
         dataset
     """,

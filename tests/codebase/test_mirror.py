@@ -14,7 +14,7 @@ TESTED_THROUGH_OTHERS = {
     "columns": "column stored_column",
     "compression": "byte_source resync",
     "conversion": "table_stream text_tables",
-    "dataset": "block read_rows stage",
+    "dataset": "block read_rows stage stored_rows",
     "dataset/source": "filter_rows pick_records row_source",
     "engines": "arrow_scan",
     "discovery": "infer sidecars splits",

@@ -26,6 +26,7 @@ from penstock.dataset.random_access import RandomAccess, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
+from penstock.dataset.stored_rows import stored_rows
 from penstock.dataset.summary import explain, summary
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
@@ -60,6 +61,7 @@ from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOption
 from penstock.schema import Schema
 from penstock.schema.dtype import DtypeLike
 from penstock.storage import StrPath
+from penstock.writing.rewrite import StoredRows
 
 U = TypeVar("U")
 V = TypeVar("V")
@@ -922,6 +924,12 @@ class Dataset(Generic[T_co]):
         """Return the dataset with images encoded, and the schema to write it by; None where functions change rows."""
         stored = keep_encoded(self._pipeline)
         return None if stored is None else (self._with(stored[0]), stored[1])
+
+    def _stored_rows(self) -> StoredRows:
+        """Return the records of the dataset, for copying them as they are stored."""
+        epoch = self._next_epoch
+        self._epoch_started(epoch)
+        return stored_rows(self._pipeline, epoch)
 
     def _traced(self) -> tuple[Dataset[Any], Schema | None]:
         """Return one epoch of the dataset with stored bytes next to decoded arrays, and the schema that it reads."""

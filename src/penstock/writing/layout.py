@@ -231,16 +231,16 @@ def check_shard_sizes(shards: int | None, rows_per_shard: int | None, shard_byte
     return (
         None if shards is None else int_at_least("shards", shards, 1),
         None if rows_per_shard is None else int_at_least("rows_per_shard", rows_per_shard, 1),
-        None if shard_bytes is None else _bytes_of(shard_bytes),
+        None if shard_bytes is None else bytes_of("shard_bytes", shard_bytes),
     )
 
 
-def _bytes_of(size: int | str) -> int:
+def bytes_of(name: str, size: int | str) -> int:
     """Return a number of bytes: an integer, or a text such as ``"256MB"`` or ``"1GiB"``."""
     if not isinstance(size, str):
-        return int_at_least("shard_bytes", size, 1)
+        return int_at_least(name, size, 1)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B", size.strip(), re.IGNORECASE)
     value = 0 if found is None else int(float(found[1]) * (1024 if found[3] else 1000) ** _UNITS[found[2].upper()])
     if value < 1:
-        raise ValueError(f'shard_bytes is a number of bytes, or a text such as "256MB" or "1GiB", not {size!r}')
+        raise ValueError(f'{name} is a number of bytes, or a text such as "256MB" or "1GiB", not {size!r}')
     return value

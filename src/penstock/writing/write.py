@@ -28,6 +28,8 @@ from penstock.writing.inputs import (
     schema_of_table,
     traced,
 )
+from penstock.writing.layout import bytes_of, check_shard_sizes
+from penstock.writing.rewrite import rewrite
 from penstock.writing.write_mapped import write_mapped_elements
 from penstock.writing.writer import Writer, expect, write_whole
 
@@ -52,6 +54,7 @@ def write(
     float64: Float64 | None = None,
     progress: bool = True,
     sync: bool = False,
+    memory: int | str | None = None,
 ) -> Manifest:
     """Write a dataset: shards, and a manifest that describes them.
 
@@ -86,10 +89,22 @@ def write(
             error.
         progress: Show a progress bar where standard error is a terminal.
         sync: Wait until the shards are on the disk.
+        memory: Copy the records of a dataset as they are stored, with at most this much memory, bytes or ``"1GB"``, and
+            32 bytes for each record: after ``shuffle()``, ``sort()``, ``unique()``, ``split()``, ``select()`` and the
+            like, without a function. What does not fit goes through temporary files beside the output.
 
     Returns:
         The manifest; that of a ``part`` is for :func:`commit`.
     """
+    if memory is not None:
+        if part is not None or shuffle is not None or map is not None or schema is not None:
+            raise ValueError("memory= copies records as they are stored: leave out part, shuffle, map and schema")
+        if not is_dataset(data):
+            raise TypeError(f"memory= takes a Dataset, not {type(data).__name__}")
+        at_most = bytes_of("memory", memory)
+        sizes = check_shard_sizes(shards, rows_per_shard, shard_bytes)
+        destination = Destination(path, compression=compression, level=level, replace=replace, sync=sync)
+        return rewrite(data._stored_rows(), destination, sizes, memory=at_most, progress=progress)
     open_writer = partial(
         Writer,
         path,

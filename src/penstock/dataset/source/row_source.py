@@ -101,6 +101,11 @@ class RowSource:
             schema_to_write=rename_features(self.schema_to_write, names, keep_keys=False),
         )
 
+    @property
+    def has_all_columns(self) -> bool:
+        """Whether no columns were chosen."""
+        return self._columns is None
+
     def with_columns(self, columns: tuple[str, ...]) -> RowSource:
         """Return a source that decodes some of the columns."""
         self.schema.select(columns)  # raises for an unknown name
