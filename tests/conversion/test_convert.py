@@ -88,3 +88,21 @@ def test_a_stream_without_random_access_cannot_be_shuffled(folder: Path):
         writer.write_many([example(a=1)] * 3)
     with pytest.raises(ps.NotSeekableError):
         ps.convert("one.tfrecord.snappy", "y", shuffle=1)
+
+
+def test_a_folder_of_tfds_has_the_parts_of_a_split(tmp_path):
+    ps.write(tmp_path / "train", {"x": list(range(40)), "name": [f"n{n}" for n in range(40)]}, shards=2)
+    report = ps.convert(tmp_path / "train", tmp_path / "digits" / "1.0.0", to="tfds", split="80/20", shards=2)
+    assert report.records == sum(report.parts.values()) == 40
+    found = [ps.Dataset(tmp_path / "digits", split=name) for name in report.parts]
+    assert [len(ds) for ds in found] == list(report.parts.values())
+    assert sorted(int(row["x"]) for ds in found for row in ds) == list(range(40))
+    again = ps.convert(tmp_path / "train", tmp_path / "digits" / "2.0.0", to="tfds")
+    assert [row["name"] for row in ps.Dataset(tmp_path / "digits")] == [f"n{n}" for n in range(again.records)]
+    with pytest.raises(FileExistsError):
+        ps.convert(tmp_path / "train", tmp_path / "digits" / "2.0.0", to="tfds")
+    with pytest.raises(ValueError, match="no sizes of shards or compression"):
+        ps.convert(tmp_path / "train", tmp_path / "other", to="tfds", rows_per_shard=3)
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n")
+    ps.convert(tmp_path / "t.csv", tmp_path / "table", to="tfds")
+    assert [row["b"] for row in ps.Dataset(tmp_path / "table")] == ["x", "y"]

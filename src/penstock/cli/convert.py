@@ -32,6 +32,7 @@ Examples:
   penstock convert photos/ -o data/photos --split file_name:80/10/10
   penstock convert data/ -o data/small --where 'label == 3' --drop score
   penstock convert 'shards/*.tar' -o data/train
+  penstock convert data/train -o data/digits/1.0.0 --to tfds --split 90/10
   penstock convert data/train -o - --limit 3 | jq .label
 """
 

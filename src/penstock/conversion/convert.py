@@ -31,8 +31,9 @@ from penstock.storage import StrPath, is_remote, path_text, split_path
 from penstock.writing.destination import is_file_name
 from penstock.writing.inputs import BatchStream, count_rows
 from penstock.writing.write import write
+from penstock.writing.write_tfds import write_tfds
 
-OutputFormat: TypeAlias = Literal["tfrecord", "parquet", "arrow", "csv", "tsv", "jsonl"]
+OutputFormat: TypeAlias = Literal["tfrecord", "parquet", "arrow", "csv", "tsv", "jsonl", "tfds"]
 """What :func:`convert` writes."""
 FORMATS: tuple[str, ...] = get_args(OutputFormat)
 
@@ -123,7 +124,8 @@ def convert(
         compression: How the files are compressed; ``"auto"`` detects it from their content.
         max_record_bytes: A longer record is damage, whatever its header says.
         to: The format of the output, if its name does not show it: ``"tfrecord"``, ``"parquet"``, ``"arrow"``,
-            ``"csv"``, ``"tsv"``, ``"jsonl"``. Standard output has JSON Lines by default.
+            ``"csv"``, ``"tsv"``, ``"jsonl"``; or ``"tfds"``, a folder that TFDS reads, with the parts of ``split`` as
+            its splits, else ``train``. Standard output has JSON Lines by default.
         where: Which examples to write: a condition on their columns, ``"label == 3 and height > 200"``.
         unique: Write the first example of each key: a column or several; an empty list takes all columns.
         sort: Write the examples in the order of a column, or of several.
@@ -189,6 +191,9 @@ def convert(
             return ConvertReport(target, records, tuple(skipped.values()))
         shares, key = parts
         divided = chosen.split(shares, by=key, seed=None if key else shuffle or 0)
+        if form == "tfds":
+            written = sink.write_splits({name: reshape.columns_of(part) for name, part in divided.items()}, target)
+            return ConvertReport(target, sum(written.values()), tuple(skipped.values()), written)
         written = {
             name: sink.write_dataset(reshape.columns_of(part), sink.path_of(name)) for name, part in divided.items()
         }
@@ -242,11 +247,15 @@ class _Sink:
 
     def check(self, path: str) -> None:
         """Raise if a file would be replaced and may not."""
-        if self.form != "tfrecord" and path != "-" and os.path.exists(path) and not self.replace:
+        if self.form not in ("tfrecord", "tfds") and path != "-" and os.path.exists(path) and not self.replace:
             raise FileExistsError(errno.EEXIST, "the output exists: replace=True replaces it", path)
 
     def write_stream(self, stream: TableStream, path: str) -> int:
         """Write the rows of a table; return how many."""
+        if self.form == "tfds":
+            stream = stream.describe(self.float64)
+            rows = BatchStream(stream.reader.batches, stream.rows)
+            return sum(self.write_splits({"train": rows}, path, schema=stream.schema).values())
         if self.form != "tfrecord":
             return write_table(*stream.with_metadata(), path, self.form, rows=stream.rows, progress=self.progress)
         stream = stream.describe(self.float64)
@@ -259,6 +268,8 @@ class _Sink:
 
     def write_dataset(self, dataset: Dataset[Any], path: str) -> int:
         """Write the rows of a dataset; return how many."""
+        if self.form == "tfds":
+            return sum(self.write_splits({"train": dataset}, path).values())
         if self.form != "tfrecord":
             reader = dataset._open_arrow()
             return write_table(reader.schema, reader, path, self.form, rows=count_rows(dataset), progress=self.progress)
@@ -267,6 +278,15 @@ class _Sink:
             assert stored is not None
             return self._to_standard_output(iter(stored[0].batch(1024)), stored[1])
         return write(path, dataset, **self.writing, replace=self.replace, progress=self.progress).records
+
+    def write_splits(self, splits: Mapping[str, Any], path: str, schema: Schema | None = None) -> dict[str, int]:
+        """Write a folder of TFDS; return how many rows each split has."""
+        if any(value for name, value in self.writing.items() if name != "shards"):
+            raise ValueError("a folder of TFDS takes a number of shards, and no sizes of shards or compression")
+        written = write_tfds(
+            path, splits, schema=schema, shards=self.writing["shards"], replace=self.replace, progress=self.progress
+        )
+        return {name: sum(split.lengths or ()) for name, split in written.splits.items()}
 
     def _to_standard_output(self, batches: Iterator[Any], schema: Schema) -> int:
         encoder = Encoder(schema, float64=self.float64)

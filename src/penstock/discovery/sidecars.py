@@ -7,12 +7,12 @@ import glob
 from penstock.errors import SchemaError
 from penstock.manifest import SUFFIX, Manifest
 from penstock.schema import Schema
-from penstock.schema.dtype import INTEGERS
 from penstock.storage import is_remote, locate, read_whole, split_path
 from penstock.storage.shard_names import dataset_of
 
 _MAX_SCHEMA_BYTES = 64 << 20
-_LABELS = ".labels.txt"
+LABELS = ".labels.txt"
+"""The end of the names of files in which TFDS has the names of classes."""
 
 
 def find_sidecar(file: str) -> str | None:
@@ -36,6 +36,31 @@ def is_file(path: str) -> bool:
     return True
 
 
+def with_class_names(schema: Schema, folder: str) -> Schema:
+    """Return a schema of TFDS with the class names that its folder has, in a file for each feature."""
+    store, name = locate(folder or ".")
+    try:
+        above = name if folder else ""
+        files = store.list(f"{above if is_remote(name) else glob.escape(above)}*{LABELS}")
+    except (OSError, NotImplementedError):
+        return schema  # a web server without listings
+    found = {split_path(file)[1].removesuffix(LABELS): file for file in files}
+    names = {
+        feature: label_names(found[key])
+        for feature in schema
+        if (key := "-".join(part.replace("/", ".") for part in schema._paths.get(feature, (feature,)))) in found
+    }
+    return schema._with_names({feature: known for feature, known in names.items() if len(set(known)) == len(known)})
+
+
+def label_names(path: str) -> list[str]:
+    """Read the names of classes, one in each line."""
+    data = read_whole(path, _MAX_SCHEMA_BYTES)
+    if len(data) > _MAX_SCHEMA_BYTES:
+        raise SchemaError(f"{path}: not the names of classes: larger than {_MAX_SCHEMA_BYTES} bytes")
+    return [line.strip() for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
+
+
 def load_schema(path: str) -> Schema:
     """Load the schema from a manifest, a schema file, a ``schema.pbtxt`` or a ``features.json``, by its name."""
     _, name = split_path(path)
@@ -49,27 +74,8 @@ def load_schema(path: str) -> Schema:
     try:
         if name.endswith(".pbtxt"):
             return Schema.from_pbtxt(text.decode())
-        return _with_class_names(Schema.from_tfds(text.decode()), path)
+        return with_class_names(Schema.from_tfds(text.decode()), split_path(path)[0])
     except UnicodeDecodeError:
         raise SchemaError(f"{path}: not text in UTF-8") from None
     except SchemaError as error:
         raise SchemaError(f"{path}: {error}") from None
-
-
-def _with_class_names(schema: Schema, path: str) -> Schema:
-    """Add the names of classes, which TFDS stores in one file for each feature, with ``-`` between levels."""
-    store, name = locate(path)
-    folder, _ = split_path(name)
-    try:
-        files = set(store.list(f"{folder if is_remote(path) else glob.escape(folder)}*{_LABELS}"))
-    except (OSError, NotImplementedError):
-        return schema  # a web server without listings
-    for feature in schema:
-        file = f"{folder}{feature.replace('/', '-')}{_LABELS}"
-        if file not in files or schema[feature].dtype not in INTEGERS:
-            continue
-        lines = read_whole(file, _MAX_SCHEMA_BYTES).decode("utf-8", "replace").splitlines()
-        names = [line.strip() for line in lines if line.strip()]
-        if len(set(names)) == len(names):
-            schema = schema | {feature: schema[feature].replace(names=names)}
-    return schema

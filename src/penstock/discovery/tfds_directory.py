@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from penstock.discovery.sidecars import is_file
+from penstock.discovery.sidecars import LABELS, is_file, label_names
 from penstock.discovery.split_slices import Split, parse_split
 from penstock.errors import ManifestError
 from penstock.storage import StrPath, is_folder, locate, path_text, read_whole, split_path
@@ -26,7 +26,6 @@ FEATURES_FILE = "features.json"
 _DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", re.ASCII)
 _NAME = re.compile(r"[\w.+-]{1,255}")
-_LABELS = ".labels.txt"
 
 _MAX_BYTES = 64 << 20
 _MAX_SPLITS = 10_000
@@ -138,11 +137,8 @@ class TfdsDirectory:
     def label_names(self) -> dict[str, list[str]]:
         """Return the class names that the folder has, by the name of the feature with ``-`` between levels."""
         store, folder = locate(self.path)
-        names = {}
-        for file in store.list(f"{glob.escape(folder)}*{_LABELS}"):
-            lines = _read_text(file).split("\n")
-            names[split_path(file)[1].removesuffix(_LABELS)] = [line.strip() for line in lines if line.strip()]
-        return names
+        files = store.list(f"{glob.escape(folder)}*{LABELS}")
+        return {split_path(file)[1].removesuffix(LABELS): label_names(file) for file in files}
 
 
 def find_tfds(path: str) -> str | None:

@@ -36,7 +36,7 @@ class Schema(Mapping[str, Feature]):
         ['image', 'label', 'name']
     """
 
-    __slots__ = ("_all", "_context", "_paths", "_sequence", "_unknown")
+    __slots__ = ("_all", "_context", "_features_json", "_paths", "_sequence", "_unknown")
 
     def __init__(
         self, features: Mapping[str, Feature | DtypeLike], *, sequence: Mapping[str, Feature | DtypeLike] | None = None
@@ -54,6 +54,8 @@ class Schema(Mapping[str, Feature]):
         self._unknown: json_format.Unknown = {}
         # Where features are in rows of nested dicts, as TFDS has them.
         self._paths: Mapping[str, tuple[str, ...]] = {}
+        # What the schema was read from, which says more than the features do: what is a nested dataset, for example.
+        self._features_json = ""
 
     @property
     def context(self) -> Mapping[str, Feature]:
@@ -145,7 +147,7 @@ class Schema(Mapping[str, Feature]):
         return f"Schema({_format(self._context)}, sequence={_format(self._sequence)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._context, self._sequence, self._unknown, self._paths)
+        return _rebuild, (self._context, self._sequence, self._unknown, self._paths, self._features_json)
 
     def to_json(self) -> str:
         """Return the schema as JSON, the text of a schema file.
@@ -272,7 +274,7 @@ class Schema(Mapping[str, Feature]):
             >>> ps.Schema.from_tfds(schema.to_tfds()) == schema
             True
         """
-        return tfds.to_tfds(self._sections)
+        return self._features_json or tfds.to_tfds(Sections(self._context, self._sequence))
 
     @classmethod
     def from_tfds(cls, features_json: str | bytes) -> Schema:
@@ -285,6 +287,7 @@ class Schema(Mapping[str, Feature]):
         found = tfds.from_tfds(features_json)
         schema = cls(found.features)
         schema._paths = {name: path for name, path in found.paths.items() if len(path) > 1}
+        schema._features_json = features_json if isinstance(features_json, str) else features_json.decode()
         return schema
 
     def to_arrow(self) -> Any:
@@ -314,6 +317,16 @@ class Schema(Mapping[str, Feature]):
     @property
     def _sections(self) -> Sections:
         return Sections(stored_features(self._context), self._sequence)
+
+    def _with_names(self, names: Mapping[str, list[str]]) -> Schema:
+        """Return the schema with names of classes for features that are integers."""
+        context = {
+            name: feature.replace(names=names[name])
+            if name in names and feature.dtype == "int64" and feature.encoding == "list"
+            else feature
+            for name, feature in self._context.items()
+        }
+        return _rebuild(context, self._sequence, self._unknown, self._paths, self._features_json)
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
@@ -348,9 +361,10 @@ def _rebuild(
     sequence: Mapping[str, Feature] | None,
     unknown: json_format.Unknown | None = None,
     paths: Mapping[str, tuple[str, ...]] | None = None,
+    features_json: str = "",
 ) -> Schema:
     schema = Schema(context, sequence=sequence)
-    schema._unknown, schema._paths = unknown or {}, paths or {}
+    schema._unknown, schema._paths, schema._features_json = unknown or {}, paths or {}, features_json
     return schema
 
 

@@ -24,21 +24,15 @@ _MAX_NAME = 4096
 _MAX_FEATURES = 50_000
 _MAX_ELEMENTS = 1 << 31  # a record is smaller than 2 GiB
 # The messages of today for the classes of old files.
-_LEGACY = {
-    "Tensor": "tensor",
-    "Scalar": "tensor",
-    "ClassLabel": "classLabel",
-    "Image": "image",
-    "LabeledImage": "image",
-    "Video": "video",
-    "Audio": "audio",
-    "BBoxFeature": "boundingBox",
-    "Text": "text",
-    "Translation": "translation",
-    "TranslationVariableLanguages": "translation",
-    "Sequence": "sequence",
-    "Dataset": "sequence",
+_OLD_CLASSES = {
+    "tensor": ("Tensor", "Scalar"),
+    "image": ("Image", "LabeledImage"),
+    "boundingBox": ("BBoxFeature",),
+    "translation": ("Translation", "TranslationVariableLanguages"),
+    "sequence": ("Sequence", "Dataset"),
 }
+_LEGACY = {name: message for message, names in _OLD_CLASSES.items() for name in names}
+_LEGACY |= {"ClassLabel": "classLabel", "Video": "video", "Audio": "audio", "Text": "text"}
 _CLASSES = "tensorflow_datasets.core.features."
 
 
@@ -72,6 +66,21 @@ def element_of_sequence(text: str | bytes, name: str) -> dict[str, Any] | None:
     sequence = _message(_object(features, "").get(name, {}), name).get("sequence")
     element = None if sequence is None else _object(sequence, name).get("feature")
     return element if isinstance(element, dict) and "featuresDict" in _message(element, name) else None
+
+
+def dataset_paths(text: str | bytes) -> set[Path]:
+    """Return where a ``features.json`` has nested datasets, such as the steps of an episode."""
+    found: set[Path] = set()
+    todo: list[tuple[Path, Any]] = [((), _parse(text))]
+    while todo:
+        path, node = todo.pop()
+        message = _message(node, "/".join(path))
+        if str(_object(node, "").get("pythonClassName", _object(node, "").get("type"))).endswith(".Dataset"):
+            found.add(path)
+        elif "featuresDict" in message and len(path) < _MAX_DEPTH:
+            children = _object(_object(message["featuresDict"], "").get("features", {}), "")
+            todo += [((*path, name), child) for name, child in children.items()]
+    return found
 
 
 def _parse(text: str | bytes) -> Any:
@@ -307,6 +316,8 @@ def _open(top: dict[str, Any], path: list[str], name: str) -> dict[str, Any]:
 
 
 def _describe(name: str, feature: Feature) -> dict[str, Any]:
+    if isinstance(feature, ConnectorFeature):
+        return _describe_connector(feature)
     levels = feature.ragged_levels
     default_key = f"{name}/ragged_flat_values" if levels > 1 else name
     lengths = tuple(f"{name}/ragged_row_lengths_{level}" for level in range(levels - 1))
@@ -325,9 +336,32 @@ def _describe(name: str, feature: Feature) -> dict[str, Any]:
         return {"pythonClassName": _CLASSES + "image_feature.Image", "image": image}
     if feature.dtype == "str":
         return _text(feature)
+    if feature.names and feature.dtype == "int64" and len(feature.shape) <= 1 and not feature.optional:
+        label = {
+            "pythonClassName": _CLASSES + "class_label_feature.ClassLabel",
+            "classLabel": {"numClasses": str(len(feature.names))},
+        }
+        return _sequence(len(feature.shape), label, feature.shape[0] if feature.shape else None)
     if levels > 1:
         return _sequence(levels, _tensor_message(feature.replace(shape=feature.inner_shape, key=None, partitions=())))
     return _tensor_message(feature)
+
+
+def _describe_connector(feature: ConnectorFeature) -> dict[str, Any]:
+    item = feature.item
+    if item.coding == "image":
+        message = {
+            "pythonClassName": _CLASSES + "image_feature.Image",
+            "image": {"shape": _dimensions(item.shape), "dtype": item.dtype},
+        }
+    else:
+        encoding = {"list": "none", "raw": "bytes"}.get(item.coding, item.coding)
+        tensor: dict[str, Any] = {"shape": _dimensions(item.shape), "dtype": item.dtype, "encoding": encoding}
+        tensor |= {"optional": True} if item.optional else {}
+        message = {"pythonClassName": _CLASSES + "tensor_feature.Tensor", "tensor": tensor}
+    for length in reversed(feature.levels):
+        message = _sequence(1, message, length)
+    return message
 
 
 def _text(feature: Feature) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+"""Folders for TFDS; interop/tfds lets TFDS read them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tfds_directories import write_directory
+
+import penstock as ps
+from penstock.codec.images import encode_image
+
+EPISODE = {
+    "pythonClassName": "tensorflow_datasets.core.features.dataset_feature.Dataset",
+    "sequence": {
+        "feature": {
+            "featuresDict": {
+                "features": {
+                    "image": {"image": {"shape": {"dimensions": [2, 2, 1]}}},
+                    "packed": {"tensor": {"shape": {"dimensions": [3]}, "dtype": "float32", "encoding": "zlib"}},
+                    "depth": {"image": {"shape": {"dimensions": [2, 2, 1]}, "dtype": "float32"}},
+                    "any": {"tensor": {"shape": {"dimensions": [-1, -1]}, "dtype": "uint8", "encoding": "bytes"}},
+                    "big": {"tensor": {"dtype": "uint64"}},
+                }
+            }
+        }
+    },
+}
+FEATURES = json.dumps({"featuresDict": {"features": {"id": {"tensor": {"dtype": "int64"}}, "steps": EPISODE}}})
+
+
+def step(number: int) -> dict[str, Any]:
+    return {
+        "image": np.full((2, 2, 1), number, np.uint8),
+        "packed": np.full(3, number, np.float32),
+        "depth": np.full((2, 2, 1), number / 2, np.float32),
+        "any": np.full((number, 2), number, np.uint8),
+        "big": 2**64 - 1 - number,
+    }
+
+
+def episodes(count: int) -> list[dict[str, Any]]:
+    return [{"id": row, "steps": [step(number) for number in range(1, 2 + row % 3)]} for row in range(count)]
+
+
+def check(row: dict[str, Any]) -> int:
+    number = int(row["id"])
+    steps = [step(n) for n in range(1, 2 + number % 3)]
+    assert row["steps"].keys() == steps[0].keys()
+    for name, values in row["steps"].items():
+        assert [value.tolist() for value in values] == [np.asarray(found[name]).tolist() for found in steps], name
+    return number
+
+
+def test_rows_of_every_connector_come_back(tmp_path: Path):
+    schema = ps.Schema.from_tfds(FEATURES)
+    written = ps.tfds.write(tmp_path / "robot", {"train": episodes(7), "test": episodes(2)}, schema=schema, shards=2)
+    assert {name: split.lengths for name, split in written.splits.items()} == {"train": (3, 4), "test": (1, 1)}
+    assert [check(row) for row in ps.Dataset(tmp_path / "robot", split="train")] == list(range(7))
+    assert sorted(path.name for path in Path(written.path).iterdir() if "tfrecord" not in path.name) == [
+        "dataset_info.json",
+        "features.json",
+    ]
+    assert (Path(written.path) / "features.json").read_text() == FEATURES
+
+
+def test_a_dataset_is_copied_as_it_is_stored_with_its_features(tmp_path: Path):
+    jpeg = encode_image(np.zeros((2, 2, 1), np.uint8), "jpeg")
+    rows = [row | {"steps": [one | {"image": jpeg} for one in row["steps"]]} for row in episodes(4)]
+    first = ps.tfds.write(tmp_path / "robot", {"train": rows}, schema=ps.Schema.from_tfds(FEATURES))
+    source = ps.Dataset(first.path)
+    second = ps.tfds.write(tmp_path / "copy" / "2.0.0", {"half": source.take(2), "rest": source.skip(2)})
+    assert (Path(second.path) / "features.json").read_text() == FEATURES
+    copy = ps.Dataset(second.path, split="half+rest")
+    assert [copy.record(row) for row in range(4)] == [source.record(row) for row in range(4)]
+    assert (second.name, second.version) == ("copy", "2.0.0")
+
+
+def test_columns_get_features_and_class_names(tmp_path: Path):
+    schema = ps.Schema(
+        {"label": ps.Feature(int, names=["cat", "dog"]), "a/x": ps.Feature("float32", (2,)), "text": str}
+    )
+    data = {"label": [0, 1, 1], "a/x": np.ones((3, 2), np.float32), "text": ["a", "b", "c"]}
+    written = ps.tfds.write(tmp_path / "pets", {"train": data}, schema=schema)
+    assert (Path(written.path) / "label.labels.txt").read_text() == "cat\ndog\n"
+    ds = ps.Dataset(tmp_path / "pets")
+    assert ds.schema == schema
+    assert ds[1]["a"]["x"].tolist() == [1, 1]
+    assert ps.tfds.builder_from_directory(tmp_path / "pets").info.features["label"].names == ("cat", "dog")
+
+
+def test_a_dataset_is_replaced_only_on_demand(tmp_path: Path):
+    write_directory(tmp_path / "toy" / "1.0.0", {"train": [3, 3], "test": [1]})
+    with pytest.raises(FileExistsError, match="replace=True"):
+        ps.tfds.write(tmp_path / "toy", {"train": {"x": [1]}})
+    ps.tfds.write(tmp_path / "toy", {"train": {"x": [1]}}, replace=True)
+    assert sorted(path.name for path in (tmp_path / "toy/1.0.0").iterdir()) == [
+        "dataset_info.json",
+        "features.json",
+        "toy-train.tfrecord-00000-of-00001",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "splits", "error"),
+    [
+        ("toy", {}, ValueError),
+        ("toy", {"a/b": {"x": [1]}}, ValueError),
+        ("toy", {"all": {"x": [1]}}, ValueError),
+        ("no-name", {"train": {"x": [1]}}, ValueError),
+        ("toy", {"train": {"x": [None, "a"]}}, ps.SchemaError),
+    ],
+)
+def test_what_tfds_has_no_form_for_raises_without_metadata(tmp_path: Path, path: str, splits: Any, error: type):
+    with pytest.raises(error):
+        ps.tfds.write(tmp_path / path, splits)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_images_of_another_dtype_raise(tmp_path: Path):
+    rows = episodes(1)
+    rows[0]["steps"][0]["image"] = np.zeros((2, 2, 1))
+    with pytest.raises(ps.SchemaError, match="expected an image of uint8, found float64"):
+        ps.tfds.write(tmp_path / "robot", {"train": rows}, schema=ps.Schema.from_tfds(FEATURES))
