@@ -1,9 +1,9 @@
 """Copies records to a new dataset, in any order, as they are stored: none is decoded.
 
-Memory is bounded: by ``memory``, and 32 bytes for each record. The files are read once, from start to end, and their
-records dealt to temporary files beside the output, each with a part of the output that fits into memory. Then each part
-is read, put in order and written. So the disk holds the data twice for a while; without ``memory`` for the whole, it is
-read and written twice. Data that fits into a quarter of it stays in memory.
+Memory is bounded: by ``memory``, and 32 bytes for each record. The files are read once, from start to end. Records that
+stay in the order of the files are written at once. Others are dealt to temporary files beside the output, each with a
+part of the output that fits into memory; then each part is read, put in order and written, so that the disk holds the
+data twice for a while. What fits into a quarter of ``memory`` needs no temporary files.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def rewrite(
     ends = np.cumsum(lengths + np.uint64(_FRAME_OVERHEAD)).astype(np.int64)
     total = int(ends[-1]) if len(ends) else 0
     limit = max(1, memory // 4)
-    in_order = stored.rows is None
+    in_order = stored.rows is None or bool((np.diff(stored.rows) > 0).all())
     parts = [0] if in_order or total <= limit else _cut(ends, limit)
     bounds = _shard_bounds(ends, sizes)
     try:
@@ -77,8 +77,8 @@ def rewrite(
         shards = _Shards(destination, bounds)
         with ProgressBar("writing", total * (1 if in_order else 2), "bytes", show=progress) as bar:
             if in_order:
-                for chunk in _chunks(stored):
-                    shards.write(chunk, np.arange(len(chunk)), bar)
+                for chunk, records in _chosen(stored):
+                    shards.write(chunk, records, bar)
             else:
                 _in_order(stored, parts, limit, destination, shards, bar)
             return destination.commit(shards.close(), stored.schema)
@@ -133,6 +133,18 @@ def _chunks(stored: StoredRows) -> Iterator[_core.RecordChunk]:
                 yield chunk
         if seen != count:
             raise CorruptDataError(f"the file changed since it was indexed: {path}", path=path, kind="changed")
+
+
+def _chosen(stored: StoredRows) -> Iterator[tuple[_core.RecordChunk, Ints]]:
+    """Yield chunks and which of their records to write, in the order of the files."""
+    chosen = np.ones(sum(stored.counts), np.bool_)
+    if stored.rows is not None:
+        chosen[:] = False
+        chosen[stored.rows] = True
+    first = 0
+    for chunk in _chunks(stored):
+        yield chunk, np.flatnonzero(chosen[first : first + len(chunk)])
+        first += len(chunk)
 
 
 class _Shards:
