@@ -35,6 +35,7 @@ void bind_picture_transformer(nb::module_& m);
 void bind_record_chunk(nb::module_& m);
 void bind_record_fetcher(nb::module_& m);
 void bind_record_pool(nb::module_& m);
+void bind_record_stats(nb::module_& m);
 void bind_row_gatherer(nb::module_& m);
 void bind_salvage_scan(nb::module_& m);
 void bind_statistics(nb::module_& m);

@@ -9,6 +9,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/decoder.h"
+#include "bindings/record_stats.h"
 
 namespace penstock::bindings {
 namespace {
@@ -72,12 +73,28 @@ void bind_file_records(nb::module_& m) {
             BlockReaderOptions options{true, max_record_bytes, threads, block_bytes};
             // Files to check are seldom in memory, and disks are faster with large reads.
             options.slice_bytes = block_bytes;
-            new (self) OpenCheckedRecords(std::make_shared<FileRecords>(path, options, decoder.native(), checksum));
+            const auto decodes = [native = decoder.native()](const Chunk& chunk) {
+              return native->decode({chunk}, {}, 1, run_here).fault.fault == ExampleFault::kNone;
+            };
+            new (self) OpenCheckedRecords(std::make_shared<FileRecords>(path, options, decodes, checksum));
           },
           nb::arg("path"), nb::arg("decoder"), nb::kw_only(), nb::arg("max_record_bytes") = std::uint64_t{1} << 30,
           nb::arg("threads") = 1, nb::arg("block_bytes") = std::size_t{1} << 20, nb::arg("checksum") = false,
           nb::sig("def __init__(self, path: str | os.PathLike[str], decoder: NativeDecoder, *, max_record_bytes: int "
                   "= 1073741824, threads: int = 1, block_bytes: int = 1048576, checksum: bool = False) -> None"))
+      .def(
+          "__init__",
+          [](OpenCheckedRecords* self, const std::filesystem::path& path, const SharedStats& stats, std::size_t file,
+             std::uint64_t max_record_bytes, std::size_t threads) {
+            if (threads == 0) throw nb::value_error("threads must be positive");
+            const auto adds = [native = stats.native, file](const Chunk& chunk) { return native->add(chunk, file); };
+            new (self) OpenCheckedRecords(
+                std::make_shared<FileRecords>(path, BlockReaderOptions{true, max_record_bytes, threads}, adds));
+          },
+          nb::arg("path"), nb::arg("stats"), nb::arg("file"), nb::kw_only(), nb::arg("max_record_bytes"),
+          nb::arg("threads"),
+          nb::sig("def __init__(self, path: str | os.PathLike[str], stats: RecordStats, file: int, *, "
+                  "max_record_bytes: int, threads: int) -> None"))
       .def(
           "next", [](OpenCheckedRecords& self) { return next_event(*self.get()); },
           nb::sig("def next(self) -> ValidRecords | RecordChunk | Fault | None"),

@@ -44,6 +44,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_decoded_columns(m);
   penstock::bindings::bind_decoder(m);
   penstock::bindings::bind_decode_queue(m);
+  penstock::bindings::bind_record_stats(m);
   penstock::bindings::bind_file_records(m);
   penstock::bindings::bind_file_batches(m);
   penstock::bindings::bind_encoder(m);

@@ -1,9 +1,9 @@
 #include "io/file_records.h"
 
 #include <algorithm>
-#include <array>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <mutex>
@@ -17,7 +17,7 @@
 namespace penstock {
 namespace {
 
-// Blocks that wait for the consumer, in addition to those that the threads and the consumer have.
+// Blocks that wait for the consumer or for an earlier one, in addition to one for each thread.
 constexpr std::uint64_t kWindowBlocks = 6;
 
 // Waking the consumer costs as much as verifying a good part of a block, so it is woken for several blocks at once...
@@ -39,11 +39,11 @@ ValidRecords valid_records_of(const Chunk& chunk, bool checksum) {
 }  // namespace
 
 struct FileRecords::State : BlockConsumer {
-  State(const std::filesystem::path& path, const BlockReaderOptions& options, std::shared_ptr<BatchDecoder> chosen,
-        bool with_checksum)
-      : decoder(std::move(chosen)),
+  State(const std::filesystem::path& path, const BlockReaderOptions& options, Accept chosen, bool with_checksum)
+      : accept(std::move(chosen)),
         checksum(with_checksum),
         threads(options.threads),
+        slots(kWindowBlocks + threads),
         reader({path}, options, *this),
         reads_itself(reader.is_short() || available_cpus() == 1) {}
 
@@ -51,10 +51,10 @@ struct FileRecords::State : BlockConsumer {
     std::vector<Found> found = check_events(std::move(block.events));
     {
       std::unique_lock lock(mutex);
-      space.wait(lock, [&] { return stop || block.number < taken + kWindowBlocks; });
+      space.wait(lock, [&] { return stop || block.number < taken + slots.size(); });
       if (stop) return false;
       slot(block.number) = std::move(found);
-      while (arrived < taken + kWindowBlocks && slot(arrived)) ++arrived;
+      while (arrived < taken + slots.size() && slot(arrived)) ++arrived;
       if (!is_enough()) return true;
     }
     arrival.notify_one();
@@ -76,10 +76,10 @@ struct FileRecords::State : BlockConsumer {
   bool refill(std::chrono::milliseconds timeout);
 
   // Requires the mutex.
-  std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % kWindowBlocks]; }
+  std::optional<std::vector<Found>>& slot(std::uint64_t block) { return slots[block % slots.size()]; }
   bool is_enough() const { return arrived - taken >= wanted || arrived >= blocks; }
 
-  const std::shared_ptr<BatchDecoder> decoder;
+  const Accept accept;
   const bool checksum;
   const std::size_t threads;
   const ProcessId owner = current_process();
@@ -88,10 +88,10 @@ struct FileRecords::State : BlockConsumer {
   std::condition_variable arrival;  // enough blocks have arrived
 
   // Guarded by the mutex.
-  std::array<std::optional<std::vector<Found>>, kWindowBlocks> slots;  // the events of waiting blocks
-  std::uint64_t taken = 0;                                             // by the consumer
-  std::uint64_t arrived = 0;                                           // without a gap, including those taken
-  std::uint64_t wanted = 1;                                            // that the consumer waits for
+  std::vector<std::optional<std::vector<Found>>> slots;  // the events of waiting blocks
+  std::uint64_t taken = 0;                               // by the consumer
+  std::uint64_t arrived = 0;                             // without a gap, including those taken
+  std::uint64_t wanted = 1;                              // that the consumer waits for
   std::uint64_t blocks = std::numeric_limits<std::uint64_t>::max();
   std::exception_ptr error;  // after the blocks
   bool stop = false;
@@ -110,7 +110,7 @@ std::vector<Found> FileRecords::State::check_events(std::vector<Event> events) {
   found.reserve(events.size());
   for (Event& event : events) {
     auto* chunk = std::get_if<Chunk>(&event);
-    if (chunk && decoder && decoder->decode({*chunk}, {}, 1, run_here).fault.fault == ExampleFault::kNone) {
+    if (chunk && accept && accept(*chunk)) {
       found.emplace_back(valid_records_of(*chunk, checksum));
     } else {
       std::visit([&](auto& e) { found.emplace_back(std::move(e)); }, event);
@@ -142,9 +142,9 @@ bool FileRecords::State::refill(std::chrono::milliseconds timeout) {
   return true;
 }
 
-FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options,
-                         std::shared_ptr<BatchDecoder> decoder, bool checksum)
-    : state_(std::make_unique<State>(path, options, std::move(decoder), checksum)) {}
+FileRecords::FileRecords(const std::filesystem::path& path, const BlockReaderOptions& options, Accept accept,
+                         bool checksum)
+    : state_(std::make_unique<State>(path, options, std::move(accept), checksum)) {}
 
 FileRecords::~FileRecords() {
   State& s = *state_;

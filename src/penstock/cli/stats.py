@@ -21,7 +21,8 @@ from penstock.cli.output import (
 )
 from penstock.cli.problem_advice import advice_for
 from penstock.cli.schema_choice import SchemaChoice, advice_on_schema, schema_options, title_of
-from penstock.inspect.stats import StatsReport, ValueRange, stats_by_content
+from penstock.inspect.feature_stats import ValueRange
+from penstock.inspect.stats import StatsReport, stats_by_content
 from penstock.inspect.stats import stats as stats_of_files
 from penstock.integrity.problems import Problem
 from penstock.integrity.report import plural, size_text
@@ -44,7 +45,8 @@ def stats(
 ) -> None:
     """Summarize all records of files, in numbers and histograms.
 
-    Counts, missing values, min, mean and max, histograms, and the largest records.
+    Counts, missing values, min, mean and max, histograms, frequent and distinct values of labels and names, formats
+    and sizes of pictures, and the largest records.
 
     Files that have little in common are summarized separately, except with --json.
 
@@ -78,12 +80,13 @@ def _print(report: StatsReport, origin: str) -> None:
     console.print(Text(printable(f"schema: {origin}"), "dim"))
     console.print()
     numbers = ("missing", "per record", "min", "mean", "max")
-    table = plain_table("feature", "type", *numbers, "histogram", right=numbers)
+    table = plain_table("feature", "type", *numbers, "histogram", "values", right=numbers)
     for name, found in report.features.items():
         unit = " B" if found.feature.dtype == "bytes" else ""
         steps = f"{_range(found.steps)} steps, " if found.steps.count else ""
         values = (found.values.min, found.values.mean, found.values.max)
         notes = f"  {plural(found.not_finite, 'value')} not finite" if found.not_finite else ""
+        what = "  ".join(str(part) for part in (found.pictures, found.frequencies) if part is not None)
         table.add_row(
             Text(printable(name), "cyan"),
             printable(found.kind),
@@ -91,8 +94,9 @@ def _print(report: StatsReport, origin: str) -> None:
             f"{steps}{_range(found.lengths)}",
             *("" if value is None else f"{_number(value)}{unit}" for value in values),
             Text.assemble((str(found.histogram), "green"), (notes, "yellow")),
+            Text(printable(what)),
         )
-    print_table(table, extra=("histogram", "per record", "missing"))
+    print_table(table, extra=("values", "histogram", "per record", "missing"))
     if report.largest:
         console.print()
     for record in report.largest:

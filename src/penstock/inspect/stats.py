@@ -2,130 +2,25 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from penstock._core import RecordChunk
+from penstock import _core
 from penstock.codec.decoder import Decoder
-from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
 from penstock.discovery.resolve import is_file_error
 from penstock.errors import MalformedExampleError
-from penstock.inspect.histogram import Histogram
-from penstock.inspect.open_readers import open_readers
+from penstock.inspect.feature_stats import FeatureStats, ValueRange
+from penstock.inspect.open_readers import PipeReader, open_readers
 from penstock.inspect.schema import DescribedSchema, find_schema, group_alike, named_schema
 from penstock.integrity.problems import Problem, problem_among
 from penstock.integrity.report import Report, plural, size_text
-from penstock.parallel import FileProgress, on_each_file
+from penstock.parallel import FileProgress, available_cpus, jobs_for, on_each_file
 from penstock.records.reader import RecordReader
 from penstock.schema import Feature, Schema
-from penstock.schema.schema import keep_lists
+from penstock.schema.schema import keep_fixed_lists, keep_lists
 from penstock.storage import StrPath, locate
-
-_LARGEST = 5
-_NAMES_SHOWN = 3
-
-
-@dataclass
-class ValueRange:
-    """The smallest, the mean and the largest of some numbers."""
-
-    count: int = 0
-    min: float | None = None
-    max: float | None = None
-    total: float = 0.0
-
-    def add(self, numbers: NDArray[Any]) -> None:
-        """Add finite numbers."""
-        if not len(numbers):
-            return
-        low, high = numbers.min().item(), numbers.max().item()
-        self.min = low if self.min is None else min(self.min, low)
-        self.max = high if self.max is None else max(self.max, high)
-        self.count += len(numbers)
-        self.total += float(numbers.sum(dtype=np.float64))
-
-    @property
-    def mean(self) -> float | None:
-        """None if there are no numbers."""
-        return self.total / self.count if self.count else None
-
-    def _document(self) -> dict[str, float | None]:
-        """Return the range as JSON values."""
-        return {"min": self.min, "mean": self.mean, "max": self.max}
-
-
-@dataclass
-class FeatureStats:
-    """What all records hold of one feature; of bytes, the sizes are summarized in place of the values."""
-
-    feature: Feature
-    rows: int = 0
-    missing: int = 0
-    lengths: ValueRange = field(default_factory=ValueRange)
-    """Values in a record that has the feature."""
-    steps: ValueRange = field(default_factory=ValueRange)
-    """Steps in a record that has the feature, if it is a sequence."""
-    values: ValueRange = field(default_factory=ValueRange)
-    not_finite: int = 0
-
-    def __post_init__(self) -> None:
-        self.histogram = Histogram(integers=self.feature.dtype[:5] != "float" and self.feature.dtype != "bfloat16")
-
-    @property
-    def kind(self) -> str:
-        """The dtype, and the names of classes if the feature has them."""
-        names = self.feature.names
-        more = f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
-        return f"{self.feature.dtype} ({', '.join(names[:_NAMES_SHOWN])}{more})" if names else self.feature.dtype
-
-    def add(self, column: AnyColumn) -> None:
-        """Add the column of one batch."""
-        self.rows += len(column)
-        if isinstance(column, Nullable):
-            self.missing += column.null_count
-            column = column.values[column.valid] if column.null_count else column.values
-        lengths, leaf = _flatten(column)
-        self.lengths.add(lengths[-1])
-        if len(lengths) > 1:
-            self.steps.add(lengths[0])
-        self._add_values(leaf)
-
-    def _add_values(self, leaf: AnyColumn) -> None:
-        if isinstance(leaf, BytesColumn):
-            sizes = leaf.views[:, 0].astype(np.int64)
-            self.values.add(sizes)
-            self.histogram.add(sizes.astype(np.float64))
-            return
-        assert isinstance(leaf, np.ndarray)
-        flat = leaf.reshape(-1)
-        if flat.dtype.kind not in "iub":
-            flat = flat.astype(np.float64)
-            finite = np.isfinite(flat)
-            self.not_finite += len(flat) - int(np.count_nonzero(finite))
-            flat = flat[finite]
-        self.values.add(flat)
-        self.histogram.add(flat.astype(np.float64))
-
-    def _document(self) -> dict[str, Any]:
-        """Return the statistics as JSON values."""
-        what = "sizes" if self.feature.dtype == "bytes" else "values"
-        return {
-            "dtype": self.feature.dtype,
-            "records": self.rows - self.missing,
-            "missing": self.missing,
-            "count": self.values.count + self.not_finite,
-            "not_finite": self.not_finite,
-            what: self.values._document(),
-            "lengths": self.lengths._document(),
-            **({"steps": self.steps._document()} if self.steps.count else {}),
-            "histogram": self.histogram._document(),
-            **({"names": list(self.feature.names)} if self.feature.names else {}),
-        }
 
 
 @dataclass(frozen=True)
@@ -235,7 +130,10 @@ def stats(
     4.5
 
     Features are taken as the lists that they are stored in, of any length, so that counts that differ from the schema
-    are no error. Of bytes, text and encoded images, the sizes are summarized. A file that is damaged or missing is a
+    are no error. Of bytes, text and encoded images, the sizes are summarized. Of labels, names and other single values,
+    the most frequent ones and the number of distinct ones are counted: exactly up to 4,096 distinct values, otherwise
+    estimated, which ``frequencies.exact`` says. Encoded pictures have formats and sizes, read from their headers. A
+    file that is damaged or missing is a
     problem of the report; the records before the damage count.
 
     Args:
@@ -288,99 +186,125 @@ class _Stats:
     def of(self, readers: Sequence[RecordReader], problems: list[Problem]) -> StatsReport:
         problems = list(problems)
         paths = tuple(reader.path for reader in readers)
-        sizes, features, largest = ValueRange(), dict[str, FeatureStats](), _Largest()
+        sizes, features, largest = ValueRange(), dict[str, FeatureStats](), list[LargeRecord]()
         described = self._named
         try:
             if readers:
                 described = described or find_schema(readers, infer=self._infer, records=self._infer_records)
-                decoder = Decoder(
-                    keep_lists(described.schema), columns=self._columns, strict=described.inferred is not None
-                )
-                features = {name: FeatureStats(feature) for name, feature in decoder.schema.items()}
-                self._read(readers, decoder, sizes, features, largest, problems)
+                options: dict[str, Any] = {"columns": self._columns, "threads": 1}
+                options["strict"] = described.inferred is not None
+                decoder = Decoder(keep_lists(described.schema), **options)
+                usual = Decoder(keep_fixed_lists(described.schema), **options)
+                kinds = [
+                    (feature.dtype, _is_counted(described.schema[name])) for name, feature in decoder.schema.items()
+                ]
+                native = _core.RecordStats(usual._native, decoder._native, kinds)
+                _Reading(readers, native, decoder, problems).run(show=self._progress)
+                size_range, found, large = native.result()
+                sizes = ValueRange(*size_range)
+                features = {
+                    name: FeatureStats.of(feature, of_feature)
+                    for (name, feature), of_feature in zip(decoder.schema.items(), found, strict=True)
+                }
+                largest = [LargeRecord(paths[file], record, size) for file, record, size in large]
         except Exception as error:
             if not any(is_file_error(path, error) for path in paths):
                 raise
             problems.append(problem_among(paths, error))
-        return StatsReport(paths, described, sizes, features, tuple(largest.records), tuple(problems))
+        return StatsReport(paths, described, sizes, features, tuple(largest), tuple(problems))
 
-    def _read(
+
+def _is_counted(feature: Feature) -> bool:
+    """Whether the values of a feature are labels or names: single ones, and no pictures."""
+    return feature.encoding == "list" and feature.shape == ()
+
+
+class _Reading:
+    """Adds the records of all files to statistics. Files are read in parallel, and each on several threads."""
+
+    def __init__(
         self,
         readers: Sequence[RecordReader],
+        native: _core.RecordStats,
         decoder: Decoder,
-        sizes: ValueRange,
-        features: dict[str, FeatureStats],
-        largest: _Largest,
         problems: list[Problem],
     ) -> None:
-        def add(path: str, chunk: RecordChunk) -> None:
-            batch = decoder.decode(chunk)
-            sizes.add(chunk.spans[:, 1])
-            largest.add(path, chunk)
-            for name, feature in features.items():
-                feature.add(batch[name])
+        self._readers, self._native, self._decoder, self._problems = readers, native, decoder, problems
+        self._jobs = jobs_for(len(readers), None)
+        self._threads = max(1, available_cpus() // self._jobs)
 
-        def read(reader: RecordReader, bar: FileProgress) -> None:
-            try:
-                # A chunk is about a megabyte, or one large record: memory is bounded, whatever the file's size.
-                for chunk in _with_progress(reader, bar):
-                    try:
-                        add(reader.path, chunk)
-                    except MalformedExampleError as error:
-                        good = (error.record or 0) - chunk.first_record
-                        if good > 0:
-                            add(reader.path, chunk[:good])
-                        raise
-            except Exception as error:
-                if not is_file_error(reader.path, error):
+    def run(self, *, show: bool) -> None:
+        """Read all files; what is wrong with them becomes problems, in their order."""
+        files = list(enumerate(self._readers))
+        found = on_each_file(files, self._read, jobs=self._jobs, title="reading", show=show)
+        self._problems += [problem for problem in found if problem is not None]
+
+    def _read(self, numbered: tuple[int, RecordReader], bar: FileProgress) -> Problem | None:
+        file, reader = numbered
+        meter = _FileMeter(reader.path, bar)
+        try:
+            own = self._native.fresh()
+            if not self._read_in_parallel(reader, file, own, meter):
+                own = self._native.fresh()  # threads may have added what follows the damage
+                try:
+                    self._read_in_order(reader, file, own, meter)
+                finally:
+                    self._native.merge(own)
+            else:
+                self._native.merge(own)
+        except Exception as error:
+            if not is_file_error(reader.path, error):
+                raise
+            return problem_among([reader.path], error)
+        finally:
+            meter.finish()
+        return None
+
+    def _read_in_parallel(self, reader: RecordReader, file: int, own: _core.RecordStats, meter: _FileMeter) -> bool:
+        """Read a local plain file on native threads; return False for any other, and for one that is damaged."""
+        if isinstance(reader, PipeReader):
+            return False
+        scanner = reader._scan(replace(reader._options, threads=self._threads))
+        if not scanner.native:
+            return False
+        with closing(scanner.counted(own, file)) as events:
+            for event in events:
+                if not isinstance(event, _core.ValidRecords):
+                    return False
+                meter.advance(event.records, event.bytes)
+        return True
+
+    def _read_in_order(self, reader: RecordReader, file: int, own: _core.RecordStats, meter: _FileMeter) -> None:
+        """Read a file up to its end or to the first record that is damaged or does not decode, which raises."""
+        # A chunk is about a megabyte, or one large record: memory is bounded, whatever the file's size.
+        for chunk in reader.chunks():
+            if not own.add(chunk, file):
+                try:
+                    self._decoder.decode(chunk)
+                except MalformedExampleError as error:
+                    good = (error.record or 0) - chunk.first_record
+                    if good > 0:
+                        own.add(chunk[:good], file)
                     raise
-                problems.append(problem_among([reader.path], error))
-
-        # One file at a time: reading and decoding have threads of their own.
-        on_each_file(readers, read, jobs=1, title="reading", show=self._progress)
+            meter.advance(len(chunk), int(chunk.spans[:, 1].sum()) + 16 * len(chunk))
 
 
-class _Largest:
-    """The largest records; of equals, the first."""
+class _FileMeter:
+    """Advances the progress bar by the parts of a file."""
 
-    def __init__(self) -> None:
-        self.records: list[LargeRecord] = []
+    def __init__(self, path: str, bar: FileProgress) -> None:
+        self._path, self._bar = path, bar
+        self._size: int | None = None
+        self._done = 0.0
 
-    def add(self, path: str, chunk: RecordChunk) -> None:
-        sizes = chunk.spans[:, 1]
-        order = (-sizes.astype(np.int64)).argsort(kind="stable")[:_LARGEST].tolist()
-        found = [LargeRecord(path, chunk.first_record + i, int(sizes[i])) for i in order]
-        self.records = heapq.nlargest(_LARGEST, [*self.records, *found], key=lambda record: record.bytes)
+    def advance(self, records: int, size: int) -> None:
+        """Add records, and the bytes of their frames."""
+        if self._size is None:
+            self._size = locate(self._path)[0].stat(self._path).size or 0
+        now = min(0.99, self._done + size / self._size) if self._size else 0.0
+        self._bar.advance(now - self._done, records)
+        self._done = now
 
-
-def _with_progress(reader: RecordReader, bar: FileProgress) -> Iterator[RecordChunk]:
-    """Yield the chunks of a file, and advance the progress bar."""
-    file_size = locate(reader.path)[0].stat(reader.path).size
-    done = 0.0
-    for chunk in reader.chunks():
-        yield chunk
-        if file_size:
-            size = int(chunk.spans[:, 1].sum()) + 16 * len(chunk)
-            now = min(0.99, done + size / file_size)
-            bar.advance(now - done, len(chunk))
-            done = now
-    bar.advance(1 - done)
-
-
-def _flatten(column: AnyColumn) -> tuple[list[NDArray[np.int64]], AnyColumn]:
-    """Return the lengths at every ragged level, the number of values in each row last, and all values."""
-    rows = len(column)
-    bounds = np.arange(rows + 1)
-    lengths = []
-    while isinstance(column, Ragged):
-        bounds = column.offsets[bounds]
-        lengths.append(np.diff(bounds))
-        column = column.values
-    # A slice or a selection may refer to a part of the values.
-    column = column[int(bounds[0]) : int(bounds[-1])]
-    if isinstance(column, np.ndarray) and column.ndim > 1:
-        per_item = int(np.prod(column.shape[1:]))
-        lengths.append(np.diff(bounds) * per_item)
-    elif not lengths:
-        lengths.append(np.ones(rows, np.int64))
-    return lengths, column
+    def finish(self) -> None:
+        """Count the file as done."""
+        self._bar.advance(1 - self._done)

@@ -136,6 +136,15 @@ class RecordScanner:
             )
         )
 
+    def counted(self, stats: _core.RecordStats, file: int) -> Generator[Salvaged | ValidRecords, None, None]:
+        """Iterate a ``native`` file, but add the records that decode to statistics, and only count them."""
+        options = self._options
+        return self._from_threads(
+            lambda: _core.CheckedRecords(
+                self._path, stats, file, max_record_bytes=options.max_record_bytes, threads=options.thread_count
+            )
+        )
+
     def _events(self, found: Iterator[Salvaged]) -> Generator[Salvaged, None, None]:
         """Yield the events of a Python reader, with the checks that native readers do themselves."""
         if self._lacks_content():

@@ -491,6 +491,11 @@ def keep_lists(schema: Schema) -> Schema:
     return _map(schema, _list)
 
 
+def keep_fixed_lists(schema: Schema) -> Schema:
+    """Return the same features as :func:`keep_lists`, but with their shapes where these are fixed."""
+    return _map(schema, _fixed_list) if not schema.is_sequence else keep_lists(schema)
+
+
 def rename_features(schema: Schema, names: Mapping[str, str], *, keep_keys: bool) -> Schema:
     """Return a schema with new names for some features.
 
@@ -523,6 +528,12 @@ def _map(schema: Schema, change: Callable[[Feature], Feature]) -> Schema:
     context = {name: change(feature) for name, feature in schema.context.items()}
     sequence = {name: change(feature) for name, feature in schema.sequence.items()}
     return Schema(context, sequence=sequence if schema.is_sequence else None)
+
+
+def _fixed_list(feature: Feature) -> Feature:
+    if feature.encoding == "list" and not feature.ragged_levels:
+        return Feature(_DTYPES[feature.kind], feature.shape, optional=True, key=feature.key)
+    return _list(feature)
 
 
 def _list(feature: Feature) -> Feature:
