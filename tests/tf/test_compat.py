@@ -24,3 +24,13 @@ def test_operations_have_the_arguments_and_meaning_of_tensorflow_1():
     assert v1.image.resize_images(image, [1, 3], align_corners=True).numpy().ravel().tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(ValueError, match="both"):
         v1.reduce_sum(x, axis=1, reduction_indices=1)
+
+
+def test_names_of_data_code_of_tensorflow_1():
+    v1 = tf.compat.v1
+    dataset = v1.data.Dataset.range(2).map(lambda x: v1.SparseTensorValue([[0]], tf.reshape(x, [1]), [2]))
+    assert [v1.sparse_tensor_to_dense(element).numpy().tolist() for element in dataset] == [[0, 0], [1, 0]]
+    assert v1.sparse_to_dense([1, 3], [4], 7).numpy().tolist() == [0, 7, 0, 7]
+    assert v1.string_to_number(["2"], v1.int32).numpy().tolist() == [2]
+    assert v1.py_func(lambda x: x + 1, [tf.constant(1)], tf.int32).numpy() == 2
+    v1.logging.info("read %d records", 3)

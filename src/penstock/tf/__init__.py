@@ -60,7 +60,7 @@ from penstock.tf.ops.elementwise import (
     tanh,
     truediv,
 )
-from penstock.tf.ops.functions import cond, numpy_function, py_function, while_loop
+from penstock.tf.ops.functions import case, cond, map_fn, numpy_function, py_function, while_loop
 from penstock.tf.ops.indexing import boolean_mask, gather, where
 from penstock.tf.ops.reductions import (
     argmax,
@@ -125,11 +125,13 @@ from penstock.tf.tensors.tensor import Operators, Tensor
 
 divide = truediv
 newaxis = None
+__version__ = "2.21.0"  # the version of TensorFlow whose results these are
 
 # Namespaces that are imported on first use, and their modules.
 _NAMESPACES = {
     "compat": "compat",
     "data": "data",
+    "debugging": "ops.debugging",
     "dtypes": "tensors.dtypes",
     "image": "image",
     "math": "math",
@@ -160,6 +162,7 @@ __all__ = [
     "bool",
     "boolean_mask",
     "broadcast_to",
+    "case",
     "cast",
     "clip_by_value",
     "complex64",
@@ -199,6 +202,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "map_fn",
     "matmul",
     "maximum",
     "minimum",

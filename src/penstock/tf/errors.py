@@ -19,6 +19,10 @@ class OpError(PenstockError):
 
     _code = 2
 
+    def __init__(self, *args: Any) -> None:
+        """Create with a message, or with TensorFlow's arguments: node_def, op and message."""
+        super().__init__(*(args[2:3] if len(args) > 2 else args))
+
     @property
     def message(self) -> str:
         """What went wrong."""

@@ -143,7 +143,7 @@ def operation(
     return register
 
 
-def invoke(name: str, *args: Any, **kwargs: Any) -> Any:
+def invoke(name: str, /, *args: Any, **kwargs: Any) -> Any:
     """Call an operation by name."""
     active = recorder.get()
     if active is not None:

@@ -16,12 +16,12 @@ def attribute_of_tensorflow(path: str, name: str) -> Any:
     # Python itself looks up names such as __path__ and __wrapped__.
     if name.startswith("__"):
         raise AttributeError(f"tf.{path} has no attribute {name!r}")
-    if importlib.util.find_spec("tensorflow") is not None:
+    if _is_installed("tensorflow"):
         found: Any = importlib.import_module("tensorflow")
         for part in dotted.split("."):
             found = getattr(found, part)
         return found
-    if dotted == "keras" and importlib.util.find_spec("keras") is not None:
+    if dotted == "keras" and _is_installed("keras"):
         return importlib.import_module("keras")
     if dotted == "function":
         return _function
@@ -31,6 +31,11 @@ def attribute_of_tensorflow(path: str, name: str) -> Any:
         f"  pip install {what}  adds it",
         name=name,
     )
+
+
+def _is_installed(package: str) -> bool:
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin is not None  # a folder of that name, without code, has no origin
 
 
 def _function(func: Any = None, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -60,3 +61,48 @@ def test_rows_of_a_ragged_tensor_are_ragged_again_in_batches_after_zip_and_unbat
     _, pairs = zip(*tf.data.Dataset.zip((tf.data.Dataset.range(3), rows)).batch(2), strict=True)
     for batches in (pairs, list(rows.batch(3).unbatch().batch(2))):
         assert [batch.to_list() for batch in batches] == [[[1, 2], [3]], [[]]]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "error"),
+    [([1], ValueError), ([[1]], ValueError), ([1.5, 2.0], TypeError), ([5, 1], ValueError)],
+)
+def test_padded_shapes_are_checked_before_the_first_element(shapes: object, error: type[Exception]):
+    with pytest.raises(error, match="added shape"):
+        tf.data.Dataset.from_tensors(tf.zeros([9, 2])).padded_batch(5, shapes)
+
+
+def test_padded_batch_says_that_it_takes_dense_tensors():
+    with pytest.raises(TypeError, match="only supported for datasets that produce tensor"):
+        tf.data.Dataset.from_tensors(tf.sparse.from_dense([1])).padded_batch(2)
+
+
+@dataclass
+class Point:
+    x: Any
+    y: Any
+
+    def __tf_flatten__(self) -> Any:
+        return (), (self.x, self.y)
+
+    @classmethod
+    def __tf_unflatten__(cls, metadata: Any, components: Any) -> Any:
+        return cls(*components)
+
+
+def test_none_and_classes_of_tensors_are_elements():
+    dataset = tf.data.Dataset.range(4).map(lambda x: (Point(x, x * 2), None)).batch(2)
+    found, nothing = next(iter(dataset))
+    assert (type(found), nothing) == (Point, None)
+    assert (found.x.numpy().tolist(), found.y.numpy().tolist()) == ([0, 1], [0, 2])
+
+
+def test_sparse_tensors_are_sliced_and_unbatched():
+    sparse = tf.sparse.from_dense([[1, 0, 2], [0, 0, 0], [0, 3, 0]])
+    for dataset in (
+        tf.data.Dataset.from_tensor_slices({"s": sparse}),
+        tf.data.Dataset.from_tensors({"s": sparse}).unbatch(),
+    ):
+        rows = [tf.sparse.to_dense(element["s"]).numpy().tolist() for element in dataset]
+        assert rows == [[1, 0, 2], [0, 0, 0], [0, 3, 0]]
+        assert dataset.element_spec == {"s": tf.SparseTensorSpec([3], tf.int32)}

@@ -27,3 +27,18 @@ def test_batches_are_computed_on_a_thread_and_errors_keep_their_position():
     with pytest.raises(tf.errors.InvalidArgumentError, match="six"):
         next(elements)
     assert threading.get_ident() not in makers
+
+
+def test_results_of_python_functions_are_prefetched():
+    called = threading.Event()
+
+    def note(x: int) -> int:
+        if x == 2:
+            called.set()
+        return x
+
+    dataset = tf.data.Dataset.range(5).map(lambda x: tf.numpy_function(note, [x], tf.int64)).prefetch(2)
+    elements = iter(dataset)
+    assert int(next(elements)) == 0
+    assert called.wait(60)
+    assert [int(element) for element in elements] == [1, 2, 3, 4]

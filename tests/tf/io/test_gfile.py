@@ -19,7 +19,7 @@ def test_files_on_a_local_disk(tmp_path: Path):
         assert (file.size(), file.name, file.mode) == (4, f"{folder}/two", "r")
         assert (file.read(2), file.tell(), list(file)) == ("zw", 2, ["ei"])
     with pytest.raises(tf.errors.NotFoundError):
-        tf.io.gfile.GFile(f"{folder}/none")
+        tf.io.gfile.GFile(f"{folder}/none").read()
     assert tf.io.gfile.glob(f"{folder}/*") == [f"{folder}/.hidden", f"{folder}/two"]
     assert sorted(tf.io.gfile.listdir(folder)) == [".hidden", "two"]
     assert tf.io.matching_files(f"{folder}/t*").numpy().tolist() == [f"{folder}/two".encode()]
@@ -55,3 +55,29 @@ def test_gfile_on_a_remote_store():
     assert not gfile.exists("memory://gfile/a")
     with pytest.raises(tf.errors.NotFoundError):
         gfile.stat("memory://gfile/a/three")
+
+
+def test_a_file_is_opened_when_it_is_used(tmp_path: Path):
+    path = str(tmp_path / "a")
+    with tf.io.gfile.GFile(path, "w+") as file:
+        assert not tf.io.gfile.exists(path)
+        file.write("eins\nzwei")
+        assert (file.tell(), file.readline(), file.tell()) == (0, "eins\n", 5)
+        file.seek(-2, 2)
+        assert (file.read(), file.read()) == ("ei", "")
+    assert file.read(4) == "eins"  # a closed file can be read again
+    with tf.io.gfile.GFile(path, "ab") as file:
+        file.write(" drei")
+        assert file.tell() == 14
+    assert list(tf.io.gfile.GFile(path)) == ["eins\n", "zwei drei"]
+    assert tf.io.gfile.GFile(path, "rb").readlines() == [b"eins\n", b"zwei drei"]
+
+
+def test_a_mode_says_what_may_be_done(tmp_path: Path):
+    path = str(tmp_path / "a")
+    with pytest.raises(tf.errors.PermissionDeniedError, match="writing"):
+        tf.io.gfile.GFile(path, "r").write("x")
+    with pytest.raises(tf.errors.PermissionDeniedError, match="reading"):
+        tf.io.gfile.GFile(path, "w").read()
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.io.gfile.GFile(path, "x")

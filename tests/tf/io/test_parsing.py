@@ -47,3 +47,12 @@ def test_a_key_may_occur_in_context_and_lists():
         {"a": tf.io.FixedLenSequenceFeature([], tf.int64)},
     )
     assert (context["a"].numpy(), lists["a"].numpy().tolist()) == (1, [2])
+
+
+def test_examples_are_read_from_json():
+    text = '{"features": {"feature": {"a": {"int64List": {"value": ["7"]}}}}}'
+    serialized = tf.io.decode_json_example([text])
+    parsed = tf.io.parse_example(serialized, {"a": tf.io.FixedLenFeature([], tf.int64)})
+    assert parsed["a"].numpy().tolist() == [7]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Error while parsing JSON"):
+        tf.io.decode_json_example("{")

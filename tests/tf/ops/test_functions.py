@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import penstock.tf as tf
@@ -33,3 +35,34 @@ def test_loops_end_on_a_condition_or_after_a_number_of_iterations():
     assert [value.numpy() for value in limited] == [4]
     with pytest.raises(TypeError, match="false_fn must be callable"):
         tf.cond(True, lambda: 1)
+
+
+def test_py_function_decorates_functions():
+    @tf.py_function(Tout=tf.string)
+    def name(x: Any) -> str:
+        return f"number {int(x)}"
+
+    assert name(tf.constant(3)).numpy() == b"number 3"
+    names = tf.data.Dataset.range(2).map(name)
+    assert list(names.as_numpy_iterator()) == [b"number 0", b"number 1"]
+
+
+def test_py_function_without_outputs_is_called():
+    seen: list[int] = []
+    tf.py_function(lambda x: seen.append(int(x)), [tf.constant(3)], [])
+    assert seen == [3]
+
+
+def test_case_takes_the_first_condition_that_holds():
+    def kind(x: Any) -> Any:
+        pairs = [(x > 2, lambda: "big"), (x > 1, lambda: "middle")]
+        return tf.convert_to_tensor(tf.case(pairs, default=lambda: "small"))
+
+    kinds = tf.data.Dataset.range(4).map(kind)
+    assert list(kinds.as_numpy_iterator()) == [b"small", b"small", b"middle", b"big"]
+
+
+def test_map_fn_stacks_the_results_of_slices():
+    doubled, summed = tf.map_fn(lambda row: (row * 2, tf.reduce_sum(row)), tf.constant([[1, 2], [3, 4]]))
+    assert (doubled.numpy().tolist(), summed.numpy().tolist()) == ([[2, 4], [6, 8]], [3, 7])
+    assert tf.map_fn(lambda x: x, tf.constant([], tf.int64)).dtype == tf.int64

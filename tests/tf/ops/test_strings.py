@@ -38,3 +38,18 @@ def test_strings_of_any_rank_are_split_into_bytes():
     split = tf.strings.bytes_split([["ab", ""], ["c", "d"]])
     assert split.to_list() == [[[b"a", b"b"], []], [[b"c"], [b"d"]]]
     assert split.shape.as_list() == [2, 2, None]
+
+
+def test_as_string_formats_complex_numbers_and_pads_strings():
+    assert tf.strings.as_string(tf.constant([1.5 - 2j]), precision=1).numpy().tolist() == [b"(1.5,-2.0)"]
+    assert tf.strings.as_string("ab", width=4).numpy() == b"  ab"
+    for options in ({"fill": "ab"}, {"precision": 1}, {"scientific": True}):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            tf.strings.as_string([1], **options)
+
+
+def test_substr_takes_positions_and_lengths_of_one_shape():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same shape"):
+        tf.strings.substr(b"abc", [0, 1], 1)
+    with pytest.raises(tf.errors.UnimplementedError, match="2 dimensions"):
+        tf.strings.substr([[["abc"]]], [0, 1], [1, 1])

@@ -19,6 +19,8 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 
 
 as_str = as_text
+as_str_any = as_text
+bytes_or_text_types = (bytes, str)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,7 +20,15 @@ from penstock.tf.tensors.dtypes import DType, as_dtype, int32, int64, of_numpy
 from penstock.tf.tensors.ragged_tensor import RaggedTensor
 from penstock.tf.tensors.shape import TensorShape
 from penstock.tf.tensors.sparse_tensor import SparseTensor
-from penstock.tf.tensors.specs import UNKNOWN_SPEC, RaggedTensorSpec, SparseTensorSpec, TensorSpec, with_first
+from penstock.tf.tensors.specs import (
+    UNKNOWN_SPEC,
+    DatasetSpec,
+    NoneTensorSpec,
+    RaggedTensorSpec,
+    SparseTensorSpec,
+    TensorSpec,
+    with_first,
+)
 from penstock.tf.tensors.structure import leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 
@@ -174,7 +182,7 @@ def pad_elements(shapes: Any, values: Any) -> Collate:
 
 def _for_leaves(given: Any, found: Any) -> list[Any]:
     """Return the value for each leaf, of values given for a structure or for all of it."""
-    if given is None or isinstance(found, Stacked | RowValues | TensorSpec) or found is UNKNOWN_SPEC:
+    if given is None or not isinstance(found, Mapping | tuple):
         return [given] * sum(1 for _ in leaves(found))
     if isinstance(found, Mapping):
         items = found.items()
@@ -186,6 +194,32 @@ def _for_leaves(given: Any, found: Any) -> list[Any]:
     if isinstance(given, tuple):
         raise ValueError(f"expected {len(found)} shapes or padding values, one for each component, found {len(given)}")
     return [part for item in found for part in _for_leaves(given, item)]
+
+
+def check_padding(known: Any, shapes: Any, values: Any) -> None:
+    """Raise unless elements with these specs can be padded to the shapes, as TensorFlow does before the first batch."""
+    for spec, shape in zip(leaves(known), _for_leaves(shapes, known), strict=True):
+        if isinstance(spec, DatasetSpec):
+            raise TypeError("`padded_batch` is not supported for datasets of datasets")
+        if isinstance(spec, RaggedTensorSpec | SparseTensorSpec | NoneTensorSpec):
+            raise TypeError(f"`padded_batch` is only supported for datasets that produce tensor elements, found {spec}")
+        if not isinstance(spec, TensorSpec) or shape is None:
+            continue
+        given: Any = shape.as_list() if isinstance(shape, TensorShape) else np.asarray(shape)
+        array = np.array([-1 if size is None else size for size in given] if np.ndim(given) == 1 else given)
+        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+            kind = ValueError if array.dtype.kind in "iu" else TypeError
+            raise kind(f"Padded shape {shape} must be a `tf.int64` vector tensor, but its shape was {array.shape}.")
+        sizes = tuple(None if size < 0 else int(size) for size in array)
+        fits = spec.shape.rank in (None, len(sizes)) and not any(
+            size is not None and have is not None and have > size
+            for size, have in zip(sizes, spec.shape.dims or [], strict=False)
+        )
+        if not fits:
+            raise ValueError(
+                f"The padded shape {sizes} is not compatible with the shape {spec.shape} of the corresponding input "
+                "component."
+            )
 
 
 def _padded_spec(spec: Any, shape: Any, size: int | None) -> Any:

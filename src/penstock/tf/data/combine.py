@@ -102,6 +102,7 @@ class InterleaveNode(Node):
         self._depends_on = depends_on
         self._spec = spec
         self.row_format = row_format
+        self.cardinality = INFINITE if upstream.cardinality == INFINITE else UNKNOWN
 
     def rows(self) -> Iterator[Any]:
         inputs = self._upstream.rows()
@@ -161,6 +162,8 @@ class ChooseNode(Node):
         self._choices = choices
         self._stop = stop
         self.first_dim_varies = any(node.first_dim_varies for node in nodes)
+        endless = all(node.cardinality == INFINITE for node in (*nodes, choices))
+        self.cardinality = INFINITE if endless else UNKNOWN
 
     def rows(self) -> Iterator[Any]:
         iterators: list[Iterator[Any] | None] = [node.rows() for node in self._nodes]

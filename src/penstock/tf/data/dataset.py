@@ -15,6 +15,7 @@ from penstock.tf.data.batch import (
     STACK,
     BatchNode,
     Collate,
+    check_padding,
     pad_elements,
     stack_as_ragged,
     stack_as_sparse,
@@ -178,7 +179,9 @@ class Dataset:
         """Return the elements of datasets side by side, up to the end of the shortest."""
         given = datasets if datasets is not None else args[0] if len(args) == 1 else args
         parts = list(leaves(given))
-        if not parts or not all(isinstance(part, Dataset) for part in parts):
+        if not parts or (args and datasets is not None):
+            raise TypeError("Must pass at least one dataset to `zip`. Either `*args` or `datasets` can be set.")
+        if not all(isinstance(part, Dataset) for part in parts):
             raise TypeError("Dataset.zip takes datasets, or a tuple or dict of them")
         structure = None
         if all(part._structure is not None for part in parts):
@@ -205,7 +208,7 @@ class Dataset:
             raise NotImplementedError("a dataset of weights is not part of penstock.tf: pass a list of numbers")
         given = np.ones(len(parts)) if weights is None else np.asarray(weights, np.float64)
         if given.shape != (len(parts),):
-            raise ValueError(f"Expected `len(datasets)` == `len(weights)` but got {len(parts)} and {given.shape}.")
+            raise ValueError(f"`weights` should have the same length as `datasets`: {given.shape} and {len(parts)}.")
         # After all others have ended, a dataset that is never chosen would be waited for without end.
         possible = given > 0
         if parts and not possible.any():
@@ -351,7 +354,9 @@ class Dataset:
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """Concatenate the datasets that a function makes of elements."""
-        return self.interleave(map_func, cycle_length=1)
+        flat = self.interleave(map_func, cycle_length=1)
+        flat._node.cardinality = UNKNOWN  # also of datasets without end: those that the function makes may be empty
+        return flat
 
     def interleave(
         self,
@@ -473,6 +478,9 @@ class Dataset:
         name: str | None = None,
     ) -> Dataset:
         """Pad elements of different shapes to one, and stack them."""
+        known = self._elements().spec()
+        if known is not None:
+            check_padding(known, padded_shapes, padding_values)
         collate = pad_elements(padded_shapes, padding_values)
         return self._batch("padded_batch", batch_size, collate, drop_remainder=drop_remainder)
 
@@ -652,7 +660,7 @@ class Dataset:
 def _call_for_dataset(function: Callable[..., Any], element: Any) -> Dataset:
     dataset = call_user_function(function, *arguments_of(element), stop_error=InternalError)
     if not isinstance(dataset, Dataset):
-        raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(dataset)}.")
+        raise TypeError(f"The `map_func` argument must return a `Dataset` object. Got {type(dataset)}.")
     return dataset
 
 

@@ -168,6 +168,11 @@ class ConcatenateNode(PassThroughNode):
         return filled(first, map(common_spec, zip(leaves(first), leaves(second), strict=True)))
 
 
+def counted_elements(count: int) -> str:
+    """Return a number of elements as text."""
+    return "an infinite number of elements" if count < 0 else f"{count} element{'s' if count != 1 else ''}"
+
+
 class AssertCardinalityNode(PassThroughNode):
     """Unchanged rows, of which there have to be ``count``."""
 
@@ -183,26 +188,22 @@ class AssertCardinalityNode(PassThroughNode):
             for row in rows:
                 seen += 1
                 if seen > self.cardinality >= 0:
-                    raise FailedPreconditionError(
-                        f"Input dataset was expected to contain {self.cardinality} elements but contained at least "
-                        f"{seen} elements."
-                    )
+                    raise self._error(f"at least {counted_elements(seen)}")
                 yield row
             if seen != self.cardinality:
-                expected = "an infinite number of" if self.cardinality < 0 else self.cardinality
-                raise FailedPreconditionError(
-                    f"Input dataset was expected to contain {expected} elements but contained only {seen} elements."
-                )
+                raise self._error(f"only {counted_elements(seen)}")
 
         return resume_after_errors(counted)
 
     def row_at(self, index: int) -> Any:
         known = self._upstream.cardinality
         if 0 <= known <= index:
-            raise FailedPreconditionError(
-                f"Input dataset was expected to contain {self.cardinality} elements but contained only {known}."
-            )
+            raise self._error(f"only {counted_elements(known)}")
         return self._upstream.row_at(index)
 
     def dependencies(self) -> Dependencies:
         return Dependencies("assert_cardinality", (self._upstream, self.cardinality))
+
+    def _error(self, found: str) -> FailedPreconditionError:
+        expected = counted_elements(self.cardinality)
+        return FailedPreconditionError(f"Input dataset was expected to contain {expected} but contained {found}.")

@@ -12,6 +12,8 @@ from penstock.tf.data.batch import sizes_of
 from penstock.tf.data.error_recovery import Failure, resume_after_errors, rows_or_failures
 from penstock.tf.data.node import (
     ELEMENTS,
+    INFINITE,
+    UNKNOWN,
     Dependencies,
     Node,
     arguments_of,
@@ -156,6 +158,7 @@ class GroupByWindowNode(Node):
         self._size_of = size_of
         self._depends_on = depends_on
         self._spec = spec
+        self.cardinality = INFINITE if upstream.cardinality == INFINITE else UNKNOWN
 
     def rows(self) -> Iterator[Any]:
         elements = self._upstream.rows()

@@ -34,6 +34,7 @@ from penstock.tf.io.images import (
     is_jpeg,
 )
 from penstock.tf.io.parsing import (
+    decode_json_example,
     parse_example,
     parse_sequence_example,
     parse_single_example,
@@ -56,6 +57,7 @@ __all__ = [
     "decode_gif",
     "decode_image",
     "decode_jpeg",
+    "decode_json_example",
     "decode_png",
     "decode_raw",
     "encode_jpeg",

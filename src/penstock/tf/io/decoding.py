@@ -79,7 +79,7 @@ def decode_raw(
         length = int(fixed_length)
         if length <= 0 or length % size:
             raise InvalidArgumentError(
-                f"fixed_length must be greater than zero and a multiple of {size}, found {length}"
+                f"fixed_length must be greater than zero and must be a multiple of {size}, found {length}"
             )
         parts = [text[:length].ljust(length, b"\0") for text in strings.flat]
     else:

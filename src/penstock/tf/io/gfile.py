@@ -6,45 +6,128 @@ import glob as globbing
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import IO, Any
 
 from penstock.errors import import_extra
 from penstock.storage import is_remote
-from penstock.tf.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, tensorflow_errors
+from penstock.tf.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    tensorflow_errors,
+)
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 
 
 class GFile:
-    """An open file with all methods of Python's file objects; text is UTF-8."""
+    """A file that is opened when it is first read or written; positions are in bytes, and text is UTF-8.
+
+    As in TensorFlow, reading and writing have positions of their own, and a closed file can be read again.
+    """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
-        path = _path(name)
         if mode not in ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "r+b", "w+b", "a+b", "rb+", "wb+", "ab+"):
             raise InvalidArgumentError(f"expected a mode such as r, w, a or rb, found {mode!r}")
-        self.name, self.mode = path, mode
+        self.name, self.mode = _path(name), mode
+        self._reader: IO[bytes] | None = None
+        self._writer: IO[bytes] | None = None
+
+    def read(self, n: int = -1) -> Any:
+        """Read some bytes, or all."""
+        if n < -1:
+            raise InvalidArgumentError(f"Requested number of bytes must be -1 or more, found {n}")
+        return self._as_result(self._for_reading().read(n))
+
+    def readline(self) -> Any:
+        """Read a line with its end; nothing at the end of the file."""
+        return self._as_result(self._for_reading().readline())
+
+    def readlines(self) -> list[Any]:
+        """Read all lines."""
+        return list(self)
+
+    def write(self, file_content: Any) -> None:
+        """Write text or bytes."""
+        data = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
+        if self._writer is None:
+            if "r" in self.mode and "+" not in self.mode:
+                raise PermissionDeniedError("File isn't open for writing")
+            with tensorflow_errors():
+                self._writer = _open(self.name, "ab" if "a" in self.mode else "wb")
         with tensorflow_errors():
-            self._file = _open(path, mode)
+            self._writer.write(data)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Set the position for reading."""
+        if (offset is None) == (position is None):
+            raise TypeError("seek() takes either an offset or a position")
+        target = position if offset is None else offset
+        base = {0: 0, 1: self.tell(), 2: self.size()}.get(whence)
+        if base is None or target is None or base + target < 0:
+            raise InvalidArgumentError(f"expected a position in the file, found {target} with whence={whence}")
+        self._for_reading().seek(base + target)
+
+    def tell(self) -> int:
+        """Return the position for reading; of a file open for writing, its size so far."""
+        if self.mode[0] in "wa" and "+" not in self.mode:
+            if self._writer is not None:
+                return self._writer.tell()
+            return self.size() if "a" in self.mode and exists(self.name) else 0
+        return self._for_reading().tell()
 
     def size(self) -> int:
         """Return the size of the file in bytes."""
         return stat(self.name).length
 
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def flush(self) -> None:
+        """Pass what was written to the operating system."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file; what was written is stored."""
+        reader, writer, self._reader, self._writer = self._reader, self._writer, None, None
+        for file in (reader, writer):
+            if file is not None:
+                with tensorflow_errors():
+                    file.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
     def __enter__(self) -> GFile:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()
+        self.close()
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._file)
+        return self
 
     def __next__(self) -> Any:
-        return next(self._file)
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_file":  # it does not exist if opening failed
-            raise AttributeError(name)
-        return getattr(self._file, name)
+    def _for_reading(self) -> IO[bytes]:
+        self.flush()
+        if self._reader is None:
+            if "r" not in self.mode and "+" not in self.mode:
+                raise PermissionDeniedError("File isn't open for reading")
+            with tensorflow_errors():
+                self._reader = _open(self.name, "rb")
+        return self._reader
+
+    def _as_result(self, data: bytes) -> Any:
+        return data if "b" in self.mode else data.decode()
 
 
 Open = GFile
@@ -140,7 +223,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Copy a file."""
     _check_target(dst, overwrite)
     with GFile(src, "rb") as source, GFile(dst, "wb") as target:
-        shutil.copyfileobj(source._file, target._file)
+        shutil.copyfileobj(source, target)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
@@ -214,11 +297,10 @@ def _local(path: str) -> str:
     return path.removeprefix("file://")
 
 
-def _open(path: str, mode: str) -> IO[Any]:
-    encoding = None if "b" in mode else "utf-8"
+def _open(path: str, mode: str) -> IO[bytes]:
     if not is_remote(path):
-        return open(_local(path), mode, encoding=encoding)
-    file: IO[Any] = _fsspec().open(path, mode, encoding=encoding).open()
+        return open(_local(path), mode)
+    file: IO[bytes] = _fsspec().open(path, mode).open()
     return file
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.errors import import_extra
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.features import FixedLenSequenceFeature, spec_of_feature, spec_of_many
 from penstock.tf.io.parse_plan import ExamplePlan, RawBytes, SequencePlan
 from penstock.tf.registry import UnknownStructureError, operation
 from penstock.tf.tensors.batch_values import EqualStrings, RecordRows, Stacked, stack_rows
-from penstock.tf.tensors.convert import as_array
+from penstock.tf.tensors.convert import as_array, object_array
 from penstock.tf.tensors.dtypes import int64, of_numpy
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
@@ -200,6 +202,19 @@ def sequence_plan(context: Mapping[str, Any] | None, sequence: Mapping[str, Any]
         raise ValueError("Both `context_features` and `sequence_features` arguments are None or empty.")
     key = (_hashable(context or {}), _hashable(sequence or {}))
     return _cached(_plans, key, lambda: SequencePlan(context or {}, sequence or {}))
+
+
+@operation("io.decode_json_example")
+def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
+    """Convert Examples in protobuf's JSON to serialized Examples."""
+    json_format = import_extra("google.protobuf.json_format", "protobuf", "tf.io.decode_json_example")
+    example = importlib.import_module("penstock.tf.train").Example
+    texts = as_array(json_examples)
+    try:
+        records = [json_format.Parse(text, example()).SerializeToString() for text in texts.flat]
+    except json_format.ParseError as error:
+        raise InvalidArgumentError(f"Error while parsing JSON: {error}") from error
+    return Tensor(object_array(records, texts.shape))
 
 
 def _cached(cache: dict[Any, Any], key: Any, make: Callable[[], _T]) -> _T:

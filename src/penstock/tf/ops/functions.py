@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError, error_of_python
-from penstock.tf.registry import operation
+from penstock.tf.registry import invoke, operation
 from penstock.tf.tensors.convert import as_tensor, cast_array
 from penstock.tf.tensors.dtypes import as_dtype
 from penstock.tf.tensors.specs import TensorSpec
+from penstock.tf.tensors.structure import filled, leaves
 from penstock.tf.tensors.tensor import Tensor
 
 in_dataset: ContextVar[bool] = ContextVar("in_dataset", default=False)
@@ -20,17 +21,26 @@ in_dataset: ContextVar[bool] = ContextVar("in_dataset", default=False)
 
 
 def _structure_of_outputs(func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
-    return [None] * len(Tout) if isinstance(Tout, list | tuple) else None
+    return [] if Tout is None else [None] * len(Tout) if isinstance(Tout, list | tuple) else None
 
 
 def _spec_of_outputs(operation: Any, func: Any, inp: Any, Tout: Any, *rest: Any, **options: Any) -> Any:
-    if isinstance(Tout, list | tuple):
-        return [TensorSpec(None, dtype) for dtype in Tout]
+    if Tout is None or isinstance(Tout, list | tuple):
+        return [TensorSpec(None, dtype) for dtype in Tout or ()]
     return TensorSpec(None, Tout)
 
 
+def py_function(
+    func: Callable[..., Any] | None = None, inp: Sequence[Any] | None = None, Tout: Any = None, name: str | None = None
+) -> Any:
+    """Call a Python function on tensors, or with ``Tout`` alone decorate one that is called so."""
+    if func is None:
+        return lambda decorated: lambda *args: _py_function(decorated, list(args), Tout)
+    return _py_function(func, [] if inp is None else inp, Tout)
+
+
 @operation("py_function", spec=_spec_of_outputs, results=_structure_of_outputs, effects="python")
-def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: str | None = None) -> Any:
+def _py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any) -> Any:
     """Call a Python function on tensors; its exceptions become TensorFlow errors."""
     given = [as_tensor(value) for value in inp]
     try:
@@ -55,6 +65,8 @@ def numpy_function(
 
 
 def _as_outputs(result: Any, dtypes: Any, *, cast: bool) -> Any:
+    if dtypes is None or (dtypes == [] and result is None):
+        return []
     if not isinstance(dtypes, list | tuple):
         return _as_output(result, dtypes, cast=cast)
     results = result if isinstance(result, list | tuple) else [result]
@@ -105,3 +117,32 @@ def while_loop(
         values = tuple(results) if isinstance(results, list | tuple) else (results,)
         left = None if left is None else left - 1
     return values
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Call the function of the first condition that holds, else ``default``."""
+    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, dict) else pred_fn_pairs)
+    for condition, function in pairs:
+        if condition:
+            return function()
+    if default is None:
+        raise InvalidArgumentError("None of the conditions evaluated as True")
+    return default()
+
+
+def map_fn(fn: Callable[..., Any], elems: Any, dtype: Any = None, **options: Any) -> Any:
+    """Stack the results of a function of each slice along the first dimension."""
+    like = dtype if options.get("fn_output_signature") is None else options["fn_output_signature"]
+    parts = [list(part) for part in leaves(elems)]
+    results = [fn(filled(elems, rows)) for rows in zip(*parts, strict=True)]
+    if not results:
+        specs = [TensorSpec(None, part.dtype) for part in leaves(elems)] if like is None else leaves(like)
+        return filled(elems if like is None else like, [as_tensor([], getattr(one, "dtype", one)) for one in specs])
+    columns = [invoke("stack", list(column)) for column in zip(*map(leaves, results), strict=True)]
+    return filled(results[0], columns)

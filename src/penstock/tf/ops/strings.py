@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.tf.errors import InvalidArgumentError
+from penstock.tf.errors import InvalidArgumentError, UnimplementedError
 from penstock.tf.ops.batch_and_spec_rules import (
     batch_whole,
     broadcast,
@@ -224,7 +224,12 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """Return a substring of each string."""
     characters = _checked_unit(unit)
-    array, starts, sizes = np.broadcast_arrays(strings_of(input), as_array(pos), as_array(len))
+    parts = strings_of(input), as_array(pos), as_array(len)
+    if parts[1].shape != parts[2].shape:
+        raise InvalidArgumentError(f"pos and len should have the same shape, found {parts[1].shape}, {parts[2].shape}")
+    array, starts, sizes = np.broadcast_arrays(*parts)
+    if parts[0].shape != parts[1].shape and parts[1].ndim and array.ndim > 2:
+        raise UnimplementedError(f"substr broadcasts up to 2 dimensions, found {array.ndim}")
 
     def cut(value: bytes, start: int, size: int) -> bytes:
         text: Any = value.decode() if characters else value
@@ -253,17 +258,24 @@ def as_string(
     dtype = of_numpy(array.dtype)
     if scientific and shortest:
         raise InvalidArgumentError("Cannot select both scientific and shortest notation")
+    if fill not in ("", "0", " ", "-", "+"):
+        raise InvalidArgumentError(f"Fill string must be one or fewer of '0', ' ', '-', '+', found {fill!r}")
+    if not (dtype.is_floating or dtype.is_complex) and (scientific or shortest):
+        raise InvalidArgumentError("scientific and shortest format not supported for datatype " + dtype.name)
+    if not (dtype.is_floating or dtype.is_complex) and precision > -1:
+        raise InvalidArgumentError("precision not supported for datatype " + dtype.name)
     pad = fill + (str(width) if width > -1 else "")
+    exact = pad + ("" if precision < 0 else f".{precision}") + ("e" if scientific else "g" if shortest else "f")
     if dtype.is_bool:
         texts = ["true" if value else "false" for value in array.flat]
     elif dtype.is_floating:
-        kind = "e" if scientific else "g" if shortest else "f"
-        exact = "" if precision < 0 else f".{precision}"
-        texts = [f"%{pad}{exact}{kind}" % value for value in array.ravel().tolist()]
-    elif dtype.is_integer:
-        texts = [f"%{pad}d" % value for value in array.ravel().tolist()]
+        texts = [f"%{exact}" % value for value in array.ravel().tolist()]
+    elif dtype.is_complex:
+        texts = [f"(%{exact},%{exact})" % (value.real, value.imag) for value in array.ravel().tolist()]
+    elif dtype == string:
+        return _each(lambda text: text.rjust(width, fill.encode() or b" "), input)
     else:
-        raise InvalidArgumentError(f"as_string is not defined for {dtype.name}")
+        texts = [f"%{pad}d" % value for value in array.ravel().tolist()]
     return Tensor(object_array((text.encode() for text in texts), array.shape))
 
 

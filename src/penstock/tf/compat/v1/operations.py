@@ -6,24 +6,28 @@ import importlib
 import re
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.io.records import TFRecordCompressionType, tf_record_iterator
+from penstock.tf.ops import random
 from penstock.tf.ops.batch_and_spec_rules import sizes_of_argument
 from penstock.tf.ops.elementwise import pair
+from penstock.tf.ops.functions import numpy_function
 from penstock.tf.ops.images import batch_images, check_size, fit_size, image_of, resize_with_crop_or_pad
 from penstock.tf.ops.images import resize as resize_v2
 from penstock.tf.ops.indexing import where as where_v2
 from penstock.tf.ops.indexing import where_spec
 from penstock.tf.ops.resize import resample_by_corners
+from penstock.tf.ops.sparse import to_dense
 from penstock.tf.ops.strings import split_rows, split_rows_sparse, splitter_at, strings_of
 from penstock.tf.registry import operation
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor
 from penstock.tf.tensors.dtypes import bool as tf_bool
-from penstock.tf.tensors.dtypes import float32
+from penstock.tf.tensors.dtypes import float32, of_numpy
+from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.tensor import Tensor
 from penstock.tf.tracing.recording import Symbol
@@ -235,7 +239,45 @@ def _of_type(result_type: str) -> Callable[..., Any]:
     return split_rows_sparse if result_type == "SparseTensor" else split_rows
 
 
+class SparseTensorValue(NamedTuple):
+    """The parts of a SparseTensor; where elements of a dataset are expected, it becomes one."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+def py_func(func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """Call a Python function on arrays."""
+    return numpy_function(func, inp, Tout)
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Set values of a dense tensor by their indices."""
+    indices = as_array(sparse_indices)
+    matrix = indices.reshape(indices.size, 1) if indices.ndim < 2 else indices
+    values = as_array(sparse_values)
+    every = values if values.ndim else np.full(len(matrix), values[()], values.dtype)
+    sparse = SparseTensor(matrix, every, np.array(as_shape(output_shape), np.int64))
+    default = as_array(default_value, of_numpy(values.dtype)) if default_value != 0 else None
+    return to_dense(sparse, default, validate_indices)
+
+
 CHANGED: dict[str, Any] = {
+    "SparseTensorValue": SparseTensorValue,
+    "py_func": py_func,
+    "random_normal": random.normal,
+    "random_uniform": random.uniform,
+    "set_random_seed": random.set_seed,
+    "sparse_tensor_to_dense": to_dense,
+    "sparse_to_dense": sparse_to_dense,
     "io.TFRecordCompressionType": TFRecordCompressionType,
     "io.tf_record_iterator": tf_record_iterator,
     "where": where,
