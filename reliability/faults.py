@@ -49,6 +49,7 @@ WORKS = {
     "write_dataset_gzip": (),
     "write_dataset_synced": (),
     "write_dataset_stream": (),
+    "convert_to_table": (),
     "write_parts": (),
     "save_schema": (),
     "save_manifest": (),

@@ -28,6 +28,8 @@ WRITERS = (
     "write_dataset_stream",
     "write_dataset_shuffled",
     "write_parts",
+    "convert_to_dataset",
+    "convert_to_table",
     "save_schema",
     "save_manifest",
 )

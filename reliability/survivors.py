@@ -30,9 +30,10 @@ DATASETS = frozenset(
         "write_dataset_stream",
         "write_dataset_shuffled",
         "write_parts",
+        "convert_to_dataset",
     }
 )
-SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json"}
+SMALL_FILES = {"save_schema": "schema.json", "save_manifest": "data.penstock.json", "convert_to_table": "data.jsonl"}
 
 
 @dataclass

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import penstock as ps
 import penstock.cli
+import penstock.conversion.tables
 import penstock.discovery.infer
 import penstock.integrity.repair
 import penstock.writing.write
@@ -107,6 +108,21 @@ def write_dataset_shuffled(folder: str, report: Report, seed: int) -> None:
     ps.write(f"{folder}/source/data", columns(seed), replace=True)
     source = ps.Dataset(f"{folder}/source/data", index="none")
     ps.write(f"{folder}/data", source.shuffle(seed=seed), shards=3, replace=True, memory=1 << 14)
+    report(closed=True)
+
+
+def convert_to_dataset(folder: str, report: Report, seed: int) -> None:
+    """Convert a table through records in a hidden folder, because its rows are sorted."""
+    found = columns(seed)
+    lines = [f"{x},{name.decode()}\n" for x, name in zip(found["x"].tolist(), found["name"], strict=True)]
+    Path(folder, "rows.csv").write_text("x,name\n" + "".join(lines))
+    ps.convert(f"{folder}/rows.csv", f"{folder}/data", sort="x", descending=True, shards=2, replace=True)
+    report(closed=True)
+
+
+def convert_to_table(folder: str, report: Report, seed: int) -> None:
+    ps.write(f"{folder}/source", columns(seed), replace=True)
+    ps.convert(f"{folder}/source", f"{folder}/data.jsonl", replace=True)
     report(closed=True)
 
 
