@@ -12,6 +12,7 @@
 
 #include "core/crc32/crc32.h"
 #include "core/frame_buffer.h"
+#include "core/stats/record_stats.h"
 #include "io/decode_queue.h"
 #include "io/file_batches.h"
 #include "io/file_records.h"
@@ -131,6 +132,62 @@ void check_batches(Random& random, const TemporaryFile& file, const std::vector<
     require(same(decoder->plan(), std::get<DecodedBatch>(next), expected), "batches from files differ");
   }
   require(std::holds_alternative<EndOfRecords>(batches.next(kTimeout)), "batches do not end");
+}
+
+// Several small batches of each block: of dense rows, which share memory, read by many threads and a slow consumer.
+void check_small_batches(Random& random, const TemporaryFile& file) {
+  DecodePlan plan;
+  plan.features.resize(3);
+  for (std::size_t f = 0; f < plan.features.size(); ++f) {
+    plan.features[f].key = std::string(1, static_cast<char>('a' + f));
+    plan.features[f].missing = Missing::kInvalid;
+  }
+  const auto decoder = std::make_shared<BatchDecoder>(plan);
+  BlockReaderOptions options;
+  options.threads = 8;
+  options.block_bytes = random.one_in(2) ? 1024 : 8192;
+  const std::size_t rows = 1 + random.below(20);
+  FileBatches batches(std::vector<std::filesystem::path>(4, file.path), decoder, rows, options);
+  std::vector<DecodedBatch> kept;
+  std::size_t total = 0;
+  for (;;) {
+    NextBatch next = batches.next(kTimeout);
+    if (!std::holds_alternative<DecodedBatch>(next)) break;
+    total += std::get<DecodedBatch>(next).rows;
+    if (std::get<DecodedBatch>(next).fault.fault != ExampleFault::kNone) return;
+    if (random.one_in(4)) kept.push_back(std::get<DecodedBatch>(std::move(next)));
+    if (random.one_in(8)) std::this_thread::yield();
+  }
+  require(total == 4 * kRecords, "small batches miss rows");
+  for (const DecodedBatch& batch : kept)
+    for (const DecodedColumn& column : batch.columns)
+      require(column.valid->data()[batch.rows - 1] <= std::byte{1}, "kept batches change");
+}
+
+// Statistics to which several threads add equal those of one thread.
+void check_stats(const std::vector<Chunk>& chunks, const std::shared_ptr<BatchDecoder>& decoder) {
+  const std::vector<FeatureStats> features(decoder->plan().features.size(), FeatureStats(Scalar::kUint8, true));
+  RecordStats expected(decoder, decoder, features);
+  for (const Chunk& chunk : chunks)
+    for (std::size_t i = 0; i < chunk.size(); ++i) static_cast<void>(expected.add(chunk.slice(i, i + 1), 0));
+  RecordStats found(decoder, decoder, features);
+  std::vector<std::thread> others;
+  for (std::size_t t = 0; t < 3; ++t) {
+    others.emplace_back([&, t] {
+      const std::shared_ptr<RecordStats> own = found.fresh();
+      for (const Chunk& chunk : chunks)
+        for (std::size_t i = t; i < chunk.size(); i += 3)
+          static_cast<void>((t == 0 ? found : *own).add(chunk.slice(i, i + 1), 0));
+      found.merge(*own);
+    });
+  }
+  for (std::thread& other : others) other.join();
+  const StatsResult one = expected.result(), sum = found.result();
+  require(one.sizes.count == sum.sizes.count && one.sizes.high == sum.sizes.high, "statistics of threads differ");
+  for (std::size_t f = 0; f < features.size(); ++f)
+    require(one.features[f].integers.count == sum.features[f].integers.count &&
+                one.features[f].values.distinct() == sum.features[f].values.distinct(),
+            "statistics of features differ");
 }
 
 // A consumer that is late repeatedly and finds nothing: a thread takes over its reads.
@@ -269,6 +326,8 @@ void check(Random& random) {
   for (const Chunk& chunk : chunks) queue.submit({{chunk}, {}, {}});  // which are never taken
   check_checked(file, decoder);
   check_batches(random, file, chunks, decoder);
+  check_small_batches(random, file);
+  check_stats(chunks, decoder);
   check_late_consumer(file, decoder);
   check_fetcher(random, file, chunks, decoder);
 }
