@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src" / "penstock"
 LAYERS = {
     "": """
         _core, errors
-        arguments, format_header, image, progress, protobuf
+        arguments, format_header, html, image, progress, protobuf
         parallel
         compression
         storage
@@ -46,8 +46,8 @@ LAYERS = {
         pipeline, fingerprint
         transforms
         carry_stored_bytes
-        random_access, state, summary, export_arrow
-        stored_rows
+        random_access, state, export_arrow
+        stored_rows, summary
         iterator
         dataset
     """,

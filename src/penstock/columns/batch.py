@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from penstock import _core
+from penstock import _core, html
 from penstock.columns.arrow_export import ArrowNode
 from penstock.columns.column import AnyColumn, Column, Rows, arrow_node, as_column, describe, positions, to_list
 
@@ -269,6 +269,10 @@ class Batch:
         parts = [f"{name}: {describe(column)}" for name, column in self._columns.items()]
         line = f"Batch({rows}; {', '.join(parts)})" if parts else f"Batch({rows})"
         return line if len(line) <= _LONGEST_LINE else f"Batch({rows};\n  " + ",\n  ".join(parts) + ")"
+
+    def _repr_html_(self) -> str:
+        rows = (list(self.row(index).values()) for index in range(min(html.ROWS, self._num_rows)))
+        return html.table(self.column_names, rows, caption=f"Batch of {self._num_rows:,} rows")
 
     def _ipython_key_completions_(self) -> list[str]:
         return self.column_names

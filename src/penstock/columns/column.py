@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self, SupportsIndex, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock import _core
+from penstock import _core, html
 from penstock.columns.arrow_export import ArrowNode, dense_node
 
 Rows: TypeAlias = slice | NDArray[Any] | Sequence[int]
@@ -82,6 +82,10 @@ class Column(ABC):
     @abstractmethod
     def isin(self, values: Iterable[Any]) -> NDArray[np.bool_]:
         """Return a boolean array: which values are equal to one of ``values``."""
+
+    def _repr_html_(self) -> str:
+        rows = ([index, self._row(index)] for index in range(min(html.ROWS, len(self))))
+        return html.table(["row", type(self).__name__], rows, caption=f"{type(self).__name__} of {len(self):,} rows")
 
     def __eq__(self, other: object) -> NDArray[np.bool_]:  # type: ignore[override]
         return self._compared(other, operator.eq)

@@ -27,7 +27,7 @@ from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
 from penstock.dataset.stored_rows import stored_rows
-from penstock.dataset.summary import explain, summary
+from penstock.dataset.summary import explain, html_summary, summary
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
 from penstock.dataset.transforms.cache import cache
@@ -187,6 +187,9 @@ class Dataset(Generic[T_co]):
             elements come one after another: shuffle them with a window
         """
         return explain(self._pipeline)
+
+    def _repr_html_(self) -> str:
+        return html_summary(self._pipeline, self._iterate)
 
     def __len__(self) -> int:
         return self._access.length

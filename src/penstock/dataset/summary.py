@@ -1,10 +1,16 @@
-"""A dataset in one line, for its repr, or in a line for each step. Nothing is read for it."""
+"""A dataset in one line, for its repr; in a line for each step; or with its first rows, for notebooks."""
 
 from __future__ import annotations
 
+from html import escape
+
+from penstock import html
+from penstock.dataset.export_arrow import Iterate, keep_encoded
 from penstock.dataset.pipeline import JoinStart, Pipeline
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.transforms.batch import PackStage
+from penstock.dataset.transforms.take_skip import take
+from penstock.errors import PenstockError
 
 _COLUMNS_SHOWN = 8
 
@@ -16,6 +22,20 @@ def summary(pipeline: Pipeline) -> str:
     if not isinstance(start, ReadRows):
         return f"<Dataset of {calls}>"
     return f"<Dataset of {_files_and_columns(start, _COLUMNS_SHOWN)}{'; ' if calls else ''}{calls}>"
+
+
+def html_summary(pipeline: Pipeline, iterate: Iterate) -> str:
+    """Return a table of the first rows; only the summary where reading them would call functions or take long."""
+    caption = summary(pipeline)
+    stored = None if pipeline.is_remote or pipeline.yields_batches else keep_encoded(pipeline)
+    if stored is None:
+        return f"<pre>{escape(caption)}</pre>"
+    try:
+        rows = list(iterate(take(stored[0], html.ROWS)))
+    except (PenstockError, OSError) as error:
+        return f"<pre>{escape(caption)}\n{escape(str(error))}</pre>"
+    names = list(rows[0]) if rows else []
+    return html.table(names, (list(row.values()) for row in rows), caption=caption)
 
 
 def explain(pipeline: Pipeline) -> str:

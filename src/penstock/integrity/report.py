@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from penstock import html
 from penstock.integrity.problems import Problem
 
 
@@ -38,6 +39,9 @@ class Report(ABC):
         100
         """
         return json.dumps(self._document(), indent=2)
+
+    def _repr_html_(self) -> str:
+        return html.document(self._document(), str(self))
 
 
 def plural(count: int, noun: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from penstock import html
 from penstock.errors import SchemaError
 from penstock.schema.connector import ConnectorFeature, stored_features
 from penstock.schema.dtype import DtypeLike
@@ -145,6 +146,22 @@ class Schema(Mapping[str, Feature]):
         if self._sequence is None:
             return f"Schema({_format(self._context)})"
         return f"Schema({_format(self._context)}, sequence={_format(self._sequence)})"
+
+    def _repr_html_(self) -> str:
+        sections = {"context": self._context, "sequence": self._sequence or {}}
+        named = [
+            (name, feature, section) for section, features in sections.items() for name, feature in features.items()
+        ]
+        columns = ["feature", "dtype", "shape", "encoding", "absent", *(["section"] if self.is_sequence else [])]
+        rows = [
+            [name, feature.dtype, list(feature.shape), feature.encoding, _when_absent(feature), section]
+            for name, feature, section in named[: html.ROWS * 16]
+        ]
+        left = len(named) - len(rows)
+        caption = f"Schema of {len(named):,} features"
+        return html.table(
+            columns, (row[: len(columns)] for row in rows), caption=caption, note=f"and {left:,} more" * (left > 0)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._context, self._sequence, self._unknown, self._paths, self._features_json)
@@ -421,6 +438,10 @@ def _check_keys(section: Mapping[str, Feature]) -> None:
         for key in feature.partitions:
             if key in users:
                 raise SchemaError(f"the key {key!r} cannot hold row lengths of {name!r} and values of {users[key]!r}")
+
+
+def _when_absent(feature: Feature) -> str:
+    return "null" if feature.optional else f"{feature.default}" if feature.has_default else "an error"
 
 
 def _format(features: Mapping[str, Feature]) -> str:
