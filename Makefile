@@ -123,7 +123,7 @@ engines: .venvs/engines/.penstock
 reliability: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed build/sanitize/mutate
 	PYTHONPATH=tests/support:interop LONG=$(LONG) $(BIN)/python -m reliability
 
-bench: $(VENV)/.native $(VENV)/.with-demo $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl grain,.venvs/$(peer)/.installed)
+bench: $(VENV)/.native $(VENV)/.with-demo $(VENV)/.with-bench $(foreach peer,tensorflow tfrecord tfrecords tfx_bsl grain,.venvs/$(peer)/.installed)
 	$(BIN)/python benchmarks/run.py
 
 clean:

@@ -17,7 +17,19 @@ from payloads import WORKLOADS
 from rich.console import Console
 
 HERE = Path(__file__).parent
-GROUPS = ["records", "parse", "write", "pipeline", "tutorial", "feeding", "disk", "reshape", "scale", "footprint"]
+GROUPS = [
+    "records",
+    "parse",
+    "write",
+    "pipeline",
+    "tutorial",
+    "pictures",
+    "feeding",
+    "disk",
+    "reshape",
+    "scale",
+    "footprint",
+]
 
 # Fewer say too little to be kept.
 _ENOUGH_REPETITIONS = 5

@@ -9,6 +9,7 @@
 
 #include "core/image/jpeg.h"
 #include "core/image/png.h"
+#include "core/image/transform.h"
 #include "tests/checks.h"
 
 namespace penstock::tests {
@@ -50,6 +51,24 @@ void check_window(Bytes file, const JpegOptions& options) {
   decoder.read(pixels.get(), part);
 }
 
+void check_transform(Bytes file, unsigned chosen) {
+  TransformOptions options;
+  options.part = static_cast<TransformOptions::Part>(chosen % 4);
+  options.shorter_side = 24;
+  options.flip = 0.5;
+  options.antialias = (chosen & 4) != 0;
+  options.exact = (chosen & 8) != 0;
+  options.output.height = 1 + chosen % 24;
+  options.output.width = 1 + chosen % 19;
+  options.output.channels = chosen & 16 ? 1 : 3;
+  options.output.type = static_cast<SampleType>(chosen % 3);
+  options.output.channels_first = (chosen & 32) != 0;
+  options.limits = kLimits;
+  const std::unique_ptr<std::byte[]> output(new std::byte[options.output.bytes()]);
+  PictureTransform transform(options);
+  for (std::uint64_t row = 0; row < 2; ++row) transform.run(file, {0, row, chosen}, output.get());
+}
+
 }  // namespace
 }  // namespace penstock::tests
 
@@ -58,6 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) return 0;
   const Bytes file = std::as_bytes(std::span(data + 1, size - 1));
   const unsigned chosen = data[0], channels = chosen % 5;
+  check_transform(file, chosen);
   if (format_of(file) == Format::kPng) {
     const unsigned bits = chosen & 128 ? 16 : 8;
     check<PngDecoder>(file, PngOptions{channels, bits, kLimits}, bits / 8);

@@ -19,7 +19,7 @@ TESTED_THROUGH_OTHERS = {
     "engines": "arrow_scan",
     "discovery": "infer sidecars splits",
     "expression": "tree",
-    "frameworks": "jax keras tensorflow torch",
+    "frameworks": "jax keras tensorflow torch torch_images",
     "index": "build file_identity gzip_members shard_index",
     "integrity": "report",
     "schema": "arrow_metadata connector default dtype logical recognize_bytes",

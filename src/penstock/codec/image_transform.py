@@ -213,6 +213,21 @@ class PictureTransformer:
             raise _not_encoded(column)
         return self._flat(column, None, rows, epochs, np.zeros_like(rows))
 
+    def parts(self, column: AnyColumn, rows: NDArray[np.int64], epochs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return top, left, height, width and flip of the part of each JPEG picture, by their headers."""
+        if not isinstance(column, BytesColumn):
+            raise _not_encoded(column)
+        parts = np.empty((len(column), 5))
+        for number, data in enumerate(column.to_list()):
+            shape = _core.jpeg_shape(data, max_pixels())
+            if shape is None:
+                raise RowFault(number, "only JPEG pictures can be decoded later, and this is none")
+            part = self.choose(shape[0], shape[1], int(rows[number]), int(epochs[number]))
+            if part is None:
+                raise RowFault(number, str(invalid_image(data, _TOO_SMALL)))
+            parts[number] = part
+        return parts
+
     def choose(self, height: int, width: int, row: int, epoch: int) -> tuple[float, float, float, float, bool] | None:
         """Return top, left, height and width of the part of a picture, and whether it is flipped."""
         return self._native.choose(height, width, epoch, row, 0)

@@ -564,6 +564,7 @@ class Dataset(Generic[T_co]):
         columns: Iterable[str] | None = None,
         seed: int = 0,
         threads: int | None = None,
+        decode: bool = True,
     ) -> Dataset[dict[str, Any]]:
         """Decode pictures and crop, resize, flip and normalize them, in one native step per picture.
 
@@ -575,6 +576,8 @@ class Dataset(Generic[T_co]):
             seed: Random parts and flips depend on the seed, the epoch and the record alone, not on threads, ranks, or
                 the step that a run was resumed at.
             threads: Native threads; by default those of the dataset.
+            decode: False leaves JPEG pictures encoded, for ``penstock.frameworks.torch.feed(ds, images=transform)``
+                to decode on a GPU, and adds a column NAME_part: top, left, height, width and flip of each.
 
         Example:
             >>> schema = ps.Schema({"image": ps.Feature("uint8", (None, None, 3), encoding="png"), "label": int})
@@ -585,7 +588,9 @@ class Dataset(Generic[T_co]):
             (4, 3, 32, 32)
         """
         names = None if columns is None else names_in(columns)
-        return self._with(map_images(self._pipeline, transform, names, seed=operator.index(seed), threads=threads))
+        return self._with(
+            map_images(self._pipeline, transform, names, seed=operator.index(seed), threads=threads, decode=decode)
+        )
 
     @overload
     def flat_map(

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.codec.image_transform import ImageTransform
 from penstock.columns import BytesColumn, Nullable, Ragged
 from penstock.columns import collate as collate_rows
 from penstock.dataset.dataset import Dataset
@@ -23,7 +24,14 @@ RaggedAs: TypeAlias = Literal["nested", "padded"]
 Move: TypeAlias = Callable[[Any], Any]
 
 
-def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: RaggedAs = "nested") -> Feed:
+def feed(
+    dataset: Dataset,
+    *,
+    device: Any = "cpu",
+    ahead: int = 2,
+    ragged: RaggedAs = "nested",
+    images: ImageTransform | None = None,
+) -> Feed:
     """Iterate over a dataset as tensors on a device.
 
     To a CUDA device, tensors are copied from pinned memory on a separate stream, while the loop uses the ones before.
@@ -35,10 +43,17 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
         device: Where to place tensors.
         ahead: How many elements to prefetch.
         ragged: What ragged columns become: ``"nested"`` tensors (jagged), or ``"padded"`` with zeros.
+        images: Decode and transform on the device what ``map_images(images, decode=False)`` left encoded. JPEG goes to
+            nvJPEG in batches, by torchvision.
     """
     shard, device = shard_for_process(dataset, *_ranks()), torch.device(device)
     if device.type != "cuda":
-        return Feed(shard, lambda element: convert(element, device=device, ragged=ragged), ahead=ahead)
+
+        def convert_all(element: Any) -> Any:
+            rest, pictures = _split_pictures(element, images, device)
+            return _with_pictures(convert(rest, device=device, ragged=ragged), pictures)
+
+        return Feed(shard, convert_all, ahead=ahead)
     stream = torch.cuda.Stream(device)
     in_flight: deque[tuple[Any, list[Any]]] = deque()  # pinned memory of copies, until their events have happened
 
@@ -54,7 +69,9 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
             return moved[-1]
 
         with torch.cuda.stream(stream):
-            placed = convert_leaves(element, lambda value: _leaf(value, ragged, move))
+            rest, pictures = _split_pictures(element, images, device)
+            placed = _with_pictures(convert_leaves(rest, lambda value: _leaf(value, ragged, move)), pictures)
+            moved.extend(pictures.values())
             event = stream.record_event()
         in_flight.append((event, pinned))
         return placed, moved, event
@@ -68,6 +85,23 @@ def feed(dataset: Dataset, *, device: Any = "cpu", ahead: int = 2, ragged: Ragge
         return element
 
     return Feed(_decode_into_pinned_memory(shard), place, arrive=arrive, ahead=ahead)
+
+
+def _split_pictures(element: Any, images: ImageTransform | None, device: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the other columns of an element, and its pictures, decoded on the device."""
+    if images is None:
+        return element, {}
+    from penstock.frameworks.torch_images import decode_pictures
+
+    names = [name for name in element if f"{name}_part" in element]
+    pictures = {name: decode_pictures(element[name], element[f"{name}_part"], images, device) for name in names}
+    left_out = {*names, *(f"{name}_part" for name in names)}
+    return {name: column for name, column in element.items() if name not in left_out}, pictures
+
+
+def _with_pictures(element: Any, pictures: dict[str, Any]) -> Any:
+    """Add decoded pictures to an element."""
+    return {**element, **pictures} if pictures else element
 
 
 def _decode_into_pinned_memory(dataset: Dataset) -> Dataset:

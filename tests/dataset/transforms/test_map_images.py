@@ -162,3 +162,15 @@ def test_transformed_pictures_can_be_written(data: Path, tmp_path: Path):
     small = ps.ImageTransform(resize=(4, 6), dtype="uint8")
     ps.write(tmp_path / "small", ps.Dataset(data).map_images(small))
     assert ps.Dataset(tmp_path / "small")[3]["image"].shape == (4, 6, 3)
+
+
+def test_pictures_that_are_decoded_later_have_the_same_parts(tmp_path: Path):
+    files = [encode_image(np.full((20 + number, 30, 3), number, np.uint8), "jpeg") for number in range(6)]
+    ps.write(tmp_path / "jpeg", {"image": files, "label": np.arange(6)}, schema=ENCODED)
+    ds = ps.Dataset(tmp_path / "jpeg", schema=SCHEMA).map_images(TRAINING, seed=7, decode=False)
+    batch = ds.shuffle(seed=1).batch(6)[0]
+    assert sorted(batch["image"].to_list()) == sorted(files)
+    by_row = {int(row["label"]): row["image_part"].tolist() for row in ds.epoch(0)}
+    assert {int(row["label"]): row["image_part"].tolist() for row in batch.rows()} == by_row
+    top, left, height, width, _ = np.array([by_row[number] for number in range(6)]).T
+    assert ((top + height <= 20 + np.arange(6)) & (left + width <= 30)).all()

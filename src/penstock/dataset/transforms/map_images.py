@@ -28,7 +28,13 @@ from penstock.schema.schema import keep_images_encoded
 
 
 def map_images(
-    pipeline: Pipeline, transform: ImageTransform, columns: tuple[str, ...] | None, *, seed: int, threads: int | None
+    pipeline: Pipeline,
+    transform: ImageTransform,
+    columns: tuple[str, ...] | None,
+    *,
+    seed: int,
+    threads: int | None,
+    decode: bool,
 ) -> Pipeline:
     """Return a pipeline of transformed pictures, which reads them encoded."""
     start = pipeline.start
@@ -47,7 +53,7 @@ def map_images(
         schema.select(columns)  # raises for an unknown name
     encoded = pipeline.change_source(lambda source: source.with_schema(_encoded(source.schema, columns)))
     found = (encoded or pipeline).start
-    options: dict[str, Any] = {"threads": threads}
+    options: dict[str, Any] = {"threads": threads, "decode": decode}
     if isinstance(found, ReadRows):
         shards = found.source.shards
         options |= {"shards": shards, "on_error": found.source.on_error}
@@ -73,6 +79,8 @@ class MapImagesStage(Stage):
     shards: Shards | None = None
     """The files of the rows, for errors."""
     on_error: Any = "raise"
+    decode: bool = True
+    """False leaves pictures encoded and adds a column of their parts."""
 
     def open(self, upstream: OpenFlow, cursor: Cursor, meter: Meter) -> Flow:
         threads = self.threads or (available_cpus() if self.shards is None else self.shards.options.thread_count)
@@ -129,7 +137,11 @@ class MapImagesStage(Stage):
         changed = {}
         for name in self.columns:
             try:
-                changed[name] = transform(plain(self._value(batch, name)), rows, epochs)
+                column = plain(self._value(batch, name))
+                if self.decode:
+                    changed[name] = transform(column, rows, epochs)
+                else:
+                    changed[f"{name}_part"] = transform.parts(column, rows, epochs)
             except RowFault as fault:
                 raise RowFault(fault.row, fault.message, name) from None
         return changed
@@ -157,7 +169,7 @@ class MapImagesStage(Stage):
         return None
 
     def describe(self) -> list[Any]:
-        return ["map_images", _json(asdict(self.transform)), list(self.columns), self.seed]
+        return ["map_images", _json(asdict(self.transform)), list(self.columns), self.seed, self.decode]
 
 
 def _json(value: Any) -> Any:
