@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.writing.destination import Destination
+from penstock.writing.rewrite import rewrite
 
 COUNT = 3000
 
@@ -80,6 +83,17 @@ def test_what_cannot_be_copied_raises_before_anything_is_written(source: Path, t
     with pytest.raises(ValueError, match="memory is a number of bytes"):
         ps.write(tmp_path / "copy", ds, memory="much")
     assert not list(tmp_path.iterdir())
+
+
+def test_too_little_room_is_noticed_before_anything_is_written(source: Path, tmp_path: Path):
+    stored = ps.Dataset(source).shuffle(seed=1)._stored_rows()
+    huge = replace(stored, lengths=np.full(COUNT, 1 << 45, np.uint64))
+    destination = Destination(tmp_path / "copy", compression="", level=2, replace=False, sync=False)
+    with pytest.raises(OSError, match="are free: write to another disk"):
+        rewrite(huge, destination, (1, None, None), memory=1 << 30, progress=False)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="writes to a local disk"):
+        ps.write("memory://bucket/copy", ps.Dataset(source), memory="1GB")
 
 
 def test_a_damaged_record_leaves_nothing(source: Path, tmp_path: Path):

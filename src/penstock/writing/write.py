@@ -104,6 +104,8 @@ def write(
         at_most = bytes_of("memory", memory)
         sizes = check_shard_sizes(shards, rows_per_shard, shard_bytes)
         destination = Destination(path, compression=compression, level=level, replace=replace, sync=sync)
+        if not destination.is_local:
+            raise ValueError("memory= writes to a local disk, with temporary files on it: copy the output from there")
         return rewrite(data._stored_rows(), destination, sizes, memory=at_most, progress=progress)
     open_writer = partial(
         Writer,
