@@ -29,6 +29,7 @@ GROUPS = [
     "reshape",
     "scale",
     "footprint",
+    "rlds",
 ]
 
 # Fewer say too little to be kept.

@@ -28,6 +28,7 @@ from penstock.rlds.step_table import StepTable
 from penstock.rlds.windows import Goal, Positions, RowPlan, one_step
 from penstock.schema import Feature, Schema
 from penstock.schema.connector import ConnectorFeature
+from penstock.schema.feature import Encoding
 
 Span: TypeAlias = Literal["step", "window", "chunk", "goal"]
 """Which steps of its episode a column of a row holds."""
@@ -361,7 +362,9 @@ def _schema_of(view: StepView) -> Schema:
         steps = (_steps_in(view, span),) if view.has_axis[span] else ()
         if of_step in view.columns:
             column = view.columns[of_step]
-            features[name] = Feature(column.dtype.name, (*steps, *column.shape[1:]))
+            # A list of an Example has no 64-bit unsigned numbers.
+            encoding: Encoding = "raw" if column.dtype == np.uint64 else "list"
+            features[name] = Feature(column.dtype.name, (*steps, *column.shape[1:]), encoding=encoding)
             continue
         assert stored is not None
         feature = stored.feature
