@@ -7,7 +7,7 @@
 # make fuzz     libFuzzer on frames, records, header walks, salvage, inflating, images and episodes, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
-# make engines  the recipes of docs/clusters.md on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
+# make engines  penstock.ray and the recipes of docs/clusters.md, on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
 # Every target makes the virtual environment that it needs; there is no step before.
@@ -117,7 +117,7 @@ interop: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.penstock .venvs/c
 	.venvs/tensorflow/bin/python -m pytest interop/tfds --confcutdir interop/tfds -W default
 
 engines: .venvs/engines/.penstock
-	.venvs/engines/bin/python -m pytest interop/engines --confcutdir interop/engines
+	.venvs/engines/bin/python -m pytest interop/engines --confcutdir interop/engines -W default
 
 # The small form takes about two minutes; LONG=1 has forty times as many trials.
 reliability: $(VENV)/.native $(VENV)/.with-test .venvs/tensorflow/.installed build/sanitize/mutate

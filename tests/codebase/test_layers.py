@@ -33,6 +33,7 @@ LAYERS = {
         inspect, writing
         dataset
         conversion, engines, frameworks, tf, tfds, rlds
+        ray
         cli
         __main__
     """,

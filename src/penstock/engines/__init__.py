@@ -1,1 +1,1 @@
-"""Datasets as tables of query engines: SQL with DuckDB, and lazy frames of Polars."""
+"""Datasets as tables of query engines: SQL with DuckDB, lazy frames of Polars, and tasks of clusters."""

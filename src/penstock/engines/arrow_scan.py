@@ -55,14 +55,15 @@ class ArrowScan:
     Args:
         dataset: The dataset, before ``batch()``.
         decode: Decode images and tensors. By default they stay encoded, as bytes.
+        tensors: Return numbers of a dense shape as ``pa.fixed_shape_tensor``, not as nested lists.
     """
 
-    def __init__(self, dataset: Dataset[Any], *, decode: bool = False) -> None:
+    def __init__(self, dataset: Dataset[Any], *, decode: bool = False, tensors: bool = False) -> None:
         pipeline = dataset._pipeline
         if pipeline.yields_batches:
             raise ValueError("a query reads rows: pass the dataset as it was before batch()")
         encoded = None if decode else keep_encoded(pipeline, tensors=True)
-        self._dataset = dataset
+        self._dataset, self._tensors = dataset, tensors
         self._pipeline = pipeline if encoded is None else encoded[0]
         start = self._pipeline.start
         is_read = isinstance(start, ReadRows) and not self._pipeline.stages
@@ -73,6 +74,23 @@ class ArrowScan:
     @cached_property
     def schema(self) -> Any:
         """The ``pyarrow.Schema`` of all columns. It has no view types, which pyarrow's filters do not support."""
+        pa = import_extra("pyarrow", "arrow", "Arrow data")
+        return pa.schema([field.with_type(self._tensor_type(field)) for field in self._plain_schema])
+
+    def _tensor_type(self, field: Any) -> Any:
+        pa = import_extra("pyarrow", "arrow", "Arrow data")
+        feature = self._features.get(field.name)
+        kind, shape = field.type, []
+        while pa.types.is_fixed_size_list(kind):
+            shape.append(kind.list_size)
+            kind = kind.value_type
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if not self._tensors or feature is None or feature.optional or not all(shape) or not shape or not is_number:
+            return field.type
+        return pa.fixed_shape_tensor(kind, shape)
+
+    @cached_property
+    def _plain_schema(self) -> Any:
         pa = import_extra("pyarrow", "arrow", "Arrow data")
         if self._features:
             # Arrow has no bfloat16: such columns are exported as float32.
@@ -130,7 +148,11 @@ class ArrowScan:
             pa = import_extra("pyarrow", "arrow", "Arrow data")
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
         columns = Batch({name: rows[name] for name in self._stored(fields.names)})
-        return arrow_batch(columns, self._features).select(fields.names).cast(fields)
+        plain = import_extra("pyarrow", "arrow", "Arrow data").schema(
+            [self._plain_schema.field(n) for n in fields.names]
+        )
+        found = arrow_batch(columns, self._features).select(fields.names).cast(plain)
+        return found if plain.equals(fields) else _with_tensors(found, fields)
 
     def _rows_per_batch(self, pipeline: Pipeline) -> int:
         """Return how many rows like the first one have the bytes of a batch."""
@@ -145,6 +167,22 @@ class ArrowScan:
                     f"a query needs named columns: map() elements of type {type(element).__name__} to dicts"
                 )
             yield element
+
+
+def _with_tensors(batch: Any, fields: Any) -> Any:
+    """Return a batch with nested lists of fixed sizes as tensors, without copying the numbers."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    columns = []
+    for column, field in zip(batch.columns, fields, strict=True):
+        if isinstance(field.type, pa.FixedShapeTensorType):
+            values, size = column, 1
+            while pa.types.is_fixed_size_list(values.type):
+                size *= values.type.list_size
+                values = values.flatten()
+            storage = pa.FixedSizeListArray.from_arrays(values, size)
+            column = pa.ExtensionArray.from_storage(field.type, storage)
+        columns.append(column)
+    return pa.record_batch(columns, schema=fields)
 
 
 def _with_blocks(pipeline: Pipeline, size: int) -> Pipeline:

@@ -39,6 +39,12 @@ class Restarts:
         """The size of the uncompressed stream."""
         return int(self.stream_offset[-1])
 
+    def part(self, first: int, last: int) -> Restarts:
+        """Return some of the places, and the next ones: they tell where reading can stop."""
+        near, ends = slice(first, last + 2), slice(first, last + 1)
+        places = self.bits[near], self.block_offset[near]
+        return Restarts(*places, self.first_record[ends], self.stream_offset[ends], self.windows[near])
+
     def holding(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of the places that these records come after."""
         return np.searchsorted(self.first_record, rows.astype(np.uint64), side="right") - 1
@@ -71,6 +77,11 @@ class Members:
     def agree_with(self, lengths: Lengths) -> bool:
         """Return whether the number of records and their total size agree with ``lengths``."""
         return (self.records, int(self.stream_offset[-1])) == (lengths.count, lengths.stream_bytes)
+
+    def part(self, first: int, last: int) -> Members:
+        """Return some of the members."""
+        ends = slice(first, last + 1)
+        return Members(self.file_offset[ends], self.stream_offset[ends], self.first_record[ends])
 
     def holding(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of the members that hold these records."""
@@ -168,6 +179,21 @@ class ShardIndex:
             unknown=self.unknown,
         )
 
+    def part(self, start: int, stop: int) -> ShardIndex:
+        """Return what reading some of the records takes, under their numbers in the file."""
+        lengths, members, restarts = self.lengths, self.members, self.restarts
+        if self.segments is not None:
+            first, last = (int(found) for found in self.segments.holding(np.array([start, stop - 1])))
+            members = members and members.part(first, last + 1)
+            restarts = restarts and restarts.part(first, last + 1)
+        return ShardIndex(
+            identity=self.identity,
+            compression=self.compression,
+            lengths=lengths and lengths.part(start, stop) if self.segments is None else None,
+            members=members,
+            restarts=restarts,
+        )
+
     def __len__(self) -> int:
         return self.records
 
@@ -188,11 +214,13 @@ lengths are None if the frames are contiguous; then the last start is the end of
 class Lengths:
     """Payload lengths of consecutive records; a single number if all are equal."""
 
-    def __init__(self, count: int, equal: int | None, starts: Uint64s | None) -> None:
+    def __init__(self, count: int, equal: int | None, starts: Uint64s | None, first: int = 0) -> None:
         self.count = count
         self.equal = equal
         """The length of every record, or None if they differ."""
         self._starts = starts
+        self._first = first
+        """The record that the first of the starts is about, where only a part of them is known."""
 
     @classmethod
     def of(cls, parts: Sequence[NDArray[np.unsignedinteger]]) -> Lengths:
@@ -211,6 +239,12 @@ class Lengths:
         starts[1:] += np.uint64(FRAME_OVERHEAD)
         np.cumsum(starts[1:], out=starts[1:])
         return cls(count, None, starts)
+
+    def part(self, start: int, stop: int) -> Lengths:
+        """Return what is needed of it to locate some of the records, by their numbers in the file."""
+        if self._starts is None:
+            return self
+        return Lengths(stop, None, self._starts[start : stop + 1].copy(), start)
 
     @property
     def stream_bytes(self) -> int:
@@ -251,19 +285,20 @@ class Lengths:
 
     def location(self, row: int) -> tuple[int, int]:
         """Return where the frame of one record starts, and its payload length."""
-        if not 0 <= row < self.count:
+        if not self._first <= row < self.count:
             raise IndexError(f"there are {self.count} records, found row {row}")
         if self._starts is not None:
-            start = int(self._starts[row])
-            return start, int(self._starts[row + 1]) - start - FRAME_OVERHEAD
+            start = int(self._starts[row - self._first])
+            return start, int(self._starts[row + 1 - self._first]) - start - FRAME_OVERHEAD
         length = self.equal or 0
         return row * (length + FRAME_OVERHEAD), length
 
     def locations(self, rows: NDArray[np.int64]) -> tuple[Uint64s, Uint64s]:
         """Return where the frames of these records start, and their payload lengths."""
-        if len(rows) and not (rows.min() >= 0 and rows.max() < self.count):
+        if len(rows) and not (rows.min() >= self._first and rows.max() < self.count):
             raise IndexError(f"there are {self.count} records, found rows {rows.min()} to {rows.max()}")
         if self._starts is not None:
+            rows = rows - self._first
             starts = self._starts[rows]
             return starts, self._starts[rows + 1] - starts - np.uint64(FRAME_OVERHEAD)
         length = self.equal or 0
@@ -271,6 +306,7 @@ class Lengths:
 
     def layout(self) -> Layout:
         """Return where all records are, for native readers."""
+        assert not self._first, "a part of an index locates single records"
         return (self.count, self.equal or 0) if self._starts is None else (self._starts, None)
 
 

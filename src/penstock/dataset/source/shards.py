@@ -27,16 +27,32 @@ from penstock.storage import is_remote, locate
 
 
 class Shards:
-    """Files whose rows are numbered consecutively. Indexes are loaded or built on first use."""
+    """Files whose rows are numbered consecutively. Indexes are loaded or built on first use, or passed in.
 
-    def __init__(self, paths: tuple[str, ...], options: ReadOptions, counts: tuple[int, ...] | None = None) -> None:
+    Args:
+        paths: The files.
+        options: How to read them.
+        counts: How many rows each has, by its metadata.
+        indexes: The index of each, or the part of it that the rows to read need; it is pickled.
+    """
+
+    def __init__(
+        self,
+        paths: tuple[str, ...],
+        options: ReadOptions,
+        counts: tuple[int, ...] | None = None,
+        indexes: tuple[ShardIndex, ...] | None = None,
+    ) -> None:
         self.paths = paths
         self.options = options
         self._manifest_counts = counts
-        self._opened: dict[int, ShardIndex | SalvagedIndex] = {}
+        self._carried = indexes
+        self._opened: dict[int, ShardIndex | SalvagedIndex] = dict(enumerate(indexes or ()))
+        if indexes is not None:
+            self.indexes = indexes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.paths, self.options, self._manifest_counts)
+        return type(self), (self.paths, self.options, self._manifest_counts, self._carried)
 
     def __add__(self, other: Shards) -> Shards:
         counts, others = self._manifest_counts, other._manifest_counts

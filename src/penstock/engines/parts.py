@@ -1,0 +1,95 @@
+"""Write a dataset from the tasks of an engine: each writes a part, and the driver commits one attempt of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypedDict
+
+from penstock.codec.encode_values import Float64
+from penstock.engines.splits import absolute
+from penstock.errors import SchemaError, import_extra
+from penstock.manifest import Manifest
+from penstock.schema import Schema
+from penstock.storage import StrPath, locate
+from penstock.writing.commit import commit
+from penstock.writing.destination import check_base, check_replace, existing
+from penstock.writing.write import write
+
+
+class PartOptions(TypedDict):
+    """The options of :func:`penstock.write` that all tasks share."""
+
+    compression: str | None
+    level: int
+    rows_per_shard: int | None
+    shard_bytes: int | str | None
+    float64: Float64 | None
+    sync: bool
+
+
+def check_path(path: StrPath, *, can_exist: bool) -> str:
+    """Raise before any task runs where the commit would raise because of the path; return it for all processes."""
+    store, base = locate(path)
+    check_base(base)
+    check_replace(existing(store, base), can_exist)
+    return absolute(base)
+
+
+def write_part(path: StrPath, table: Any, part: str | int, schema: Schema | None, options: PartOptions) -> Manifest:
+    """Write a ``pyarrow.Table`` as a part. Without a schema, it follows from the types, so that tasks agree on it."""
+    table = nested_lists(table)
+    if schema is None:
+        schema = Schema.from_arrow(table.schema, float64=options["float64"])
+        absent = {name for name, column in zip(table.column_names, table.columns, strict=True) if column.null_count}
+        schema |= {
+            name: feature.replace(optional=False)
+            for name, feature in schema.items()
+            if name in table.column_names and name not in absent and not feature.logical
+        }
+    return write(path, table, schema=schema, part=part, progress=False, **options)
+
+
+def commit_parts(path: StrPath, parts: Iterable[Manifest], **options: Any) -> Manifest:
+    """Commit parts. A feature that is absent from rows of one part is optional in all of them."""
+    parts = list(parts)
+    names = dict.fromkeys(name for part in parts for name in part.schema)
+    optional = {name for part in parts for name in part.schema if part.schema[name].optional}
+    for part in parts:
+        for name in names:
+            if name not in part.schema:
+                raise SchemaError(f"some tasks wrote the column {name!r}, and others did not: pass schema=...")
+    unified = [
+        replace(
+            part, schema=part.schema | {n: part.schema[n].replace(optional=True) for n in part.schema if n in optional}
+        )
+        for part in parts
+    ]
+    return commit(path, unified, **options)
+
+
+def nested_lists(table: Any) -> Any:
+    """Return an Arrow table whose tensors of a fixed shape are nested lists of fixed sizes, as schemas know them."""
+    for number, field in enumerate(table.schema):
+        if type(field.type).__name__ in ("FixedShapeTensorType", "ArrowTensorType", "ArrowTensorTypeV2"):
+            column = _nested(table.column(number), list(field.type.shape))
+            table = table.set_column(number, field.name, column)
+    return table
+
+
+def _nested(column: Any, shape: list[int]) -> Any:
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    chunks = list(_flat(column))
+    values = pa.concat_arrays(chunks)
+    for size in reversed(shape):
+        values = pa.FixedSizeListArray.from_arrays(values, size)
+    return values
+
+
+def _flat(column: Any) -> Iterator[Any]:
+    """Yield the numbers of the tensors of each chunk."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    for chunk in column.chunks or [pa.ExtensionArray.from_storage(column.type, pa.array([], column.type.storage_type))]:
+        if chunk.null_count:
+            raise SchemaError("tensors with absent rows cannot be written: fill them, or write lists")
+        yield chunk.storage.flatten()
