@@ -30,7 +30,12 @@ struct Source {
   const JOCTET* data;
   std::size_t size;
   bool recover_truncated;
+  std::size_t read_again;  // bytes
 };
+
+// A truncated file that is recovered is read again from the last place where that is possible. Between two blocks that
+// ends; in a header it never would.
+constexpr std::size_t kMaxReadAgain = std::size_t{1} << 28, kReadAgainCost = 64;
 
 Source& source_of(j_decompress_ptr image) { return *reinterpret_cast<Source*>(image->src); }
 
@@ -44,7 +49,11 @@ void begin_source(j_decompress_ptr image) {
 boolean fill_source(j_decompress_ptr image) {
   Source& source = source_of(image);
   jpeg_source_mgr& input = source.functions;
-  if (input.bytes_in_buffer != 0) return source.recover_truncated ? TRUE : FALSE;
+  if (input.bytes_in_buffer != 0) {
+    source.read_again += input.bytes_in_buffer + kReadAgainCost;
+    if (source.read_again > kMaxReadAgain) ERREXIT(image, JERR_INPUT_EOF);
+    return source.recover_truncated ? TRUE : FALSE;
+  }
   if (!source.recover_truncated || input.next_input_byte == kEndOfImage) ERREXIT(image, JERR_INPUT_EOF);
   input.next_input_byte = kEndOfImage;
   input.bytes_in_buffer = sizeof kEndOfImage;

@@ -51,6 +51,8 @@ def test_options_are_used():
     with pytest.raises(tf.errors.InvalidArgumentError, match="truncated"):
         tf.io.decode_jpeg(cut)
     assert tf.io.decode_jpeg(cut, try_recover_truncated=True).shape == PIXELS.shape
+    with pytest.raises(tf.errors.InvalidArgumentError):  # in the header, where TensorFlow never returns
+        tf.io.decode_jpeg(data[:100], try_recover_truncated=True)
     for options in ({"ratio": 3}, {"dct_method": "FLOAT"}, {"channels": 4}):
         with pytest.raises(tf.errors.InvalidArgumentError):
             tf.io.decode_jpeg(data, **options)
