@@ -33,7 +33,7 @@ LAYERS = {
         inspect, writing
         dataset
         conversion, engines, frameworks, tf, tfds, rlds
-        ray
+        beam, ray
         cli
         __main__
     """,

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 # Internal modules that are tested through those that use them; frameworks are tested in interop/training,
 # engines in interop/engines.
 TESTED_THROUGH_OTHERS = {
-    "": "arguments protobuf ray",
+    "": "arguments beam protobuf ray",
     "cli": "display options problem_advice",
     "codec": "decode_blobs encode_columns encode_rows",
     "columns": "column stored_column",

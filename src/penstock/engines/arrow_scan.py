@@ -56,14 +56,22 @@ class ArrowScan:
         dataset: The dataset, before ``batch()``.
         decode: Decode images and tensors. By default they stay encoded, as bytes.
         tensors: Return numbers of a dense shape as ``pa.fixed_shape_tensor``, not as nested lists.
+        rows_per_batch: The rows of a batch. By default as many as have about 4 MB.
     """
 
-    def __init__(self, dataset: Dataset[Any], *, decode: bool = False, tensors: bool = False) -> None:
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        *,
+        decode: bool = False,
+        tensors: bool = False,
+        rows_per_batch: int | None = None,
+    ) -> None:
         pipeline = dataset._pipeline
         if pipeline.yields_batches:
             raise ValueError("a query reads rows: pass the dataset as it was before batch()")
         encoded = None if decode else keep_encoded(pipeline, tensors=True)
-        self._dataset, self._tensors = dataset, tensors
+        self._dataset, self._tensors, self._batch_rows = dataset, tensors, rows_per_batch
         self._pipeline = pipeline if encoded is None else encoded[0]
         start = self._pipeline.start
         is_read = isinstance(start, ReadRows) and not self._pipeline.stages
@@ -156,6 +164,8 @@ class ArrowScan:
 
     def _rows_per_batch(self, pipeline: Pipeline) -> int:
         """Return how many rows like the first one have the bytes of a batch."""
+        if self._batch_rows is not None:
+            return self._batch_rows
         first = next(self._iterate(take(pipeline, 1), 1), None)
         size = 0 if first is None else arrow_batch(first, {}).nbytes
         return min(max(_BATCH_BYTES // max(size, 1), _FEWEST_ROWS), _MOST_ROWS)
