@@ -104,7 +104,7 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "unique": lambda: Dataset.range(3).unique(),
     "map": lambda: Dataset.range(3).map(tf.abs),
     "filter": lambda: Dataset.range(3).filter(tf.equal),
-    "scan": lambda: Dataset.range(3).scan(0, tf.add),
+    "scan": lambda: Dataset.range(3).scan(0, lambda state, x: (state, x)),
     "interleave": lambda: Dataset.range(3).interleave(Dataset.range),
     "interleave with another cycle": lambda: Dataset.range(3).interleave(Dataset.range, cycle_length=2),
     "interleave of another function": lambda: Dataset.range(3).interleave(Dataset.from_tensors),

@@ -29,3 +29,13 @@ def test_unique_skips_repeated_elements():
     assert numbers(Dataset.from_tensor_slices([3, 1, 3, 2, 1]).unique()) == [3, 1, 2]
     with pytest.raises(TypeError, match="one component"):
         list(Dataset.from_tensor_slices([0.5]).unique())
+
+
+def test_a_state_keeps_its_dtype():
+    numbers = tf.data.Dataset.range(3)
+    with pytest.raises(TypeError, match="element types for the new state"):
+        numbers.scan(tf.constant(0), lambda state, x: (x, state))
+    with pytest.raises(TypeError, match="return a pair"):
+        numbers.scan(tf.constant(0), lambda state, x: state)
+    with pytest.raises(TypeError, match="element types for the new state"):
+        numbers.reduce(tf.constant(0), lambda state, x: x)

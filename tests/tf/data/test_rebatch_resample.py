@@ -51,5 +51,5 @@ def test_group_by_reducer_reduces_each_key() -> None:
 
 def test_group_by_reducer_rejects_a_state_that_changes_its_dtype() -> None:
     reducer = tf.data.experimental.Reducer(lambda key: np.int64(0), lambda state, x: 0.5, lambda state: state)
-    with pytest.raises(TypeError, match="dtype of the state"):
+    with pytest.raises(TypeError, match="element types for the new state"):
         list(Dataset.range(6).apply(tf.data.experimental.group_by_reducer(lambda x: x % 2, reducer)))

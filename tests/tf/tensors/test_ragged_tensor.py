@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
+import numpy as np
 import pytest
 
 import penstock.tf as tf
@@ -52,3 +54,25 @@ def test_row_lengths_are_available_for_each_dimension():
     assert ragged.row_lengths(axis=-1).to_list() == [[1, 2], [], [1]]
     with pytest.raises(ValueError, match="out of bounds"):
         ragged.row_lengths(axis=3)
+
+
+@pytest.mark.parametrize("rows", [[[1, 2], [], [3]], [[[1, 2]], [[3, 4], [5, 6]]]])
+def test_sparse_tensors_hold_the_same_values(rows: list[Any]):
+    ragged = tf.ragged.constant(rows, ragged_rank=1)
+    np.testing.assert_array_equal(tf.sparse.to_dense(ragged.to_sparse()), ragged.to_tensor())
+
+
+def test_right_ragged_sparse_matrices_become_ragged():
+    sparse = tf.ragged.constant([[1, 2], [], [3]]).to_sparse()
+    assert tf.RaggedTensor.from_sparse(sparse).to_list() == [[1, 2], [], [3]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="right-ragged"):
+        tf.RaggedTensor.from_sparse(tf.sparse.from_dense([[0, 1]]))
+    with pytest.raises(ValueError, match="must be 2"):
+        tf.RaggedTensor.from_sparse(tf.sparse.from_dense([1]))
+
+
+def test_dense_tensors_become_ragged_in_several_dimensions():
+    dense = tf.constant([[[1, 0], [2, 3]], [[0, 0], [4, 0]]])
+    assert tf.RaggedTensor.from_tensor(dense, padding=0, ragged_rank=2).to_list() == [[[1], [2, 3]], [[], [4]]]
+    assert tf.RaggedTensor.from_tensor(dense, lengths=([1, 2], [2, 0, 1])).to_list() == [[[1, 0]], [[], [4]]]
+    assert tf.RaggedTensor.from_tensor(dense).merge_dims(0, 1).numpy().tolist() == [[1, 0], [2, 3], [0, 0], [4, 0]]

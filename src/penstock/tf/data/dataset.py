@@ -24,7 +24,7 @@ from penstock.tf.data.batch import (
 from penstock.tf.data.cache import CacheNode, FileCacheNode
 from penstock.tf.data.combine import ChooseNode, InterleaveNode, RandomNode, ZipNode
 from penstock.tf.data.error_recovery import IgnoreErrorsNode
-from penstock.tf.data.map_filter import FilterNode, ScanNode, TakeWhileNode, UniqueNode
+from penstock.tf.data.map_filter import FilterNode, ScanNode, TakeWhileNode, UniqueNode, check_state
 from penstock.tf.data.node import (
     AUTOTUNE,
     ELEMENTS,
@@ -245,7 +245,9 @@ class Dataset:
         """Combine all elements into one state."""
         state, reduce_func = as_element(initial_state), wrap_user_function(reduce_func)
         for element in self:
+            before = state
             state = result_as_element(call_user_function(reduce_func, state, element, stop_error=OutOfRangeError))
+            check_state(before, state)
         return state
 
     def save(
@@ -302,7 +304,8 @@ class Dataset:
         return f"<{type(self).__name__}: {'; '.join(self._explanation)}>"
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"Dataset.{name} is not part of penstock.tf", name=name, obj=self)
+        message = f"Dataset.{name} is not part of the data layer of penstock.tf: tensorflow's own tf.data may have it"
+        raise AttributeError(message, name=name, obj=self)
 
     # Functions of elements.
 
@@ -354,9 +357,7 @@ class Dataset:
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """Concatenate the datasets that a function makes of elements."""
-        flat = self.interleave(map_func, cycle_length=1)
-        flat._node.cardinality = UNKNOWN  # also of datasets without end: those that the function makes may be empty
-        return flat
+        return self.interleave(map_func, cycle_length=1)
 
     def interleave(
         self,
@@ -382,6 +383,8 @@ class Dataset:
 
         row_format = RECORDS if are_records else ELEMENTS
         node = InterleaveNode(upstream, make_node, cycle, block, depends_on=map_func, row_format=row_format)
+        if num_parallel_calls is None:  # then also TensorFlow cannot tell: all datasets may be empty
+            node.cardinality = UNKNOWN
         how = "moves records, not yet parsed" if are_records else "elements"
         line = f"interleave({getattr(map_func, '__name__', 'function')}): {how}"
         return self._of_elements(node, line, structure=INPUT if are_records else None)

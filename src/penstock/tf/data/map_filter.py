@@ -19,6 +19,8 @@ from penstock.tf.data.node import (
 from penstock.tf.data.traced_functions import map_dependencies, result_spec
 from penstock.tf.errors import InternalError
 from penstock.tf.tensors.convert import as_array
+from penstock.tf.tensors.specs import UNKNOWN_SPEC, spec_of
+from penstock.tf.tensors.structure import leaves, map_structure
 from penstock.tf.tensors.tensor import Tensor
 
 
@@ -101,6 +103,12 @@ class ScanNode(Node):
         self._initial_state = initial_state
         self._function = function
         self.cardinality = upstream.cardinality
+        state = map_structure(spec_of, initial_state)
+        known = result_spec(function, None if (element := upstream.spec()) is None else (state, element))
+        if known is not None:
+            if not isinstance(known, tuple) or len(known) != 2:
+                raise TypeError("The `scan_func` should return a pair consisting of new state and the output value.")
+            check_state(state, known[0])
 
     def rows(self) -> Iterator[Any]:
         state, elements = self._initial_state, self._upstream.rows()
@@ -120,6 +128,17 @@ class ScanNode(Node):
 
     def dependencies(self) -> Dependencies:
         return Dependencies("scan", (self._upstream, self._initial_state, self._function))
+
+
+def check_state(before: Any, after: Any) -> None:
+    """Raise TypeError where a state, or its spec, has another structure, class or dtype than the one before."""
+    if map_structure(lambda _: None, before) != map_structure(lambda _: None, after):
+        raise TypeError(f"The structure of the new state must match the initial state: {before} and {after}")
+    for old, new in zip(leaves(before), leaves(after), strict=True):
+        if new is not UNKNOWN_SPEC and type(old) is not type(new):
+            raise TypeError(f"The element classes for the new state must match the initial state: {old} and {new}")
+        if new is not UNKNOWN_SPEC and getattr(old, "dtype", None) != getattr(new, "dtype", None):
+            raise TypeError(f"The element types for the new state must match the initial state: {old} and {new}")
 
 
 class UniqueNode(PassThroughNode):

@@ -227,7 +227,11 @@ def as_element(value: Any) -> Any:
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, list) and any(isinstance(leaf, Symbol) for leaf in leaves(value)):
         return invoke("stack", [as_element(item) for item in value])
-    if value is None or isinstance(value, Symbol | RaggedTensor | SparseTensor) or hasattr(value, "element_spec"):
+    if (
+        value is None
+        or isinstance(value, Symbol | RaggedTensor | SparseTensor | ItemRows)
+        or hasattr(value, "element_spec")
+    ):
         return value
     if is_class_of_parts(value):
         return with_parts(value, [as_element(item) for item in parts_of(value)])

@@ -91,18 +91,9 @@ class OptimizationOptions(_Fields):
 
     _defaults = dict.fromkeys(
         (
-            "apply_default_optimizations",
-            "filter_fusion",
-            "filter_parallelization",
-            "inject_prefetch",
-            "map_and_batch_fusion",
-            "map_and_filter_fusion",
-            "map_fusion",
-            "map_parallelization",
-            "noop_elimination",
-            "parallel_batch",
-            "seq_interleave_prefetch",
-            "shuffle_and_repeat_fusion",
+            *("apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch"),
+            *("map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization"),
+            *("noop_elimination", "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion"),
         )
     )
 

@@ -105,7 +105,7 @@ class FixedLengthRecordDataset(_FilesDataset):
         if sizes[0] < 1 or min(sizes) < 0:
             raise InvalidArgumentError(f"record_bytes must be > 0, header_bytes and footer_bytes >= 0, found {sizes}")
         compression = TFRecordOptions.get_compression_type_string(compression_type)
-        split = partial(split_fixed, sizes=sizes)
+        split = partial(split_fixed, sizes=sizes, check=not compression)
         read = partial(FilePartsNode, split=split, compression=compression, depends_on=("fixed", *sizes))
         depends_on = (*sizes, compression)
         super().__init__(filenames, num_parallel_reads, read, depends_on, "FixedLengthRecordDataset: records")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.tf.data.batch import stack_elements
 from penstock.tf.data.error_recovery import resume_after_errors
+from penstock.tf.data.map_filter import check_state
 from penstock.tf.data.node import (
     ELEMENTS,
     Dependencies,
@@ -138,7 +139,7 @@ class GroupByReducerNode(Node):
             if number not in states:
                 states[number] = as_element(self._reducer.init_func(key))
             state = result_as_element(self._reducer.reduce_func(states[number], element))
-            check_state(states[number], state, "reduce_func")
+            check_state(states[number], state)
             states[number] = state
         for number in sorted(states):
             yield result_as_element(self._reducer.finalize_func(*arguments_of(states[number])))
@@ -146,14 +147,3 @@ class GroupByReducerNode(Node):
     def dependencies(self) -> Dependencies:
         functions = (self._reducer.init_func, self._reducer.reduce_func, self._reducer.finalize_func)
         return Dependencies("group_by_reducer", (self._upstream, self._key_of, functions))
-
-
-def check_state(before: Any, after: Any, function: str) -> None:
-    """Raise TypeError where a state has another structure, or other dtypes, than the one before."""
-    if map_structure(lambda _: None, before) != map_structure(lambda _: None, after):
-        raise TypeError(f"The structure of the state that `{function}` returns has changed: {before} to {after}")
-    for old, new in zip(leaves(before), leaves(after), strict=True):
-        if type(old) is not type(new):
-            raise TypeError(f"The class of the state that `{function}` returns has changed: {type(old)} to {type(new)}")
-        if getattr(old, "dtype", None) != getattr(new, "dtype", None):
-            raise TypeError(f"The dtype of the state that `{function}` returns has changed: {old.dtype} to {new.dtype}")

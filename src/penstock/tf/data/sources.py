@@ -102,10 +102,12 @@ def split_lines(path: str, pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def split_fixed(path: str, pieces: Iterator[bytes], sizes: tuple[int, int, int]) -> Iterator[bytes]:
-    """Return records of one length, without the header and the footer."""
+def split_fixed(path: str, pieces: Iterator[bytes], sizes: tuple[int, int, int], check: bool) -> Iterator[bytes]:
+    """Return records of one length, without header and footer; ``check`` the size of the file before the first."""
     length, header, footer = sizes
     rest, skipped, total = b"", 0, 0
+    if check and ((size := gfile.stat(path).length) - header - footer) % length:
+        raise _wrong_size(path, sizes, size)
     for piece in pieces:
         total += len(piece)
         rest += piece
@@ -116,10 +118,15 @@ def split_fixed(path: str, pieces: Iterator[bytes], sizes: tuple[int, int, int])
         yield from (rest[start : start + length] for start in range(0, ready, length))
         rest = rest[ready:]
     if skipped < header or len(rest) != footer:
-        raise InvalidArgumentError(
-            f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{path}" has body length '
-            f"{total - header - footer} bytes, which is not an exact multiple of the record length ({length} bytes)."
-        )
+        raise _wrong_size(path, sizes, total)
+
+
+def _wrong_size(path: str, sizes: tuple[int, int, int], total: int) -> InvalidArgumentError:
+    length, header, footer = sizes
+    return InvalidArgumentError(
+        f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{path}" has body length '
+        f"{total - header - footer} bytes, which is not an exact multiple of the record length ({length} bytes)."
+    )
 
 
 class SlicesNode(Node):

@@ -28,6 +28,7 @@ from penstock.tf.tensors.batch_values import Stacked
 from penstock.tf.tensors.convert import as_array, as_shape, as_tensor, cast_array, new_shape
 from penstock.tf.tensors.dtypes import as_dtype, float32, int32, of_numpy
 from penstock.tf.tensors.shape import ShapeLike, TensorShape
+from penstock.tf.tensors.sparse_tensor import SparseTensor
 from penstock.tf.tensors.specs import TensorSpec
 from penstock.tf.tensors.structure import map_structure
 from penstock.tf.tensors.tensor import Tensor
@@ -148,9 +149,11 @@ def _shape_spec(operation: Any, input: Any, out_type: Any = int32, name: str | N
     return spec_of_sizes(input.shape.dims, out_type)
 
 
-@operation("shape", batch=_shape_batch, spec=_shape_spec)
+@operation("shape", batch=_shape_batch, spec=_shape_spec, composite=True)
 def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """Return the sizes as a tensor."""
+    if isinstance(input, SparseTensor):
+        return cast(input.dense_shape, out_type)
     return Tensor(np.array(as_array(input).shape, as_dtype(out_type).numpy))
 
 
@@ -161,6 +164,8 @@ def _size_spec(operation: Any, input: Any, out_type: Any = int32, name: str | No
 @operation("size", spec=_size_spec, ragged=ragged_rules.size)
 def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """Return the number of elements."""
+    if isinstance(input, SparseTensor):
+        return cast(np.prod(input.dense_shape._array), out_type)
     return Tensor(np.array(as_array(input).size, as_dtype(out_type).numpy))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.tf.errors import InvalidArgumentError
 from penstock.tf.ops.batch_and_spec_rules import spec_of_first
 from penstock.tf.ops.elementwise import pair
-from penstock.tf.registry import invoke, operation
+from penstock.tf.registry import operation
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_array, as_tensor
 from penstock.tf.tensors.tensor import Tensor
@@ -49,13 +49,6 @@ assert_less = _assertion("less", np.less)
 assert_less_equal = _assertion("less_equal", np.less_equal)
 assert_greater = _assertion("greater", np.greater)
 assert_greater_equal = _assertion("greater_equal", np.greater_equal)
-
-
-def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
-    """Raise unless a tensor has a number of dimensions."""
-    found = int(invoke("rank", x))
-    if found != rank:
-        raise ValueError(f"{message or ''} Tensor must have rank {rank}. Received rank {found}")
 
 
 def __getattr__(name: str) -> Any:

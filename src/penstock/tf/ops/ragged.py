@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock.tf.ops.indexing import boolean_mask as boolean_mask
+from penstock.tf.ops.ragged_rules import on_flat_values
 from penstock.tf.tensorflow_fallback import attribute_of_tensorflow
 from penstock.tf.tensors.convert import as_tensor
 from penstock.tf.tensors.dtypes import as_dtype, int64
@@ -39,6 +41,11 @@ def _depth(value: Any) -> int:
     if not isinstance(value, list | tuple | np.ndarray):
         return 0
     return 1 + max(map(_depth, value), default=0)
+
+
+def map_flat_values(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a function on the flat values of RaggedTensors with the same rows."""
+    return on_flat_values(op, *args, **kwargs)
 
 
 def __getattr__(name: str) -> Any:

@@ -152,8 +152,7 @@ def _from_python(value: Any, wanted: DType | None) -> NDArray[Any]:
     leaves = list(_leaves(value))
     kinds = {_kind(leaf) for leaf in leaves}
     if "tensor" in kinds:
-        parts = [as_array(item, wanted) for item in value]
-        parts = as_arrays_of_one_dtype(Tensor(part) for part in parts)
+        parts = as_arrays_of_one_dtype(value) if wanted is None else [as_array(item, wanted) for item in value]
         if len({part.shape for part in parts}) > 1:
             raise ValueError("Can't convert non-rectangular Python sequence to Tensor.")
         return np.stack(parts)

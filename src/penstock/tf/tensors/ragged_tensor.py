@@ -309,7 +309,9 @@ class RaggedTensor(RaggedArgument, Operators, metaclass=TensorMeta):
             places = np.arange(splits._array[-1]) - np.repeat(splits._array[:-1], lengths)
             indices = np.column_stack([np.repeat(indices, lengths, axis=0), places])
         array = self.flat_values._array
-        inner = np.array(list(np.ndindex(array.shape[1:])), np.int64).reshape(-1, array.ndim - 1)
+        inner = np.array(list(np.ndindex(array.shape[1:])), np.int64).reshape(
+            math.prod(array.shape[1:]), array.ndim - 1
+        )
         each = np.column_stack([np.repeat(indices, len(inner), axis=0), np.tile(inner, (len(indices), 1))])
         return SparseTensor(each.astype(np.int64), Tensor(array.reshape(-1)), self.bounding_shape(out_type=int64))
 

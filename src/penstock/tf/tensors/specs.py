@@ -71,6 +71,10 @@ class RaggedTensorSpec:
         """The class of values."""
         return RaggedTensor if self.ragged_rank else Tensor
 
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return whether a value, or another spec, matches this one."""
+        return _same_kind_and_shape(self, spec_or_value)
+
     def __repr__(self) -> str:
         splits = f"{self.ragged_rank}, {self.row_splits_dtype!r}"
         return f"RaggedTensorSpec({self.shape!r}, {self.dtype!r}, {splits})"
@@ -87,6 +91,10 @@ class SparseTensorSpec:
     def __init__(self, shape: ShapeLike = None, dtype: Any = float32) -> None:
         object.__setattr__(self, "shape", TensorShape(shape))
         object.__setattr__(self, "dtype", as_dtype(dtype))
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return whether a value, or another spec, matches this one."""
+        return _same_kind_and_shape(self, spec_or_value)
 
     def __repr__(self) -> str:
         return f"SparseTensorSpec({self.shape!r}, {self.dtype!r})"
@@ -125,11 +133,18 @@ def spec_of(value: Any) -> TensorSpec | RaggedTensorSpec | SparseTensorSpec | Da
         return NoneTensorSpec()
     if hasattr(value, "element_spec"):
         return DatasetSpec(value.element_spec)
+    if hasattr(value, "spec"):  # the rows of a vector of datasets
+        return value.spec  # type: ignore[no-any-return]
     if isinstance(value, RaggedTensor):
         return RaggedTensorSpec(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
     if isinstance(value, SparseTensor):
         return SparseTensorSpec(value.shape, value.dtype)
     return TensorSpec.from_tensor(as_tensor(value))
+
+
+def _same_kind_and_shape(spec: Any, other: Any) -> bool:
+    given: Any = other if isinstance(other, type(spec)) else spec_of(other)
+    return type(given) is type(spec) and given.dtype == spec.dtype and spec.shape.is_compatible_with(given.shape)
 
 
 def common_spec(specs: Sequence[Any]) -> Any:
