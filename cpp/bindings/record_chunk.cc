@@ -97,7 +97,7 @@ Chunk sliced(const Chunk& chunk, nb::slice range) {
   return chunk.slice(static_cast<std::size_t>(start), static_cast<std::size_t>(start) + length);
 }
 
-Chunk chunk_from_records(nb::list records, const std::string& source) {
+Chunk chunk_from_records(nb::list records, const std::string& source, std::uint64_t first_record) {
   std::size_t total = 0;
   std::vector<std::unique_ptr<BytesView>> views;
   for (nb::handle record : records) {
@@ -115,7 +115,8 @@ Chunk chunk_from_records(nb::list records, const std::string& source) {
   }
   const std::size_t count = spans->size();
   // There is no file: assume a header before the first record, so that its offset is not negative.
-  return Chunk{buffer, std::move(spans), 0, count, 0, kHeaderBytes, std::make_shared<const std::string>(source)};
+  return Chunk{
+      buffer, std::move(spans), 0, count, first_record, kHeaderBytes, std::make_shared<const std::string>(source)};
 }
 
 }  // namespace
@@ -171,8 +172,10 @@ void bind_record_chunk(nb::module_& m) {
           nb::arg("index"), "Byte offset, in the input, of a record's frame.");
 
   m.def("chunk_from_records", &chunk_from_records, nb::arg("records"), nb::arg("source") = "",
-        nb::sig("def chunk_from_records(records: list[typing.Any], source: str = \"\") -> RecordChunk"),
-        "Copy records into a chunk.");
+        nb::arg("first_record") = 0,
+        nb::sig("def chunk_from_records(records: list[typing.Any], source: str = \"\", "
+                "first_record: int = 0) -> RecordChunk"),
+        "Copy consecutive records of an input into a chunk.");
 }
 
 }  // namespace penstock::bindings

@@ -62,6 +62,12 @@ def tfrecord(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("tfrecord"), "tfrecord")
 
 
+@pytest.fixture(scope="module")
+def array_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with tfds.core.registered.skip_registration():
+        return make(tmp_path_factory.mktemp("array_record"), "array_record")
+
+
 @pytest.mark.parametrize(
     "split",
     [
@@ -78,6 +84,25 @@ def tfrecord(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_slices_have_the_rows_of_tfds(tfrecord: Path, split: str):
     theirs = [int(row["id"]) for row in tfds.as_numpy(tfds.builder_from_directory(tfrecord).as_dataset(split=split))]
     assert [int(row["id"]) for row in ps.Dataset(tfrecord, split=split)] == theirs
+
+
+@pytest.mark.parametrize("split", ["train", "all", "train[5:12]+test", "test[1shard]", "train[10:50%]+test[:2]"])
+def test_array_record_files_have_the_rows_of_tfds(array_record: Path, split: str):
+    theirs, ds = tfds.builder_from_directory(array_record).as_data_source(split), ps.Dataset(array_record, split=split)
+    assert len(ds) == len(theirs)
+    for number, (ours, their) in enumerate(zip(ds, theirs, strict=True)):
+        their["steps"] = list(their["steps"])
+        for row in (ours, ds[number]):
+            assert (row["id"], row["label"], row["nested"]["text"]) == (
+                their["id"],
+                their["label"],
+                their["nested"]["text"].decode(),
+            )
+            np.testing.assert_array_equal(row["nested"]["kind"], their["nested"]["kind"])
+            np.testing.assert_array_equal(row["steps"]["reward"], [step["reward"] for step in their["steps"]])
+            pictures = [step["observation"]["image"] for step in their["steps"]]
+            np.testing.assert_array_equal(row["steps"]["observation"]["image"], np.stack(pictures))
+    assert sorted(int(row["id"]) for row in ds.shuffle(seed=1)) == sorted(int(row["id"]) for row in theirs)
 
 
 @pytest.mark.parametrize("drop", [False, True])

@@ -21,7 +21,7 @@ TESTED_THROUGH_OTHERS = {
     "discovery": "infer sidecars splits",
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch torch_images",
-    "index": "build file_identity gzip_members shard_index",
+    "index": "array_record build file_identity gzip_members shard_index",
     "integrity": "report",
     "schema": "arrow_metadata connector default dtype logical recognize_bytes",
     "storage": "store",

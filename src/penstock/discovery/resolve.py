@@ -17,7 +17,7 @@ from typing import Any
 from penstock.discovery.sidecars import find_sidecar, is_file, load_schema
 from penstock.discovery.split_slices import Split
 from penstock.discovery.splits import files_of_split, match_split, several_datasets, single_dataset
-from penstock.discovery.tfds_directory import RowsOfFile, TfdsDirectory, find_tfds
+from penstock.discovery.tfds_directory import ShardRows, TfdsDirectory, find_tfds
 from penstock.errors import ManifestError, PenstockError, SchemaError
 from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.records.read_options import OnBadRecord
@@ -51,15 +51,14 @@ class ResolvedFile:
     """Bytes, if the file was checked."""
     error: Exception | None = None
     """Why the file cannot be read, or why the path stands for no file."""
-    count: int | None = None
-    """The number of records by the metadata of TFDS."""
-    rows: RowsOfFile = (0, None)
+    tfds: ShardRows | None = None
+    """What the metadata of TFDS says about the file."""
 
     @property
     def records(self) -> int | None:
         """The number of records, if a manifest has it and the file has not changed since, or the metadata of TFDS."""
-        if self.count is not None:
-            return self.count
+        if self.tfds is not None and self.tfds.count is not None:
+            return self.tfds.count
         known = self.shard is not None and not self.shard.is_appended and self.size == self.shard.bytes
         return self.shard.records if known and self.shard else None
 
@@ -177,8 +176,7 @@ def resolve(paths: StrPath | Iterable[StrPath], split: str | Split | None = None
         manifest = manifest_of(path, folders=True, split=name)
         if manifest is None and (folder := find_tfds(path)) is not None:
             tfds = TfdsDirectory.load(folder)
-            found = tfds.rows(split)
-            files += [ResolvedFile(of.file, schema=tfds.features, count=of.count, rows=of.rows) for of in found]
+            files += [ResolvedFile(found.file, schema=tfds.features, tfds=found) for found in tfds.rows(split)]
         elif manifest is None:
             if split is not name:
                 raise ValueError(f"{split} is for a folder that TFDS wrote; {path} is none: name a dataset")

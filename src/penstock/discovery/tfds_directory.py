@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -23,6 +23,8 @@ from penstock.storage.shard_names import has_record_extension
 
 INFO_FILE = "dataset_info.json"
 FEATURES_FILE = "features.json"
+FILE_FORMATS = ("tfrecord", "array_record")
+"""Those that can be read, the first one rather."""
 _DEFAULT_TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", re.ASCII)
 _NAME = re.compile(r"[\w.+-]{1,255}")
@@ -56,6 +58,7 @@ class ShardRows:
     count: int | None
     """The number of rows of the whole shard, if known."""
     rows: RowsOfFile = (0, None)
+    file_format: str = "tfrecord"
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ class TfdsDirectory:
         if not rows:
             raise ValueError(f"{self.path}: the split {split} has no rows")
         _check_present({row.file for row in rows})
-        return rows
+        return [replace(row, file_format=self.file_format) for row in rows]
 
     def _sliced(self, split: Split) -> list[ShardRows]:
         lengths = {name: found.lengths for name, found in self.splits.items() if found.lengths is not None}
@@ -221,12 +224,13 @@ def _parse(path: str, info: dict[str, Any]) -> TfdsDirectory:
         _text(info.get(key, ""), key) for key in ("name", "configName", "version", "fileFormat")
     )
     file_format = file_format.lower() or "tfrecord"
-    if file_format != "tfrecord":
-        others = info.get("alternativeFileFormats")
-        if isinstance(others, list) and "tfrecord" in others:
-            file_format = "tfrecord"
-        else:
-            raise ManifestError(f"the files are of the format {file_format[:40]!r}, and Penstock reads tfrecord")
+    others = info.get("alternativeFileFormats")
+    formats = (file_format, *(others if isinstance(others, list) else ()))
+    readable = [known for known in FILE_FORMATS if known in formats]
+    if not readable:
+        names = " and ".join(FILE_FORMATS)
+        raise ManifestError(f"the files are of the format {file_format[:40]!r}, and Penstock reads {names}")
+    file_format = readable[0]
     entries = info.get("splits", [])
     if not isinstance(entries, list) or len(entries) > _MAX_SPLITS:
         raise ManifestError('"splits" is no array of splits')

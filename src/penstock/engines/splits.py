@@ -19,7 +19,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.pipeline import Pipeline
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import RowSource
-from penstock.dataset.source.shards import SalvagedIndex, Shards
+from penstock.dataset.source.shards import Shards
 from penstock.dataset.transforms.concat import read_rows_of_files
 from penstock.dataset.transforms.take_skip import slice_elements
 from penstock.engines.arrow_scan import ArrowScan
@@ -111,7 +111,7 @@ def plan_splits(dataset: Dataset[Any], count: int) -> list[TaskRows]:
         return _slices(dataset, count)
     shards = start.source.shards
     paths = tuple(map(absolute, shards.paths))  # workers have another working directory
-    source = start.source._with(shards=Shards(paths, shards.options, shards._manifest_counts))
+    source = start.source._with(shards=type(shards)(paths, shards.options, shards._manifest_counts))
     sizes = [_stored_bytes(path) for path in source.shards.paths]
     total = max(1, sum(sizes))
     is_whole = not run.start and run.stop is None
@@ -164,7 +164,7 @@ def _index_to_split(shards: Shards) -> ShardIndex | None:
         index = load_index(path, compression=options.compression or "auto", where=options.index)
         return index if index is not None and index.seekable and not options.skips_damage else None
     found = shards.index(0)
-    return None if isinstance(found, SalvagedIndex) or not found.seekable else found
+    return found if isinstance(found, ShardIndex) and found.seekable else None
 
 
 def _cuts(index: ShardIndex, first: int, stop: int, pieces: int) -> list[int]:

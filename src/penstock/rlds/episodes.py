@@ -20,6 +20,7 @@ from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.transforms.mix import Stop
 from penstock.discovery.split_slices import Split
 from penstock.discovery.tfds_directory import FEATURES_FILE
+from penstock.errors import NotSeekableError
 from penstock.records.read_options import IndexLocation
 from penstock.rlds.chosen_episodes import ChosenEpisodes
 from penstock.rlds.statistics import (
@@ -367,6 +368,12 @@ def open_episodes(
     records = Dataset(paths, split=split, index=index, max_record_bytes=max_record_bytes, threads=threads)
     reads = records._pipeline.require_reads("rlds.open()")
     shards = reads.source.shards
+    if not shards.is_tfrecord:
+        raise NotSeekableError(
+            f"steps are read out of TFRecord files, and {shards.paths[0]} is an ArrayRecord file: write a copy, "
+            'ps.tfds.write("COPY/1.0.0", {"train": ps.Dataset(FOLDER, split="train")})',
+            path=shards.paths[0],
+        )
     folder, _ = split_path(shards.paths[0]) if shards.paths else ("", "")
     features = load_step_features(read_whole(folder + FEATURES_FILE, MAX_BYTES))
     table = StepTable(shards, features)

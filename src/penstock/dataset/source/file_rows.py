@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -18,10 +18,19 @@ from penstock.compression.byte_source import ByteSource
 from penstock.compression.gzip import inflate_member, inflate_next_member
 from penstock.compression.restart_points import WINDOW_BYTES
 from penstock.dataset.order import Ints
-from penstock.dataset.source.pick_records import PickedRecords, ScannedRecords, changed_file, scan, slice_chunks
-from penstock.dataset.source.shards import SalvagedIndex
+from penstock.dataset.source.array_record import ArrayRecordRows
+from penstock.dataset.source.pick_records import (
+    PendingRecords,
+    PickedRecords,
+    ScannedRecords,
+    changed_file,
+    scan,
+    slice_chunks,
+)
+from penstock.dataset.source.shards import AnyIndex, SalvagedIndex
 from penstock.errors import CompressionError, CorruptDataError
 from penstock.index import Members, ShardIndex, renew_index
+from penstock.index.array_record import ArrayRecordIndex
 from penstock.index.shard_index import Restarts, Uint64s
 from penstock.records.read_options import OnDamage, ReadOptions
 from penstock.records.reader import RecordReader
@@ -33,8 +42,6 @@ _MEMBER_CACHE_BYTES = 64 << 20
 _GUESSED_BYTES = 32 << 10
 # Rows of a remote file at most this far apart share a request: reading the gap is faster than another request.
 _MAX_GAP_BYTES = 64 << 10
-PendingRecords: TypeAlias = Callable[[], PickedRecords]
-"""Waits for requested rows and returns them."""
 
 
 class FileRows(Protocol):
@@ -73,7 +80,7 @@ class MemberCache:
 
 def open_rows(
     path: str,
-    index: ShardIndex | SalvagedIndex,
+    index: AnyIndex,
     options: ReadOptions,
     window: int,
     members: MemberCache,
@@ -84,6 +91,8 @@ def open_rows(
     In a file that is read front to back, the ``window`` rows before the latest one can still be requested. All files
     share ``members``, the cache, and ``requests``, which runs concurrent requests to a remote store.
     """
+    if isinstance(index, ArrayRecordIndex):
+        return ArrayRecordRows(index, options)
     if not index.compression:
         return RangeRows(path, index, options, requests)
     if isinstance(index, ShardIndex) and index.members is not None:

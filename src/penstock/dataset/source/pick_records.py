@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,6 +36,10 @@ class PickedRecords(NamedTuple):
         if self.errors:
             raise self.errors[0]
         return self.chunks
+
+
+PendingRecords: TypeAlias = Callable[[], PickedRecords]
+"""Waits for requested rows and returns them."""
 
 
 class ScannedRecords(NamedTuple):

@@ -18,13 +18,14 @@ from penstock.codec.decode_plan import RowDecoder, compile_plan
 from penstock.codec.decoder import Allocate, Decoder
 from penstock.columns import Batch
 from penstock.dataset.order import Ints, RowKeys
+from penstock.dataset.source.array_record import ArrayRecordShards
 from penstock.dataset.source.file_rows import FileRows, MemberCache, MemberRows, open_rows
 from penstock.dataset.source.pick_records import PickedRecords, slice_chunks
 from penstock.dataset.source.shards import SalvagedIndex, Shards
 from penstock.discovery.resolve import resolve
 from penstock.discovery.split_slices import Split
 from penstock.discovery.tfds_directory import RowsOfFile
-from penstock.errors import CorruptDataError, MalformedExampleError, RowFault
+from penstock.errors import CorruptDataError, MalformedExampleError, ManifestError, RowFault, SchemaError
 from penstock.records.read_options import OnBadRecord, ReadOptions, RecordError
 from penstock.schema import Schema, check_schema
 from penstock.schema.schema import rename_features
@@ -135,6 +136,7 @@ class RowSource:
             and self.schema_to_write == other.schema_to_write
             and self.on_error == other.on_error
             and self.allocate == other.allocate
+            and type(self.shards) is type(other.shards)
             and self.shards.options == other.shards.options
         )
 
@@ -354,8 +356,17 @@ def open_source(
 ) -> tuple[RowSource, list[RowsOfFile]]:
     """Open the files that ``paths`` name; also return which rows of each to read. Records are read on demand."""
     resolved = resolve(paths, split)
-    shards = Shards(resolved.paths, options, resolved.counts)
+    formats = {"tfrecord" if file.tfds is None else file.tfds.file_format for file in resolved.files}
+    if len(formats) > 1:
+        raise ManifestError(
+            f"the files are of the formats {' and '.join(sorted(formats))}: open a dataset of each, and join them with "
+            "concat()"
+        )
+    kind = ArrayRecordShards if "array_record" in formats else Shards
+    if kind is ArrayRecordShards and schema is None and not resolved.schemas:
+        raise SchemaError(f"nothing describes the records of {resolved.paths[0]}: pass schema=")
+    shards = kind(resolved.paths, options, resolved.counts)
     whole = resolved.describe(on_error) if schema is None else check_schema(schema)
     source = RowSource(shards, whole, None, on_error, strict=schema is None and not resolved.schemas)
     source = source if columns is None else source.with_columns(names_in(columns))
-    return source, [file.rows for file in resolved.files]
+    return source, [(0, None) if file.tfds is None else file.tfds.rows for file in resolved.files]

@@ -23,6 +23,8 @@ def can_stream(source: RowSource, first_row: int) -> bool:
     shards = source.shards
     if source.on_error != "raise" or source.allocate is not None:
         return False  # skipping damage needs an index; native threads cannot call an allocator in Python
+    if not shards.is_tfrecord:
+        return False
     if shards.local_and_plain or (shards.local_members and first_row == 0):
         return True
     if shards.stored_restarts:

@@ -6,7 +6,7 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from penstock.compression.gzip import EMPTY_FILE, HEADER_BYTES, sized_member
 from penstock.dataset.order import Ints
 from penstock.errors import CorruptDataError, ManifestError, RecordTooLargeError
 from penstock.index import ShardIndex
+from penstock.index.array_record import ArrayRecordIndex
 from penstock.index.build import compression_of
 from penstock.index.file_identity import identify
 from penstock.index.open import find_or_build, load_index
@@ -36,6 +37,9 @@ class Shards:
         indexes: The index of each, or the part of it that the rows to read need; it is pickled.
     """
 
+    is_tfrecord = True
+    """Whether records are framed as in TFRecord files."""
+
     def __init__(
         self,
         paths: tuple[str, ...],
@@ -47,7 +51,7 @@ class Shards:
         self.options = options
         self._manifest_counts = counts
         self._carried = indexes
-        self._opened: dict[int, ShardIndex | SalvagedIndex] = dict(enumerate(indexes or ()))
+        self._opened: dict[int, AnyIndex] = dict(enumerate(indexes or ()))
         if indexes is not None:
             self.indexes = indexes
 
@@ -57,12 +61,12 @@ class Shards:
     def __add__(self, other: Shards) -> Shards:
         counts, others = self._manifest_counts, other._manifest_counts
         joined = None if counts is None or others is None else counts + others
-        return Shards(self.paths + other.paths, self.options, joined)
+        return type(self)(self.paths + other.paths, self.options, joined)
 
     def part(self, files: slice) -> Shards:
         """Return some of the files."""
         counts = self._manifest_counts
-        return Shards(self.paths[files], self.options, None if counts is None else counts[files])
+        return type(self)(self.paths[files], self.options, None if counts is None else counts[files])
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
@@ -94,7 +98,7 @@ class Shards:
         """The number of rows of all files."""
         return int(self.starts[-1])
 
-    def index(self, shard: int) -> ShardIndex | SalvagedIndex:
+    def index(self, shard: int) -> AnyIndex:
         """Return the index of one file, without opening the others."""
         index = self._opened.get(shard)
         if index is None:
@@ -108,7 +112,7 @@ class Shards:
         return index
 
     @cached_property
-    def indexes(self) -> tuple[ShardIndex | SalvagedIndex, ...]:
+    def indexes(self) -> tuple[AnyIndex, ...]:
         """The index of each file."""
         with ThreadPoolExecutor(self.options.thread_count, "penstock-index") as pool:
             return tuple(pool.map(self.index, range(len(self.paths))))
@@ -200,7 +204,7 @@ class Shards:
         if self.counted or not self.remote:
             return self
         files = len(self._starts_through(row)) - 1
-        first = Shards(self.paths[:files], self.options)
+        first = type(self)(self.paths[:files], self.options)
         first._opened = self._opened
         return first
 
@@ -235,7 +239,7 @@ class Shards:
             digest.update(repr(identity and identity.to_json()).encode())
         return digest.hexdigest()[:32]
 
-    def _open_index(self, path: str) -> ShardIndex | SalvagedIndex:
+    def _open_index(self, path: str) -> AnyIndex:
         options = self.options
         try:
             index = find_or_build(path, replace(options, threads=max(1, available_cpus() // len(self.paths))))
@@ -301,6 +305,10 @@ class SalvagedIndex:
         """Return the row of a record by its number in the file, or None if it is damaged."""
         row = int(np.searchsorted(self._numbers, number))
         return row if row < len(self._numbers) and self._numbers[row] == number else None
+
+
+AnyIndex: TypeAlias = ShardIndex | SalvagedIndex | ArrayRecordIndex
+"""Where the records of one file are."""
 
 
 def count_lost_records(damage: CorruptDataError) -> int | None:
