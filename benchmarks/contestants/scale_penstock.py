@@ -1,4 +1,4 @@
-"""Penstock with a number of threads: batches in order and shuffled, gzip members, checks and statistics."""
+"""Penstock with a number of threads: batches, gzip members, checks, statistics and differences."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def verify(paths: Sequence[str]) -> int:
 def stats(paths: Sequence[str], workload: str) -> int:
     """Describe all columns; return how many records there are."""
     return ps.stats(list(paths), schema=schema_of(workload), progress=False).records
+
+
+def diff(paths: Sequence[str], others: Sequence[str], workload: str, by_key: bool) -> int:
+    """Compare datasets by position, or by their first feature; return how many records of both there are."""
+    by = next(iter(schema_of(workload))) if by_key else None
+    report = ps.diff(list(paths), list(others), by=by)
+    assert report.changed == report.removed == report.added == 0
+    return report.a_records + report.b_records
 
 
 def write_gzip(columns: str, workload: str, output: str) -> int:

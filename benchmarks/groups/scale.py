@@ -1,4 +1,4 @@
-"""From one thread to all cores: batches in order and shuffled, gzip members, checks and statistics.
+"""From one thread to all cores: batches in order and shuffled, gzip members, checks, statistics and differences.
 
 Each figure stands beside ``read() + CRC + copy`` with as many threads. Files are in the page cache: sixteen of each
 workload, so that threads meet both within a file and at the ends of files.
@@ -39,6 +39,7 @@ def run(bench: Bench) -> Iterator[Finding]:
         yield shuffled(bench, workload, shards)
         yield verify(bench, workload, shards)
         yield stats(bench, workload, shards)
+        yield diff(bench, workload, shards)
     for workload in bench.chosen("w3"):
         yield inflate(bench, workload)
         yield deflate(bench, workload)
@@ -92,6 +93,19 @@ def stats(bench: Bench, workload: Workload, shards: list[str]) -> Finding:
         Entry("decode", "penstock", "batches", {**described, "batch": 1024, "threads": threads()[-1]}, rows, rows),
     ]
     return bench.contest("Stats", workload.name, "rows/s", entries, [Goal("stats", ("decode",), 0.5)])
+
+
+def diff(bench: Bench, workload: Workload, shards: list[str]) -> Finding:
+    """Two equal datasets compared, beside a read of both, on all cores."""
+    rows, _ = _amounts(shards)
+    half = len(shards) // 2
+    sides = {"paths": shards[:half], "others": shards[half:], "workload": workload.name}
+    entries = [
+        Entry("by position", "penstock", "diff", {**sides, "by_key": False}, rows, rows),
+        Entry("by key", "penstock", "diff", {**sides, "by_key": True}, rows, rows),
+        Entry("chunks()", "penstock", "chunks", {"paths": shards, "threads": threads()[-1]}, rows, rows),
+    ]
+    return bench.contest("Diff", workload.name, "rows/s", entries, [Goal("by position", ("chunks()",), 0.8)])
 
 
 def inflate(bench: Bench, workload: Workload) -> Finding:

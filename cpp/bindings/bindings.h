@@ -18,6 +18,7 @@ namespace nb = nanobind;
 void bind_arrow(nb::module_& m);
 void bind_byte_views(nb::module_& m);
 void bind_checksums(nb::module_& m);
+void bind_compare_records(nb::module_& m);
 void bind_decode_queue(nb::module_& m);
 void bind_decoded_columns(nb::module_& m);
 void bind_decoder(nb::module_& m);

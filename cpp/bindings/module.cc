@@ -53,6 +53,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_row_gatherer(m);
   penstock::bindings::bind_header_walk(m);
   penstock::bindings::bind_peek_example(m);
+  penstock::bindings::bind_compare_records(m);
   penstock::bindings::bind_permutation(m);
   penstock::bindings::bind_picture_transformer(m);
   penstock::bindings::bind_value_reader(m);

@@ -9,8 +9,10 @@
 #include "core/chunk_assembler.h"
 #include "core/crc32c/crc32c.h"
 #include "core/example/packed_varints.h"
+#include "core/example/value_digest.h"
 #include "core/example/varint_kernels.h"
 #include "tests/memory.h"
+#include "tests/odd_messages.h"
 
 namespace penstock::tests {
 namespace {
@@ -148,6 +150,11 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
       const MemoryBound bound(record.size());
       valid = walk({chunk.buffer->data(), record.size()}, plan.sequence_example);
     }
+    const std::string_view key = kKeys[random.below(std::size(kKeys))];
+    const ExampleDigest here = digest_example({chunk.buffer->data(), record.size()}, key, 7);
+    const ExampleDigest copy =
+        digest_example({reinterpret_cast<const std::byte*>(record.data()), record.size()}, key, 7);
+    require(here.values == copy.values && here.key == copy.key, "equal records have different digests");
     if (record.size() >= kLarge) {
       BatchDecoder fresh(plan);  // without reused memory, which would hide what it needs
       const MemoryBound bound(record.size());

@@ -16,7 +16,8 @@
 ``ImageTransform``                         decode, crop, resize, flip and normalize pictures in one step
 ``RecordReader``, ``RecordWriter``         records as bytes
 ``verify``, ``repair``                     what is wrong with files, and what can be saved
-``count``, ``stats``, ``convert``          the commands as functions, which return reports
+``count``, ``stats``, ``diff``,            the commands as functions, which return reports
+``convert``
 ``sql``, ``scan``                          queries: DuckDB's SQL, and lazy frames of Polars
 ``penstock.frameworks``                    batches for torch, JAX, TensorFlow and Keras
 ``penstock.tf``                            TensorFlow's data code, without TensorFlow
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from penstock.errors import WorkerError as WorkerError
     from penstock.inspect.count import CountReport as CountReport
     from penstock.inspect.count import count as count
+    from penstock.inspect.diff import diff as diff
+    from penstock.inspect.diff_report import DiffReport as DiffReport
     from penstock.inspect.stats import StatsReport as StatsReport
     from penstock.inspect.stats import stats as stats
     from penstock.integrity.problems import Problem as Problem
@@ -108,6 +111,7 @@ _HOMES = {
     "Dataset": "dataset.dataset",
     "DatasetIterator": "dataset.iterator",
     "Decoder": "codec.decoder",
+    "DiffReport": "inspect.diff_report",
     "Encoder": "codec.encoder",
     "ExpressionError": "errors",
     "Feature": "schema",
@@ -143,6 +147,7 @@ _HOMES = {
     "commit": "writing.commit",
     "convert": "conversion.convert",
     "count": "inspect.count",
+    "diff": "inspect.diff",
     "image": "",
     "infer_schema": "discovery.infer",
     "repair": "integrity.repair",

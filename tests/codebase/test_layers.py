@@ -34,6 +34,8 @@ LAYERS = {
         dataset
         conversion, engines, frameworks, tf, tfds, rlds
         beam, ray
+        inspect.diff_report
+        inspect.diff
         cli
         __main__
     """,

@@ -22,6 +22,7 @@ TESTED_THROUGH_OTHERS = {
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch torch_images",
     "index": "array_record build file_identity gzip_members shard_index",
+    "inspect": "diff_report",
     "integrity": "report",
     "schema": "arrow_metadata connector default dtype logical recognize_bytes",
     "storage": "store",

@@ -40,6 +40,7 @@ def test_options_of_open_index():
         (ps.repair, "integrity.md"),
         (ps.count, "commands.md"),
         (ps.stats, "commands.md"),
+        (ps.diff, "commands.md"),
         (ps.convert, "commands.md"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command ``penstock``: describe, show, summarize, count, verify, repair, convert and index files of records.
+"""The command ``penstock``: describe, show, summarize, compare, count, verify, repair, convert and index records.
 
 One module per command, which parses and prints: the work is done by functions of :mod:`penstock.inspect`,
 :mod:`penstock.integrity` and :mod:`penstock.conversion`. They share :mod:`options`, :mod:`schema_choice` (the options
@@ -23,7 +23,7 @@ from penstock import __version__
 __all__ = ["main"]
 
 # Each in a module of its name, which is imported when the command is used.
-_COMMANDS = ("cat", "convert", "count", "head", "index", "repair", "schema", "sql", "stats", "verify")
+_COMMANDS = ("cat", "convert", "count", "diff", "head", "index", "repair", "schema", "sql", "stats", "verify")
 
 
 class _Commands(click.Group):
@@ -79,6 +79,7 @@ Examples:
   penstock verify s3://bucket/train/        are they whole?
   penstock repair bad.tfrecord -o new.tfrecord
   penstock convert data/ -o train.parquet
+  penstock diff data/old data/new --by id   what has changed?
 """
 
 
@@ -93,7 +94,7 @@ def main() -> None:
     manifest, a URL (s3://, gs://, https:// ...) or - for standard input. Compression is detected.
 
     \b
-    Exit status: 0 success, 1 a file is damaged, missing or unreadable,
+    Exit status: 0 success, 1 a file is damaged, missing or unreadable, or diff found differences,
     2 the command was not understood, 130 it was interrupted.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):

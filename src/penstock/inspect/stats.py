@@ -241,7 +241,7 @@ class _Reading:
 
     def _read(self, numbered: tuple[int, RecordReader], bar: FileProgress) -> Problem | None:
         file, reader = numbered
-        meter = _FileMeter(reader.path, bar)
+        meter = FileMeter(reader.path, bar)
         try:
             own = self._native.fresh()
             if not self._read_in_parallel(reader, file, own, meter):
@@ -260,7 +260,7 @@ class _Reading:
             meter.finish()
         return None
 
-    def _read_in_parallel(self, reader: RecordReader, file: int, own: _core.RecordStats, meter: _FileMeter) -> bool:
+    def _read_in_parallel(self, reader: RecordReader, file: int, own: _core.RecordStats, meter: FileMeter) -> bool:
         """Read a local plain file on native threads; return False for any other, and for one that is damaged."""
         if isinstance(reader, PipeReader):
             return False
@@ -274,7 +274,7 @@ class _Reading:
                 meter.advance(event.records, event.bytes)
         return True
 
-    def _read_in_order(self, reader: RecordReader, file: int, own: _core.RecordStats, meter: _FileMeter) -> None:
+    def _read_in_order(self, reader: RecordReader, file: int, own: _core.RecordStats, meter: FileMeter) -> None:
         """Read a file up to its end or to the first record that is damaged or does not decode, which raises."""
         # A chunk is about a megabyte, or one large record: memory is bounded, whatever the file's size.
         for chunk in reader.chunks():
@@ -289,7 +289,7 @@ class _Reading:
             meter.advance(len(chunk), int(chunk.spans[:, 1].sum()) + 16 * len(chunk))
 
 
-class _FileMeter:
+class FileMeter:
     """Advances the progress bar by the parts of a file."""
 
     def __init__(self, path: str, bar: FileProgress) -> None:
