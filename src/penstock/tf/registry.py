@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -76,9 +76,19 @@ class RaggedArgument:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        _RAGGED_TYPES.add(cls)
 
-def _holds_ragged(value: Any) -> bool:
-    return isinstance(value, RaggedArgument) or (type(value) in (list, tuple) and any(map(_holds_ragged, value)))
+
+_RAGGED_TYPES: set[type] = {list, tuple}  # in which ragged tensors may be
+
+
+def _hold_ragged(values: Iterable[Any]) -> bool:
+    if _RAGGED_TYPES.isdisjoint(map(type, values)):  # by far the most calls
+        return False
+    return any(
+        isinstance(value, RaggedArgument) or (type(value) in (list, tuple) and _hold_ragged(value)) for value in values
+    )
 
 
 class Recorder(Protocol):
@@ -120,7 +130,7 @@ def operation(
         @functools.wraps(function)
         def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             try:
-                if rule is not None and (any(map(_holds_ragged, args)) or any(map(_holds_ragged, kwargs.values()))):
+                if rule is not None and (_hold_ragged(args) or (kwargs and _hold_ragged(kwargs.values()))):
                     found: _R = rule(function, *args, **kwargs)
                     return found
                 return function(*args, **kwargs)
