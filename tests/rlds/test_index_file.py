@@ -33,7 +33,9 @@ def same(one: StepIndex, other: StepIndex) -> bool:
         texts = [[texts.values[code] for code in texts.codes] for texts in index.texts.values()]
         places = [(p.offsets.tolist(), p.lengths.tolist(), p.checksums.tolist()) for p in index.places.values()]
         columns = [(column.dtype, column.tobytes()) for column in index.columns.values()]
-        return [index.identity, index.lengths.tolist(), columns, texts, places]
+        ends = index.record_ends
+        ends_of = [ends.offsets.tolist(), ends.lengths.tolist(), ends.checksums.tolist()]
+        return [index.identity, ends_of, index.lengths.tolist(), columns, texts, places]
 
     return parts(one) == parts(other)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 from tests.rlds.test_step_index import ONE_FILE
@@ -26,6 +28,12 @@ def folder(tmp_path) -> Path:
     return write_episodes(tmp_path / "robot", robot_episodes([500] * 4))
 
 
+@pytest.fixture
+def large(tmp_path) -> Path:
+    """Whose third record lies between the first and the last 64 KiB, in part and with its end."""
+    return write_episodes(tmp_path / "robot", robot_episodes([500] * 6))
+
+
 def cameras(folder: Path) -> ps.Dataset:
     return ps.rlds.open(folder).steps(decode=False).select_columns([CAMERA])
 
@@ -43,7 +51,7 @@ def change_picture(folder: Path, step: int, *, sealed: bool) -> None:
     assert changed != records[2]
     if sealed:
         with ps.RecordWriter(path, compression="") as writer:
-            writer.write_many([*records[:2], changed, records[3]])
+            writer.write_many([*records[:2], changed, *records[3:]])
     else:
         path.write_bytes(path.read_bytes().replace(records[2], changed))
 
@@ -73,14 +81,61 @@ def test_iteration_returns_the_steps_before_a_damaged_one(folder):
     assert len(seen) == 1000 + number
 
 
-def test_a_file_that_changed_between_its_ends_gets_a_new_index(folder):
-    steps, number = cameras(folder), some_step(folder)
-    change_picture(folder, number, sealed=True)
+def test_a_file_that_changed_between_its_ends_gets_a_new_index(large):
+    steps, number = cameras(large), some_step(large)
+    change_picture(large, number, sealed=True)
     with pytest.raises(ps.CorruptDataError, match="open the dataset again") as caught:
         steps[1000 + number]
     assert caught.value.kind == "changed"
     picture = robot_episodes([500] * 4)[2][number][CAMERA]
-    assert camera_of(cameras(folder)[1000 + number]) == bytes([picture[0] ^ 1]) + picture[1:]
+    assert camera_of(cameras(large)[1000 + number]) == bytes([picture[0] ^ 1]) + picture[1:]
+
+
+def change_action(folder: Path) -> np.ndarray:
+    """Change a number between the first and last 64 KiB, and the checksum of its record; return all actions."""
+    path, actions = folder / ONE_FILE, ps.rlds.open(folder, index="none").column("action").copy()
+    records = list(ps.RecordReader(path))
+    size, third = path.stat().st_size, path.read_bytes().index(records[2])
+    value, changed = actions[1100].tobytes(), np.float32([7, -7])
+    assert 64 << 10 < third < third + len(records[2]) + 4 < size - (64 << 10)
+    assert records[2].count(value) == 1
+    with ps.RecordWriter(path, compression="") as writer:
+        writer.write_many([*records[:2], records[2].replace(value, changed.tobytes()), *records[3:]])
+    assert path.stat().st_size == size
+    actions[1100] = changed
+    return actions
+
+
+@pytest.mark.parametrize("index", ["cache", "sidecar"])
+def test_numbers_that_changed_between_the_ends_of_a_file_are_read_again(large, index: str):
+    before = ps.rlds.open(large, index=index)
+    before.statistics()
+    expected = change_action(large)
+    after = ps.rlds.open(large, index=index)
+    np.testing.assert_array_equal(after.column("action"), expected)
+    assert after.statistics()["action"].max[0] == 7
+    state = iter(before.steps(decode=False)).state_dict()
+    with pytest.raises(ps.StateError):
+        iter(after.steps(decode=False)).load_state_dict(state)
+    np.testing.assert_array_equal(ps.rlds.open(large, index=index).column("action"), expected)
+
+
+def test_remote_numbers_that_changed_are_read_again(large):
+    remote = fsspec.filesystem("memory")
+    remote.put(str(large), "/changed", recursive=True)
+    ps.rlds.open("memory://changed")
+    expected = change_action(large)
+    remote.put(str(large / ONE_FILE), f"/changed/{ONE_FILE}")
+    np.testing.assert_array_equal(ps.rlds.open("memory://changed").column("action"), expected)
+
+
+def test_a_copy_in_another_process_is_of_the_same_files(large):
+    pickled = pickle.dumps(cameras(large))
+    assert same_row(pickle.loads(pickled)[7], cameras(large)[7])
+    change_action(large)
+    with pytest.raises(ps.CorruptDataError, match="open it again") as caught:
+        pickle.loads(pickled)
+    assert caught.value.kind == "changed"
 
 
 def test_a_file_that_was_cut_after_it_was_opened_is_reported(folder):

@@ -20,9 +20,19 @@ from penstock.index.cache import cache_folder, mark_used, sidecar_path, tidy_onc
 from penstock.index.file_format import join_document, number, split_document, unpack_all
 from penstock.index.file_identity import Identity
 from penstock.index.open import reporting
+from penstock.index.shard_index import FRAME_OVERHEAD
 from penstock.records.read_options import IndexLocation, ReadOptions
 from penstock.rlds.step_features import StepFeature, dense_shape
-from penstock.rlds.step_index import Places, StepIndex, Texts, build_step_index, named_words
+from penstock.rlds.step_index import (
+    FOOTER_BYTES,
+    Places,
+    StepIndex,
+    Texts,
+    build_step_index,
+    ends_of_records,
+    has_records_of,
+    named_words,
+)
 from penstock.storage import locate, read_whole, write_whole
 
 HEADER = FormatHeader("step index", "penstock.steps", 1)
@@ -37,7 +47,7 @@ def open_step_index(path: str, features: Sequence[StepFeature], options: ReadOpt
     if found is None and options.index == "cache":
         found = _read(_path_in_cache(identity), identity, features)
         mark_used(_path_in_cache(identity))
-    if found is not None:
+    if found is not None and has_records_of(store, name, found, options.thread_count):
         return found
     with reporting(name, identity.size, True) as report:
         index = build_step_index(store, name, features, options, report)
@@ -121,6 +131,7 @@ def from_bytes(data: bytes, identity: Identity, features: Sequence[StepFeature])
     # An int64, of two words here, takes a byte or more in the file.
     found = unpack_all(head.get("numbers"), rest, lambda key: 2 * identity.size)
     reader = _Reader(found, number(head, "steps"), identity.size)
+    record_ends = reader.record_ends(number(head, "episodes"))
     lengths = reader.take("lengths", number(head, "episodes")).astype(np.int64)
     if int(lengths.sum(dtype=np.float64)) != reader.steps or (len(lengths) and int(lengths.max()) > reader.steps):
         raise IndexFileError("its episodes do not have as many steps as it says")
@@ -134,7 +145,7 @@ def from_bytes(data: bytes, identity: Identity, features: Sequence[StepFeature])
             texts[feature.name] = reader.texts(feature.name)
         else:
             places[feature.name] = reader.places(feature.name)
-    return StepIndex(identity, lengths, columns, texts, places)
+    return StepIndex(identity, record_ends, lengths, columns, texts, places)
 
 
 class _Reader:
@@ -153,6 +164,15 @@ class _Reader:
         if len(values) and int(values.max()) >= below:
             raise IndexFileError(f"a number of {key[:80]!r} is too large")
         return values
+
+    def record_ends(self, records: int) -> Places:
+        lengths = self.take("record_lengths", records, self._size + 1)
+        checksums = self.take("record_checksums", records)
+        if int(lengths.sum(dtype=np.float64)) + records * FRAME_OVERHEAD != self._size:
+            raise IndexFileError("its records do not add up to the file")
+        sizes = np.full(records, FRAME_OVERHEAD, np.uint32)
+        sizes[-1:] = FOOTER_BYTES  # no header follows the last one
+        return Places(ends_of_records(lengths), sizes, checksums.astype(np.uint32))
 
     def column(self, feature: StepFeature) -> NDArray[Any]:
         dtype, shape = feature.feature.numpy_dtype, dense_shape(feature.feature)

@@ -5,6 +5,7 @@ A record's checksum covers a whole episode, so each value that is read by its pl
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +23,7 @@ from penstock.columns import BytesColumn, Ragged
 from penstock.errors import MalformedExampleError, NotSeekableError
 from penstock.index.build import ReportProgress, check_unchanged, compression_of, known_identity
 from penstock.index.file_identity import Identity
+from penstock.index.shard_index import FRAME_OVERHEAD
 from penstock.records.read_options import ReadOptions
 from penstock.records.scanner import RecordScanner
 from penstock.rlds.step_features import StepFeature, dense_shape
@@ -29,6 +31,8 @@ from penstock.schema import Feature, Schema
 from penstock.storage import FileStore
 
 Ints: TypeAlias = NDArray[np.int64]
+FOOTER_BYTES = 4
+"""The checksum after the payload of a record; the rest of :data:`FRAME_OVERHEAD` is the header before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,8 @@ class StepIndex:
     """The steps of one file, numbered through all its episodes."""
 
     identity: Identity
+    record_ends: Places
+    """What lies between the payload of each record and that of the next one: its checksum, and the next header."""
     lengths: Ints
     """The number of steps of each episode."""
     columns: Mapping[str, NDArray[Any]]
@@ -104,6 +110,8 @@ def build_step_index(
 class _Part:
     """What is found in some records."""
 
+    records: list[tuple[int, int]]
+    """The length and the CRC32C of each payload."""
     lengths: Ints
     columns: dict[str, NDArray[Any]]
     texts: dict[str, tuple[NDArray[np.intp], list[bytes]]]
@@ -136,7 +144,9 @@ class _Cutter:
             raise self._fault(*found, chunk)
         values = {feature.name: of_feature for feature, of_feature in zip(self._located, found, strict=True)}
         counts = {name: of_feature[0].astype(np.int64) for name, of_feature in values.items()}
-        part = _Part(np.zeros(len(chunk), np.int64), {}, {}, {})
+        buffer, spans = chunk.buffer, chunk.spans.tolist()
+        records = [(length, _core.crc32c(buffer[start : start + length])) for start, length in spans]
+        part = _Part(records, np.zeros(len(chunk), np.int64), {}, {}, {})
         for feature in self._features:
             if feature.storage == "located":
                 part.places[feature.name] = values[feature.name][1:]
@@ -203,7 +213,48 @@ class _Cutter:
                     np.concatenate([np.empty(0, np.uint32), *(checksums for _, _, checksums in found)]),
                 )
         lengths = np.concatenate([np.empty(0, np.int64), *(part.lengths for part in parts)])
-        return StepIndex(identity, lengths, columns, texts, places)
+        records = [record for part in parts for record in part.records]
+        return StepIndex(identity, _record_ends(records), lengths, columns, texts, places)
+
+
+def _record_ends(records: Sequence[tuple[int, int]]) -> Places:
+    checksums = [_core.mask_crc(checksum) for _, checksum in records]
+    headers = [_header(length) for length, _ in records[1:]] + [b""]
+    ends = [struct.pack("<I", checksum) + header for checksum, header in zip(checksums, headers, strict=False)]
+    lengths = np.array([length for length, _ in records], np.uint64)
+    return Places(
+        ends_of_records(lengths),
+        np.array([len(end) for end in ends], np.uint32),
+        np.array([_core.crc32c(end) for end in ends], np.uint32),
+    )
+
+
+def _header(length: int) -> bytes:
+    packed = struct.pack("<Q", length)
+    return packed + struct.pack("<I", _core.mask_crc(_core.crc32c(packed)))
+
+
+def ends_of_records(lengths: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return where the payload of each record ends, by their lengths."""
+    return np.cumsum(lengths + np.uint64(FRAME_OVERHEAD), dtype=np.uint64) - np.uint64(FOOTER_BYTES)
+
+
+def has_records_of(store: FileStore, path: str, index: StepIndex, threads: int) -> bool:
+    """Return whether each record of a file still has the length and the checksum that it had when it was indexed.
+
+    The identity of a file samples its two ends, and the numbers of steps are never read again: this is what notices
+    a change between the ends. It costs one read of 16 bytes per record.
+    """
+    if index.identity.tag:
+        return True  # the tag changes with every byte
+    ends = index.record_ends
+    lengths = ends.lengths.astype(np.uint64)
+    if store.capabilities.native_paths:
+        reader = _core.ValueReader([path], threads=threads)
+        found = reader.read(np.zeros(len(lengths), np.int64), ends.offsets, lengths, ends.checksums)
+        return not isinstance(found[0], str)
+    places = zip(ends.offsets.tolist(), lengths.tolist(), ends.checksums.tolist(), strict=True)
+    return all(_core.crc32c(store.read(path, start, start + size)) == checksum for start, size, checksum in places)
 
 
 def _distinct(
@@ -237,6 +288,10 @@ def bounds_of(lengths: Ints) -> Ints:
 
 def named_words(index: StepIndex, features: Sequence[StepFeature]) -> Iterator[tuple[str, NDArray[np.uint64]]]:
     """Return the content of an index as named lists of numbers."""
+    record_ends = index.record_ends
+    starts = np.concatenate([np.zeros(1, np.uint64), record_ends.offsets + np.uint64(FOOTER_BYTES)])[:-1]
+    yield "record_lengths", record_ends.offsets - starts - np.uint64(FRAME_OVERHEAD - FOOTER_BYTES)
+    yield "record_checksums", record_ends.checksums.astype(np.uint64)
     yield "lengths", index.lengths.astype(np.uint64)
     for feature in features:
         name = feature.name

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,12 +39,14 @@ class StepTable:
     Args:
         shards: The files of episodes, and how they are read.
         features: The features of a step.
+        identity: That of the files when they were opened in another process.
 
     Raises:
+        CorruptDataError: The files have another identity by now.
         ManifestError: A file has more or fewer episodes than the metadata says.
     """
 
-    def __init__(self, shards: Shards, features: Sequence[StepFeature]) -> None:
+    def __init__(self, shards: Shards, features: Sequence[StepFeature], identity: str | None = None) -> None:
         self.paths, self.options = tuple(dict.fromkeys(shards.paths)), shards.options
         self.features = {feature.name: feature for feature in features}
         self._shards = shards
@@ -64,10 +66,21 @@ class StepTable:
                     f"{path}: the metadata lists {counts[path]} episodes, the file has {len(index.lengths)}"
                 )
         self._join(indexes, features)
+        if identity not in (None, self.identity):
+            raise CorruptDataError(
+                f"a file changed since the dataset was opened; open it again: {self.paths[0]}, or one next to it",
+                path=self.paths[0],
+                kind="changed",
+            )
 
     def _join(self, indexes: list[StepIndex], features: Sequence[StepFeature]) -> None:
         none = np.empty(0, np.int64)
         self.identities: list[Identity] = [index.identity for index in indexes]
+        digest = hashlib.sha256(repr([identity.to_json() for identity in self.identities]).encode())
+        for index in indexes:
+            digest.update(index.record_ends.offsets.tobytes() + index.record_ends.checksums.tobytes())
+        self.identity = digest.hexdigest()[:32]
+        """An identity of the files by their content, also between their ends."""
         self.lengths: Ints = np.concatenate([none, *(index.lengths for index in indexes)])
         """The number of steps of each episode."""
         self.bounds: Ints = bounds_of(self.lengths)
@@ -101,17 +114,12 @@ class StepTable:
                 )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return StepTable, (self._shards, tuple(self.features.values()))
+        return StepTable, (self._shards, tuple(self.features.values()), self.identity)
 
     @property
     def episodes(self) -> int:
         """The number of episodes."""
         return len(self.lengths)
-
-    @cached_property
-    def identity(self) -> str:
-        """An identity of the files by their content."""
-        return self._shards.identity
 
     def stored_bytes(self, name: str) -> int:
         """Return the usual size of a value that is read by its place."""
