@@ -22,9 +22,9 @@ bool same_bytes(wire::Bytes a, wire::Bytes b) {
   return a.size == b.size && (a.size == 0 || std::memcmp(a.data, b.data, a.size) == 0);
 }
 
-Compared compare(wire::Bytes a, wire::Bytes b, std::uint64_t seed) {
+Compared compare(wire::Bytes a, wire::Bytes b, ExampleDigester& digester) {
   if (same_bytes(a, b)) return Compared::kSameBytes;
-  const bool same = digest_example(a, {}, seed).values == digest_example(b, {}, seed).values;
+  const bool same = digester.digest(a).values == digester.digest(b).values;
   return same ? Compared::kSameValues : Compared::kDifferent;
 }
 
@@ -33,8 +33,9 @@ nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> compare_records(const Chunk& a
   auto found = std::make_unique<std::uint8_t[]>(a.size() + 1);
   {
     const ReleasedGil release;
+    ExampleDigester digester({}, seed);
     for (std::size_t i = 0; i < a.size(); ++i)
-      found[i] = static_cast<std::uint8_t>(compare(payload(a, i), payload(b, i), seed));
+      found[i] = static_cast<std::uint8_t>(compare(payload(a, i), payload(b, i), digester));
   }
   std::uint8_t* data = found.release();
   nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::uint8_t*>(p); });
@@ -49,9 +50,10 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<2>> digest_records(const Chunk& c
   const std::string_view name(key.c_str(), key.size());
   {
     const ReleasedGil release;
+    ExampleDigester digester(name, seed);
     std::uint64_t* out = found.get();
     for (std::size_t i = 0; i < chunk.size(); ++i) {
-      const ExampleDigest digest = digest_example(payload(chunk, i), name, seed);
+      const ExampleDigest digest = digester.digest(payload(chunk, i));
       *out++ = digest.values.low;
       *out++ = digest.values.high;
       *out++ = digest_bytes(payload(chunk, i), seed).low;

@@ -151,9 +151,9 @@ void check_record(Random& random, BatchDecoder& decoder, FrameBuffer& frames, co
       valid = walk({chunk.buffer->data(), record.size()}, plan.sequence_example);
     }
     const std::string_view key = kKeys[random.below(std::size(kKeys))];
-    const ExampleDigest here = digest_example({chunk.buffer->data(), record.size()}, key, 7);
-    const ExampleDigest copy =
-        digest_example({reinterpret_cast<const std::byte*>(record.data()), record.size()}, key, 7);
+    ExampleDigester digester(key, 7);
+    const ExampleDigest here = digester.digest({chunk.buffer->data(), record.size()});
+    const ExampleDigest copy = digester.digest({reinterpret_cast<const std::byte*>(record.data()), record.size()});
     require(here.values == copy.values && here.key == copy.key, "equal records have different digests");
     if (record.size() >= kLarge) {
       BatchDecoder fresh(plan);  // without reused memory, which would hide what it needs

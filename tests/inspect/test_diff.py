@@ -41,6 +41,28 @@ def test_other_encodings_of_a_list_are_equal(write_records, encoded: bytes):
     assert (report.equal, report.bytes_only) == (True, 1)
 
 
+def test_floats_in_several_runs_are_equal(write_records):
+    floats = np.arange(100, dtype=np.float32).tobytes()
+    entries = [
+        field(1, b"x")
+        + field(2, field(2, field(1, floats[:200]) + b"\x0d" + floats[200:204] + field(1, floats[204:]))),
+        field(1, b"x") + field(2, field(2, field(1, floats[:8])) + field(2, field(1, floats[8:]))),
+    ]
+    write_records("a", [example(x=np.arange(100.0).tolist())] * 2)
+    write_records("b", [field(1, field(1, entry)) for entry in entries])
+    report = ps.diff("a", "b")
+    assert (report.equal, report.bytes_only) == (True, 2)
+
+
+@pytest.mark.parametrize("place", [0, 31, 32, 255, 256, 287, 300])
+def test_one_byte_of_a_long_value_differs(write_records, place: int):
+    value = bytes(301)
+    write_records("a", [example(id=1, x=value)])
+    write_records("b", [example(x=value[:place] + b"\1" + value[place + 1 :], id=1)])
+    for by in (None, "id"):
+        assert ps.diff("a", "b", by=by).changed == 1
+
+
 def test_the_last_entry_of_a_repeated_key_counts_and_an_unset_feature_is_absent(write_records):
     write_records("a", [example(x=2)])
     repeated = example(x=1, unset=None) + example(x=2)

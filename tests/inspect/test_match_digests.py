@@ -24,11 +24,21 @@ def test_equal_keys_are_matched_in_their_order():
     assert (found.only_a.tolist(), found.only_b.tolist(), found.bytes_only) == ([2], [], 1)
 
 
+def test_rows_after_those_in_the_same_order_are_matched():
+    found = match(table((1, 1, 7), (2, 2, 8), (3, 3, 7), (4, 4, 9)), table((1, 1, 7), (5, 5, 8), (4, 4, 9), (6, 6, 7)))
+    assert [rows.tolist() for rows in found.changed] == [[1, 2], [1, 3]]
+    assert (found.only_a.tolist(), found.only_b.tolist()) == ([], [])
+
+
 def test_keys_that_share_a_word_are_different():
     a, b = table((1, 1, 5)), table((1, 1, 5))
     b[0, 4] = 6
     found = match(a, b)
     assert (found.only_a.tolist(), found.only_b.tolist()) == ([0], [0])
+    a, b = (np.repeat(rows, 2, axis=0) for rows in (a, b))
+    a[1, 4], b[1, 4] = 6, 5
+    found = match(a, b)
+    assert (len(found.only_a), len(found.only_b), found.bytes_only) == (0, 0, 0)
 
 
 def test_one_side_or_both_are_empty():

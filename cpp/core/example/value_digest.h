@@ -7,8 +7,11 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/example/map_entries.h"
 #include "core/example/wire.h"
 
 namespace penstock {
@@ -27,7 +30,32 @@ struct ExampleDigest {
   Digest key;  // of the feature that was asked for; zero if the record does not have it
 };
 
-// The digest of an Example or SequenceExample, and of one context feature. A record that is neither is its bytes.
-ExampleDigest digest_example(wire::Bytes record, std::string_view key, std::uint64_t seed);
+// Digests of Examples and SequenceExamples, and of one context feature. A record that is neither is its bytes. Reuses
+// its memory from record to record; not thread-safe.
+class ExampleDigester {
+ public:
+  ExampleDigester(std::string_view key, std::uint64_t seed) : key_(key), seed_(seed) {}
+  ExampleDigest digest(wire::Bytes record);
+
+ private:
+  struct Entry {
+    Section section;
+    bool absent;
+    wire::Bytes key;
+    Digest digest;
+
+    std::string_view name() const { return {reinterpret_cast<const char*>(key.data), key.size}; }
+    bool operator<(const Entry& other) const {
+      return section != other.section ? section < other.section : name() < other.name();
+    }
+  };
+
+  bool read_entries(wire::Bytes record);
+  void sort_and_drop_repeated();
+
+  std::string key_;
+  std::uint64_t seed_;
+  std::vector<Entry> entries_;
+};
 
 }  // namespace penstock
