@@ -4,7 +4,7 @@
 # make format   formats Python and C++
 # make stubs    regenerates the stub of the native module
 # make sanitize mutated input and bounds of inflated output under AddressSanitizer and UBSan, threads under ThreadSanitizer
-# make fuzz     libFuzzer on frames, records, header walks, salvage, inflating, images and episodes, for SECONDS_EACH each (clang)
+# make fuzz     libFuzzer on frames, records and their copies, header walks, salvage, inflating, images, episodes, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
 # make engines  penstock.ray, penstock.beam and the recipes of docs/clusters.md, on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
@@ -19,7 +19,7 @@ QUIET := -qq --disable-pip-version-check
 NATIVE := $(shell find cpp -type f -not -path 'cpp/tests/*' -not -path 'cpp/fuzz/*') CMakeLists.txt pyproject.toml
 
 CLANG ?= clang++
-FUZZERS := frames header_walk images inflate records salvage_scan value_locations
+FUZZERS := entry_rewrite frames header_walk images inflate records salvage_scan value_locations
 SECONDS_EACH ?= 60
 
 .PHONY: demo test check format stubs sanitize fuzz reliability interop engines bench clean
@@ -65,7 +65,7 @@ ADDRESS := $(SANITIZE) -fsanitize=address,undefined -fno-sanitize-recover=all
 THREAD := $(SANITIZE) -fsanitize=thread
 CORE := $(wildcard cpp/core/*.cc cpp/core/*/*.cc) cpp/tests/columns.cc cpp/tests/odd_messages.cc
 IO_CHECKED := $(addprefix cpp/io/,file_posix.cc file_region.cc frame_probe.cc header_walk.cc header_window.cc nested_records.cc salvage_scan.cc workers.cc)
-CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc locations_check.cc memory.cc salvage_scan_check.cc)
+CHECKS := $(CORE) $(IO_CHECKED) $(addprefix cpp/tests/,checks.cc deflate_streams.cc inflate_check.cc locations_check.cc memory.cc rewrite_check.cc salvage_scan_check.cc)
 THREADS := $(CORE) $(wildcard cpp/io/*.cc) cpp/tests/threads.cc
 HEADERS := $(shell find cpp -name '*.h' -o -name '*.inl')
 

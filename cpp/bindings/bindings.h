@@ -23,6 +23,7 @@ void bind_decode_queue(nb::module_& m);
 void bind_decoded_columns(nb::module_& m);
 void bind_decoder(nb::module_& m);
 void bind_encoder(nb::module_& m);
+void bind_entry_rewrite(nb::module_& m);
 void bind_file_batches(nb::module_& m);
 void bind_file_records(nb::module_& m);
 void bind_file_writer(nb::module_& m);

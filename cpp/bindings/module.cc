@@ -48,6 +48,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_file_records(m);
   penstock::bindings::bind_file_batches(m);
   penstock::bindings::bind_encoder(m);
+  penstock::bindings::bind_entry_rewrite(m);
   penstock::bindings::bind_image_decoder(m);
   penstock::bindings::bind_record_fetcher(m);
   penstock::bindings::bind_row_gatherer(m);

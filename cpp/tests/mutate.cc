@@ -9,6 +9,7 @@
 #include "tests/inflate_check.h"
 #include "tests/locations_check.h"
 #include "tests/odd_messages.h"
+#include "tests/rewrite_check.h"
 #include "tests/salvage_scan_check.h"
 
 namespace penstock::tests {
@@ -56,6 +57,7 @@ void check(std::size_t input, std::unique_ptr<BatchDecoder>& decoder, FrameBuffe
   check_record(random, *decoder, frames, record);
   check_varint_kernels(random);
   if (random.one_in(4)) check_locations(record, random.one_in(2));
+  if (random.one_in(4)) check_rewrite(record, static_cast<unsigned>(random.below(16)));
   if (random.one_in(4)) check_frames(random, file_of(random, frames, record));
   if (random.one_in(8)) check_deflate_stream(random);
   if (random.one_in(30))

@@ -338,6 +338,13 @@ class EncodeColumn:
 
 def encode_rows(columns: Sequence[EncodeColumn], rows: int, first: int, limit: int, frames: FrameBuffer, sequence_example: bool = False) -> int: ...
 
+class EntryRewrite:
+    def __init__(self, *, sequence_example: bool, keep_others: bool, strict: bool) -> None: ...
+
+    def change(self, is_sequence: bool, key: bytes, to: bytes | None) -> None: ...
+
+    def append(self, chunk: RecordChunk, first: int, stop: int, limit: int, frames: FrameBuffer) -> tuple[int, str]: ...
+
 DECODES_JPEG: bool = True
 
 class ImageDecoder:

@@ -185,8 +185,9 @@ def test_a_chain_of_verbs_does_what_lists_do_and_copies_what_it_did_not_touch(
 ):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        ps.write(folder / "raw", dataset, schema=SCHEMA, shards=shards, progress=False)
-        chain = Chain(ps.Dataset(folder / "raw"), list(dataset))
+        raw = [{**row, "unnamed": [row["id"], 300]} for row in dataset]
+        ps.write(folder / "raw", raw, schema=SCHEMA | {"unnamed": ps.Feature(int, (2,))}, shards=shards, progress=False)
+        chain = Chain(ps.Dataset(folder / "raw", schema=SCHEMA), list(dataset))
         for _ in range(data.draw(st.integers(1, 6))):
             add_verb(chain, data.draw)
         ds, model, image = chain.ds, chain.model, chain.names.get("image")
@@ -208,3 +209,9 @@ def test_a_chain_of_verbs_does_what_lists_do_and_copies_what_it_did_not_touch(
             if image is not None:
                 stored = ps.Dataset(written.files, schema=ps.Schema({image: bytes}))
                 assert [row[image] for row in stored] == [row[image] for row in model], chain.calls
+            verbs = {call.split(" ")[0] for call in chain.calls}
+            if verbs & {"rename", "drop"} and not chain.has_stages:
+                unnamed = ps.Schema({"unnamed": ps.Feature("int64", (None,), optional=True)})
+                found = [plain(row["unnamed"]) for row in ps.Dataset(written.files, schema=unnamed)]
+                ids = [row[chain.names["id"]] for row in model]
+                assert found == [None if "select" in verbs else [number, 300] for number in ids], chain.calls

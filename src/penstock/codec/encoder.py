@@ -1,10 +1,10 @@
-"""Encode columns and rows as records."""
+"""Encode columns and rows as records, and copy records with other columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from penstock import _core
 from penstock.codec.encode_columns import native_columns
@@ -148,3 +148,40 @@ def schema_error(fault: RowFault) -> SchemaError:
     """Return the error for a row that does not fit the schema."""
     where = f"row {fault.row}" + (f', feature "{fault.feature}"' if fault.feature else "")
     return SchemaError(f"{fault.message}: {where}")
+
+
+Key: TypeAlias = tuple[bool, str]
+"""Whether a feature is one of sequences, and its key in records."""
+
+
+def keys_of(schema: Schema) -> list[Key]:
+    """Return the keys of all features, and of what belongs to them."""
+    return [
+        (name in schema.sequence, key)
+        for name, feature in schema.items()
+        for key in (name if feature.key is None else feature.key, *feature.partitions)
+    ]
+
+
+def rewrite_of_keys(
+    stored: Schema, written: Schema, dropped: frozenset[Key] | None, is_sequence: bool, *, strict: bool
+) -> _core.EntryRewrite | None:
+    """Return how records that hold the features of one schema are copied to hold those of another, in the same order.
+
+    Keys that are in neither stay, unless ``dropped`` is None. None where a feature would have to be copied twice.
+    """
+    moves: dict[Key, str] = {}
+    for place, (_, new) in zip(keys_of(stored), keys_of(written), strict=True):
+        if moves.setdefault(place, new) != new:
+            return None
+    if len({(is_step, new) for (is_step, _), new in moves.items()}) < len(moves):
+        return None
+    rewrite = _core.EntryRewrite(sequence_example=is_sequence, keep_others=dropped is not None, strict=strict)
+    changes: dict[Key, str | None] = {**dict.fromkeys(dropped or ()), **moves}
+    for (is_step, key), to in changes.items():
+        rewrite.change(is_step, _encoded(key), None if to is None else _encoded(to))
+    return rewrite
+
+
+def _encoded(key: str) -> bytes:
+    return key.encode("utf-8", "surrogateescape")

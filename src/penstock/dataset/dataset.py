@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce, wraps
 from typing import Any, Generic, TypeVar, cast, overload
@@ -26,7 +26,7 @@ from penstock.dataset.random_access import RandomAccess, positions_in
 from penstock.dataset.read_rows import ReadRows
 from penstock.dataset.source.row_source import open_source
 from penstock.dataset.stage import Stage
-from penstock.dataset.stored_rows import stored_rows
+from penstock.dataset.stored_rows import rewrite_of, rewritten_rows, stored_rows
 from penstock.dataset.summary import explain, html_summary, summary
 from penstock.dataset.transforms.batch import Padding, batch
 from penstock.dataset.transforms.bucket import BucketStage
@@ -61,7 +61,7 @@ from penstock.records.read_options import IndexLocation, OnBadRecord, ReadOption
 from penstock.schema import Schema
 from penstock.schema.dtype import DtypeLike
 from penstock.storage import StrPath
-from penstock.writing.rewrite import StoredRows
+from penstock.writing.rewrite import RewrittenRows, StoredRows
 
 U = TypeVar("U")
 V = TypeVar("V")
@@ -938,6 +938,15 @@ class Dataset(Generic[T_co]):
         epoch = self._next_epoch
         self._epoch_started(epoch)
         return stored_rows(self._pipeline, epoch)
+
+    def _rewritten_rows(self) -> Generator[RewrittenRows, None, None] | None:
+        """Return the records of the dataset as they are written, not decoded; None where that takes their values."""
+        change = rewrite_of(self._pipeline)
+        if change is None:
+            return None
+        epoch = self._next_epoch
+        self._epoch_started(epoch)
+        return rewritten_rows(self._pipeline, change, epoch)
 
     def _traced(self) -> tuple[Dataset[Any], Schema | None]:
         """Return one epoch of the dataset with stored bytes next to decoded arrays, and the schema that it reads."""

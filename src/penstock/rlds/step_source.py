@@ -188,6 +188,13 @@ class StepSource(RowSource):
         inner = dict(self._names)
         return StepSource(self._view, [(name, inner[name]) for name in columns])
 
+    def without_columns(self, columns: tuple[str, ...]) -> StepSource:
+        self.schema.select(columns)  # raises for an unknown name
+        return self.with_columns(tuple(name for name in self.schema if name not in columns))
+
+    def rewrite(self) -> None:
+        return None  # a step is no record
+
     def with_names(self, names: Mapping[str, str]) -> StepSource:
         self.schema.select(names)  # raises for an unknown name
         return StepSource(self._view, [(names.get(name, name), inner) for name, inner in self._names])

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.codec.encoder import EncodedRows
 from penstock.parallel import available_cpus
 from penstock.progress import ProgressBar
 from penstock.writing.destination import Destination
 from penstock.writing.layout import Layout, ShardSequence, Sink
-from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
+from penstock.writing.shard_writer import PIECE_BYTES, RowBlock, ShardWriter
 
 # Rows that show how large a row is.
 _SAMPLE_ROWS = 64
@@ -45,7 +44,7 @@ class WriteEngine:
         self._shards: list[ShardWriter] | None = None  # of a table, finished
         self._failed = threading.Event()
 
-    def add(self, block: EncodedRows) -> None:
+    def add(self, block: RowBlock) -> None:
         """Write a block of rows after those before. The next one can be prepared meanwhile."""
         self.wait()
         placed = self._layout.place(block.rows)
@@ -56,7 +55,7 @@ class WriteEngine:
             self._sending = [self._senders.submit(self._send_all, block, placed, self._threads)]
         self._progress.advance(block.rows)
 
-    def add_table(self, rows: int, take: Callable[[int, int], EncodedRows]) -> None:
+    def add_table(self, rows: int, take: Callable[[int, int], RowBlock]) -> None:
         """Write a table, and nothing else: several shards at once; ``take(first, stop)`` makes a block."""
         if not isinstance(self._layout, ShardSequence):
             for start in range(0, rows, step := _rows_in_piece(take(0, min(_SAMPLE_ROWS, rows))) * _PIECES_IN_BLOCK):
@@ -105,12 +104,12 @@ class WriteEngine:
         for pool in (self._senders, self._encoders):
             pool.shutdown(cancel_futures=True)
 
-    def _send_all(self, block: EncodedRows, placed: Iterable[tuple[Sink, int, int, bool]], ahead: int) -> None:
+    def _send_all(self, block: RowBlock, placed: Iterable[tuple[Sink, int, int, bool]], ahead: int) -> None:
         for sink, first, stop, is_full in placed:
             self._send(sink, [(block, first, stop)], None, ahead, is_full)
 
     def _send(
-        self, sink: Sink, parts: Iterable[tuple[EncodedRows, int, int]], piece: int | None, ahead: int, is_full: bool
+        self, sink: Sink, parts: Iterable[tuple[RowBlock, int, int]], piece: int | None, ahead: int, is_full: bool
     ) -> None:
         """Write rows to one sink: pieces of ``piece`` rows are encoded ahead, on threads, and sent in order."""
         pending: deque[Future[_core.FrameBuffer]] = deque()
@@ -142,7 +141,7 @@ class WriteEngine:
         if is_counted:
             self._progress.advance(rows)
 
-    def _piece_of_stream(self, sink: Sink, block: EncodedRows, first: int, stop: int) -> int | None:
+    def _piece_of_stream(self, sink: Sink, block: RowBlock, first: int, stop: int) -> int | None:
         """Return the rows of a piece; None to encode on this thread: the block is small, or the cuts would show."""
         if not sink.takes_any_piece or self._threads == 1 or stop - first <= _SAMPLE_ROWS:
             return None
@@ -150,13 +149,13 @@ class WriteEngine:
         return rows if rows * 2 <= stop - first else None
 
 
-def _encode(block: EncodedRows, first: int, stop: int) -> _core.FrameBuffer:
+def _encode(block: RowBlock, first: int, stop: int) -> _core.FrameBuffer:
     frames = _core.FrameBuffer()
     block.frame(frames, first, stop)
     return frames
 
 
-def _rows_in_piece(block: EncodedRows, first: int = 0) -> int:
+def _rows_in_piece(block: RowBlock, first: int = 0) -> int:
     frames = _core.FrameBuffer()
     framed = block.frame(frames, first, min(block.rows, first + _SAMPLE_ROWS), PIECE_BYTES) - first
     return max(1, PIECE_BYTES * framed // len(frames)) if framed else 1

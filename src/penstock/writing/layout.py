@@ -14,10 +14,9 @@ from typing import Protocol, TypeAlias
 
 from penstock import _core
 from penstock.arguments import int_at_least
-from penstock.codec.encoder import EncodedRows
 from penstock.storage.local import allow_open_files
 from penstock.writing.destination import Destination
-from penstock.writing.shard_writer import NO_LIMIT, ShardWriter, piece_bytes
+from penstock.writing.shard_writer import NO_LIMIT, RowBlock, ShardWriter, piece_bytes
 from penstock.writing.spool import SpooledShards
 
 ShardSizes: TypeAlias = tuple[int | None, int | None, int | None]
@@ -32,7 +31,7 @@ class Sink(Protocol):
     def takes_any_piece(self) -> bool:
         """Whether the bytes are the same wherever frames are cut into pieces."""
 
-    def write(self, block: EncodedRows, first: int, stop: int) -> object:
+    def write(self, block: RowBlock, first: int, stop: int) -> object:
         """Encode and write some rows of a block."""
 
     def send(self, frames: _core.FrameBuffer) -> None:
@@ -146,7 +145,7 @@ class ByteSizedShards:
         """Return where the rows of the next block go."""
         yield self, 0, rows, False
 
-    def write(self, block: EncodedRows, first: int, stop: int) -> None:
+    def write(self, block: RowBlock, first: int, stop: int) -> None:
         """Write rows of a block."""
         while first < stop:
             if self._is_full:

@@ -1,9 +1,10 @@
 """Copies records to a new dataset, in any order, as they are stored: none is decoded.
 
-Memory is bounded: by ``memory``, and 32 bytes for each record. The files are read once, from start to end. Records that
-stay in the order of the files are written at once. Others are dealt to temporary files beside the output, each with a
-part of the output that fits into memory; then each part is read, put in order and written, so that the disk holds the
-data twice for a while. What fits into a quarter of ``memory`` needs no temporary files.
+:class:`RewrittenRows` leaves features out or gives them other names on the way. :func:`rewrite` changes nothing but the
+order, and its memory is bounded: by ``memory``, and 32 bytes for each record. The files are read once, from start to
+end. Records that stay in the order of the files are written at once. Others are dealt to temporary files beside the
+output, each with a part of the output that fits into memory; then each part is read, put in order and written, so that
+the disk holds the data twice for a while. What fits into a quarter of ``memory`` needs no temporary files.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock import _core
-from penstock.errors import CorruptDataError
+from penstock.errors import CorruptDataError, Locate, MalformedExampleError
 from penstock.manifest import Manifest
 from penstock.progress import ProgressBar
 from penstock.records.read_options import ReadOptions
@@ -27,10 +29,17 @@ from penstock.records.reader import RecordReader
 from penstock.schema import Schema
 from penstock.storage import split_path
 from penstock.writing.destination import Destination
+from penstock.writing.engine import permutation
 from penstock.writing.layout import ShardSizes
-from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
+from penstock.writing.shard_writer import NO_LIMIT, PIECE_BYTES, ShardWriter
 
 _FRAME_OVERHEAD = 16
+_WINDOW_BYTES, _WINDOW_ROWS = 64 << 20, 65536
+_FAULTS = {
+    "malformed": "the record is not a valid Example",
+    "other": "the record is no Example, but another message",
+    "taken": "a new name is that of a feature which the schema does not name; drop it, or choose another name",
+}
 _LEAST_PIECE_BYTES = 1 << 14
 Ints = NDArray[np.int64]
 
@@ -54,6 +63,63 @@ class StoredRows:
     rows: Ints | None
     options: ReadOptions
     schema: Schema
+
+
+@dataclass(frozen=True)
+class RewrittenRows:
+    """Records that are copied with some features left out, or under other names. A block of rows to write.
+
+    Args:
+        records: The records.
+        change: What happens to their features.
+        locate: Returns where a record is, by its place in ``records``.
+    """
+
+    records: _core.RecordChunk
+    change: _core.EntryRewrite
+    locate: Locate
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.records)
+
+    def frame(self, frames: _core.FrameBuffer, first: int, stop: int, limit: int = NO_LIMIT) -> int:
+        """Frame rows from ``first`` until ``stop``, or until the frames have ``limit`` bytes; return the next row.
+
+        Raises:
+            MalformedExampleError: A record is no Example, or a new name is that of another feature.
+        """
+        row, fault = self.change.append(self.records, first, stop, limit, frames)
+        if fault:
+            path, record = self.locate(row)
+            raise MalformedExampleError(f"{_FAULTS[fault]}: {path}, record {record}", path=path, record=record)
+        return row
+
+
+def shuffled(blocks: Iterable[RewrittenRows], seed: int) -> Iterator[RewrittenRows]:
+    """Shuffle rows in windows of about 64 MB and at most 65,536 rows."""
+    window: list[RewrittenRows] = []
+    rows = size = number = 0
+    for block in chain(blocks, [None]):
+        if block is not None:
+            window.append(block)
+            rows, size = rows + block.rows, size + int(block.records.spans[:, 1].sum())
+        if window and (block is None or rows >= _WINDOW_ROWS or size >= _WINDOW_BYTES):
+            order = permutation(seed, number, rows)
+            records = _core.RecordPool([part.records for part in window]).take(order)
+            yield RewrittenRows(records, window[0].change, _locate_in(window, order))
+            window, rows, size, number = [], 0, 0, number + 1
+
+
+def _locate_in(blocks: list[RewrittenRows], order: Ints) -> Locate:
+    starts = np.cumsum([0, *(block.rows for block in blocks)])
+
+    def locate(row: int) -> tuple[str | None, int]:
+        number = int(np.searchsorted(starts, order[row], side="right")) - 1
+        return blocks[number].locate(int(order[row] - starts[number]))
+
+    return locate
 
 
 def rewrite(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Protocol
 
 from penstock import _core
-from penstock.codec.encoder import EncodedRows
 from penstock.compression import Compression, open_compressor
 from penstock.manifest import Shard
 from penstock.storage import FileStore
@@ -20,6 +20,17 @@ NO_LIMIT = 1 << 62
 def piece_bytes(shards: int) -> int:
     """Return the size of a piece while this many shards are written at once, so that memory stays bounded."""
     return max(_LEAST_PIECE_BYTES, min(PIECE_BYTES, _ALL_PIECES_BYTES // shards))
+
+
+class RowBlock(Protocol):
+    """Rows that are checked and ready to be written, by any number of threads."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+
+    def frame(self, frames: _core.FrameBuffer, first: int, stop: int, limit: int = NO_LIMIT) -> int:
+        """Frame rows from ``first`` until ``stop``, or until the frames have ``limit`` bytes; return the next row."""
 
 
 class ShardWriter:
@@ -58,7 +69,7 @@ class ShardWriter:
         """The size of all frames so far, uncompressed."""
         return self._framed + len(self._frames)
 
-    def write(self, block: EncodedRows, first: int, stop: int, limit: int = NO_LIMIT) -> int:
+    def write(self, block: RowBlock, first: int, stop: int, limit: int = NO_LIMIT) -> int:
         """Write rows of a block until all frames of the shard have ``limit`` bytes; return the next row."""
         while first < stop and self.framed_bytes < limit:
             first = block.frame(self._frames, first, stop, min(self._piece, limit - self._framed))

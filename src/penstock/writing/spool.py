@@ -23,13 +23,12 @@ from hashlib import sha256
 from itertools import accumulate, pairwise
 
 from penstock import _core
-from penstock.codec.encoder import EncodedRows
 from penstock.compression import Compression, inflate, open_compressor
 from penstock.storage.local import LocalFiles
 from penstock.storage.store import Upload
 from penstock.writing.destination import Destination
 from penstock.writing.hidden_files import TemporaryFiles, remove_abandoned
-from penstock.writing.shard_writer import PIECE_BYTES, ShardWriter
+from penstock.writing.shard_writer import PIECE_BYTES, RowBlock, ShardWriter
 
 RUN_BYTES = 256 << 20
 """A run ends with the piece that brings it to this size."""
@@ -62,7 +61,7 @@ class SpooledShards:
         """Return where the rows of the next block go."""
         yield self, 0, rows, False
 
-    def write(self, block: EncodedRows, first: int, stop: int) -> None:
+    def write(self, block: RowBlock, first: int, stop: int) -> None:
         """Write rows of a block."""
         while first < stop:
             first = block.frame(self._frames, first, stop, PIECE_BYTES)

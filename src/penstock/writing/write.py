@@ -29,9 +29,9 @@ from penstock.writing.inputs import (
     traced,
 )
 from penstock.writing.layout import bytes_of, check_shard_sizes
-from penstock.writing.rewrite import rewrite
+from penstock.writing.rewrite import rewrite, shuffled
 from penstock.writing.write_mapped import write_mapped_elements
-from penstock.writing.writer import Writer, expect, write_whole
+from penstock.writing.writer import Writer, expect, write_block, write_whole
 
 _ROWS_AT_ONCE = 8192
 Row = Mapping[str, Any]
@@ -214,6 +214,13 @@ def _write(
             with closing(elements), open_writer(schema=schema, shuffle=shuffle) as writer:
                 expect(writer, num_rows=num_rows)
                 write_mapped_elements(writer, elements, row_of, stored_schema, float64)
+            return writer.manifest
+        rewritten = data._rewritten_rows()
+        if rewritten is not None:
+            with closing(rewritten), open_writer(schema=stored[1], shuffle=shuffle) as writer:
+                expect(writer, num_rows=num_rows)
+                for block in rewritten if shuffle is None else shuffled(rewritten, shuffle):
+                    write_block(writer, block)
             return writer.manifest
         data, schema = stored
     elif schema is None and map is None:

@@ -27,6 +27,7 @@ from penstock.writing.destination import Destination, FileDestination, is_file_n
 from penstock.writing.engine import WriteEngine, check_seed, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
 from penstock.writing.layout import check_shard_sizes, open_layout
+from penstock.writing.shard_writer import RowBlock
 
 FIRST_ROWS = 256
 """The most rows that a schema is inferred from."""
@@ -321,7 +322,7 @@ class Writer:
             numbers = [numbers[row] for row in order.tolist()]
         self._send(self._encoder._block(columns, rows, numbers))
 
-    def _send(self, block: EncodedRows) -> None:
+    def _send(self, block: RowBlock) -> None:
         """Write a block while the next one is prepared."""
         self._open_engine().add(block)
         self._written += block.rows
@@ -404,6 +405,14 @@ def write_whole(writer: Writer, table: Table, order: NDArray[np.int64] | None) -
 
         writer._open_engine().add_table(table.num_rows, take)
         writer._written = table.num_rows
+    except BaseException as error:
+        raise writer._failure(error) from None
+
+
+def write_block(writer: Writer, block: RowBlock) -> None:
+    """Write rows that are ready to be framed."""
+    try:
+        writer._send(block)
     except BaseException as error:
         raise writer._failure(error) from None
 

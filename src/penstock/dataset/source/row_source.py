@@ -16,6 +16,7 @@ from penstock._core import RecordChunk
 from penstock.arguments import names_in
 from penstock.codec.decode_plan import RowDecoder, compile_plan
 from penstock.codec.decoder import Allocate, Decoder
+from penstock.codec.encoder import keys_of, rewrite_of_keys
 from penstock.columns import Batch
 from penstock.dataset.order import Ints, RowKeys
 from penstock.dataset.source.array_record import ArrayRecordShards
@@ -28,7 +29,7 @@ from penstock.discovery.tfds_directory import RowsOfFile
 from penstock.errors import CorruptDataError, MalformedExampleError, ManifestError, RowFault, SchemaError
 from penstock.records.read_options import OnBadRecord, ReadOptions, RecordError
 from penstock.schema import Schema, check_schema
-from penstock.schema.schema import rename_features
+from penstock.schema.schema import keep_stored, rename_features
 from penstock.storage import StrPath
 
 _CONCURRENT_REQUESTS = 16
@@ -60,14 +61,16 @@ class RowSource:
         allocate: Allocate | None = None,
         strict: bool = False,
         schema_to_write: Schema | None = None,
+        dropped: frozenset[tuple[bool, str]] | None = frozenset(),
     ) -> None:
         self.shards, self.on_error, self.allocate, self.strict = shards, on_error, allocate, strict
         self._full_schema, self._columns, self._schema_to_write = schema, columns, schema_to_write
+        self._dropped = dropped  # the keys of columns that were dropped; None where some were selected
         self._fetcher: tuple[int, _core.RecordFetcher | None] = (0, None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         read = (self.shards, self._full_schema, self._columns, self.on_error, self.allocate, self.strict)
-        return type(self), (*read, self._schema_to_write)
+        return type(self), (*read, self._schema_to_write, self._dropped)
 
     def _with(self, **changes: Any) -> RowSource:
         parts: dict[str, Any] = {
@@ -78,6 +81,7 @@ class RowSource:
             "allocate": self.allocate,
             "strict": self.strict,
             "schema_to_write": self._schema_to_write,
+            "dropped": self._dropped,
         }
         return RowSource(**parts | changes)
 
@@ -103,14 +107,31 @@ class RowSource:
         )
 
     @property
-    def has_all_columns(self) -> bool:
-        """Whether no columns were chosen."""
-        return self._columns is None
+    def is_whole(self) -> bool:
+        """Whether the columns are what the records have: none was selected, dropped or renamed."""
+        return self._dropped == frozenset() and self._schema_to_write is None
 
     def with_columns(self, columns: tuple[str, ...]) -> RowSource:
         """Return a source that decodes some of the columns."""
         self.schema.select(columns)  # raises for an unknown name
-        return self._with(columns=columns)
+        return self._with(columns=columns, dropped=None)
+
+    def without_columns(self, columns: tuple[str, ...]) -> RowSource:
+        """Return a source without some of the columns."""
+        keys = keys_of(self.schema.select(columns))  # raises for an unknown name
+        left = tuple(name for name in self.schema if name not in columns)
+        return self._with(columns=left, dropped=None if self._dropped is None else self._dropped.union(keys))
+
+    def rewrite(self) -> _core.EntryRewrite | None:
+        """Return how records are copied so that they have these columns, under their names.
+
+        Features that the schema does not name stay, unless columns were selected. None where keys are not enough: a
+        feature would be copied twice, or does not have the form in which it would be written.
+        """
+        if keep_stored(self._full_schema) is not self._full_schema:
+            return None
+        is_sequence = self._full_schema.is_sequence
+        return rewrite_of_keys(self.schema, self.schema_to_write, self._dropped, is_sequence, strict=self.strict)
 
     def with_schema(self, schema: Schema) -> RowSource:
         """Return a source with another schema."""
@@ -134,6 +155,7 @@ class RowSource:
             self.schema == other.schema
             and self._full_schema == other._full_schema
             and self.schema_to_write == other.schema_to_write
+            and self._dropped == other._dropped
             and self.on_error == other.on_error
             and self.allocate == other.allocate
             and type(self.shards) is type(other.shards)

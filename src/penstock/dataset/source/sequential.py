@@ -36,8 +36,7 @@ def can_stream(source: RowSource, first_row: int) -> bool:
 def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, None, None]:
     """Decode a run of rows in batches, across file boundaries."""
     left = None if run.stop is None else run.stop - run.start
-    counts = source.shards.known_counts
-    expected, found = None if counts is None else max(0, sum(counts) - run.start), 0
+    found = 0
     if left is not None:
         if left <= 0:
             return
@@ -50,10 +49,31 @@ def stream_batches(source: RowSource, size: int, run: Run) -> Generator[Batch, N
             left = None if left is None else left - batch.num_rows
             found += batch.num_rows
             yield batch
-    if expected is not None and found != expected:
+    _check_count(source, run.start, found)
+
+
+def stream_records(source: RowSource, run: Run) -> Generator[RecordChunk, None, None]:
+    """Read a run of rows as records, across file boundaries."""
+    left = None if run.stop is None else run.stop - run.start
+    if left is not None and left <= 0:
+        return
+    found = 0
+    for chunk in chunks_from(source, run.start):
+        if left is not None and found + len(chunk) >= left:
+            yield chunk[: left - found]
+            return
+        found += len(chunk)
+        yield chunk
+    _check_count(source, run.start, found)
+
+
+def _check_count(source: RowSource, start: int, found: int) -> None:
+    """Raise where files that were read from a row to their end have fewer or more rows than their metadata says."""
+    counts = source.shards.known_counts
+    if counts is not None and found != max(0, sum(counts) - start):
         raise ManifestError(
-            f"{source.shards.paths[0]}: the metadata lists {sum(counts or ())} records in this and the next "
-            f"{len(source.shards.paths) - 1} files, found {found + run.start}: copy the dataset again"
+            f"{source.shards.paths[0]}: the metadata lists {sum(counts)} records in this and the next "
+            f"{len(source.shards.paths) - 1} files, found {found + start}: copy the dataset again"
         )
 
 

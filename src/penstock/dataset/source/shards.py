@@ -195,6 +195,11 @@ class Shards:
         shards = np.searchsorted(starts, rows, side="right") - 1
         return shards, rows - starts[shards]
 
+    def locate(self, rows: Ints, position: int) -> tuple[str, int]:
+        """Return the file and the record of one of some rows."""
+        shards, numbers = self.split(rows[position : position + 1])
+        return self.paths[int(shards[0])], int(numbers[0])
+
     def rows_beyond(self, row: int) -> int:
         """Return the number of rows up to the end of the file that holds this row; later files are not opened."""
         return int(self._starts_through(row)[-1])

@@ -30,11 +30,7 @@ def select_columns(pipeline: Pipeline, names: tuple[str, ...]) -> Pipeline:
 def drop_columns(pipeline: Pipeline, names: tuple[str, ...]) -> Pipeline:
     """Return a pipeline without some of the columns."""
 
-    def without(schema: Schema) -> tuple[str, ...]:
-        schema.select(names)  # raises for an unknown name
-        return tuple(name for name in schema if name not in names)
-
-    dropped = pipeline.change_source(lambda source: source.with_columns(without(source.schema)))
+    dropped = pipeline.change_source(lambda source: source.without_columns(names))
     return dropped or pipeline.then(ColumnNamesStage("drop_columns", tuple((name, "") for name in names)))
 
 
