@@ -93,10 +93,11 @@ def _split_pictures(element: Any, images: ImageTransform | None, device: Any) ->
         return element, {}
     from penstock.frameworks.torch_images import decode_pictures
 
-    names = [name for name in element if f"{name}_part" in element]
-    pictures = {name: decode_pictures(element[name], element[f"{name}_part"], images, device) for name in names}
+    columns = dict(element.items())
+    names = [name for name in columns if f"{name}_part" in columns]
+    pictures = {name: decode_pictures(columns[name], columns[f"{name}_part"], images, device) for name in names}
     left_out = {*names, *(f"{name}_part" for name in names)}
-    return {name: column for name, column in element.items() if name not in left_out}, pictures
+    return {name: column for name, column in columns.items() if name not in left_out}, pictures
 
 
 def _with_pictures(element: Any, pictures: dict[str, Any]) -> Any:
