@@ -24,11 +24,16 @@ import numpy as np
 import penstock as ps
 import penstock.cli
 import penstock.discovery.infer
+from penstock._core import ValueReader
 from penstock.codec.tensor_proto import parse_tensor, serialize_tensor
 from penstock.index import file_format
 from penstock.index.file_identity import Identity
 from penstock.index.open import open_index
-from penstock.records.read_options import OnDamage
+from penstock.records.read_options import OnDamage, ReadOptions
+from penstock.rlds.index_file import from_bytes, sealed, to_bytes
+from penstock.rlds.step_features import StepFeature
+from penstock.rlds.step_index import build_step_index, has_records_of
+from penstock.storage import locate
 from reliability.mutation import mutate_bytes, mutate_json
 
 EXECUTIONS = int(os.environ.get("EXECUTIONS", "300"))
@@ -214,6 +219,57 @@ def indexes(folder: str, report: object, seed: int) -> dict[str, Any]:
     return asdict(attack)
 
 
+def step_indexes(folder: str, report: object, seed: int) -> dict[str, Any]:
+    """Load mutated indexes of steps, and read from the file what those that are accepted lead to."""
+    rng = random.Random(f"step_indexes {seed}")
+    attack = Attack()
+    features = (
+        StepFeature("camera", ps.Feature("uint8", (4, 4, 3), encoding="png"), "located"),
+        StepFeature("action", ps.Feature("float32", (2,)), "column"),
+        StepFeature("task", ps.Feature("str"), "text"),
+    )
+    schema = ps.Schema(
+        {
+            "steps/camera": ps.Feature("bytes", (None,)),
+            "steps/action": ps.Feature("float32", (None, 2)),
+            "steps/task": ps.Feature("str", (None,)),
+        }
+    )
+    path = f"{folder}/episodes"
+    with ps.RecordWriter(path, compression="") as writer:
+        for steps in (3, 0, 2):
+            episode = {
+                "steps/camera": [rng.randbytes(rng.randrange(40)) for _ in range(steps)],
+                "steps/action": np.ones((steps, 2), np.float32),
+                "steps/task": ["pick", "place", "pick"][:steps],
+            }
+            writer.write_many(ps.Encoder(schema).encode([episode]))
+    store, _ = locate(path)
+    index = build_step_index(store, path, features, ReadOptions(), lambda done: None)
+    whole = to_bytes(index, features)
+    reader = ValueReader([path], threads=1)
+
+    def load(data: bytes) -> None:
+        found = from_bytes(data, index.identity, features)
+        has_records_of(store, path, found, 1)
+        assert all(len(column) == found.steps for column in found.columns.values())
+        for texts in found.texts.values():
+            [texts.values[code] for code in texts.codes]
+        for places in found.places.values():
+            files = np.zeros(found.steps, np.int64)
+            reader.read(files, places.offsets, places.lengths.astype(np.uint64), places.checksums)
+
+    for _ in range(EXECUTIONS):
+        head, _, rest = whole[:-4].partition(b"\n")
+        if rng.random() < 0.7:
+            head = json.dumps(mutate_json(rng, json.loads(head))).encode()
+        else:
+            rest = mutate_bytes(rng, rest)
+        mutated = sealed(head + b"\n" + rest) if rng.random() < 0.9 else mutate_bytes(rng, whole)
+        attack.on(lambda: load(mutated), ps.IndexFileError)  # noqa: B023
+    return asdict(attack)
+
+
 def records(folder: str, report: object, seed: int) -> dict[str, Any]:
     """Decode mutated records with images, tensors, text and raw bytes in them."""
     rng = random.Random(f"records {seed}")
@@ -245,4 +301,4 @@ def _mutated_text(rng: random.Random, text: str) -> str | bytes:
     return mutated.decode("utf-8", "surrogateescape") if not text.startswith("{") else mutated
 
 
-TARGETS = ("files", "records", "tensors", "schemas", "manifests", "indexes")
+TARGETS = ("files", "records", "tensors", "schemas", "manifests", "indexes", "step_indexes")
