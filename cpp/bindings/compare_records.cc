@@ -1,12 +1,15 @@
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "bindings/bindings.h"
 #include "core/chunk.h"
 #include "core/example/value_digest.h"
+#include "io/workers.h"
 
 namespace penstock::bindings {
 namespace {
@@ -22,20 +25,42 @@ bool same_bytes(wire::Bytes a, wire::Bytes b) {
   return a.size == b.size && (a.size == 0 || std::memcmp(a.data, b.data, a.size) == 0);
 }
 
-Compared compare(wire::Bytes a, wire::Bytes b, ExampleDigester& digester) {
-  if (same_bytes(a, b)) return Compared::kSameBytes;
-  const bool same = digester.digest(a).values == digester.digest(b).values;
-  return same ? Compared::kSameValues : Compared::kDifferent;
-}
+// Compares pairs of records. Those with other bytes are digested on several threads.
+class RecordComparer {
+ public:
+  RecordComparer(std::uint64_t seed, std::size_t threads) : seed_(seed), workers_(std::max<std::size_t>(1, threads)) {}
 
-nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> compare_records(const Chunk& a, const Chunk& b, std::uint64_t seed) {
+  void compare(const Chunk& a, const Chunk& b, std::uint8_t* found) {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      found[i] = static_cast<std::uint8_t>(Compared::kSameBytes);
+      if (!same_bytes(payload(a, i), payload(b, i))) rows.push_back(i);
+    }
+    if (rows.empty()) return;
+    const std::size_t parts = std::min(workers_.threads(), (rows.size() + kRowsOfPart - 1) / kRowsOfPart);
+    workers_.run(parts, [&](std::size_t part) {
+      ExampleDigester digester({}, seed_);
+      for (std::size_t n = rows.size() * part / parts; n < rows.size() * (part + 1) / parts; ++n) {
+        const std::size_t i = rows[n];
+        const bool same = digester.digest(payload(a, i)).values == digester.digest(payload(b, i)).values;
+        found[i] = static_cast<std::uint8_t>(same ? Compared::kSameValues : Compared::kDifferent);
+      }
+    });
+  }
+
+ private:
+  static constexpr std::size_t kRowsOfPart = 32;
+  std::uint64_t seed_;
+  Workers workers_;
+};
+
+nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> compare_records(RecordComparer& comparer, const Chunk& a,
+                                                                  const Chunk& b) {
   if (a.size() != b.size()) throw nb::value_error("chunks of equal length are compared");
   auto found = std::make_unique<std::uint8_t[]>(a.size() + 1);
   {
     const ReleasedGil release;
-    ExampleDigester digester({}, seed);
-    for (std::size_t i = 0; i < a.size(); ++i)
-      found[i] = static_cast<std::uint8_t>(compare(payload(a, i), payload(b, i), digester));
+    comparer.compare(a, b, found.get());
   }
   std::uint8_t* data = found.release();
   nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::uint8_t*>(p); });
@@ -70,9 +95,11 @@ nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<2>> digest_records(const Chunk& c
 }  // namespace
 
 void bind_compare_records(nb::module_& m) {
-  m.def("compare_records", &compare_records, nb::arg("a"), nb::arg("b"), nb::arg("seed"),
-        nb::sig("def compare_records(a: RecordChunk, b: RecordChunk, seed: int) -> NDArray[numpy.uint8]"),
-        "Compare records in pairs: 0 the same bytes, 1 equal by value in other bytes, 2 different.");
+  nb::class_<RecordComparer>(m, "RecordComparer", "Compares records in pairs, by value.")
+      .def(nb::init<std::uint64_t, std::size_t>(), nb::arg("seed"), nb::arg("threads"))
+      .def("compare", &compare_records, nb::arg("a"), nb::arg("b"),
+           nb::sig("def compare(self, a: RecordChunk, b: RecordChunk) -> NDArray[numpy.uint8]"),
+           "Return for each pair: 0 the same bytes, 1 equal by value in other bytes, 2 different.");
   m.def(
       "digest_records", &digest_records, nb::arg("chunk"), nb::arg("key"), nb::arg("seed"),
       nb::sig("def digest_records(chunk: RecordChunk, key: bytes, seed: int) -> NDArray[numpy.uint64]"),

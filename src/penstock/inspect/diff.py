@@ -28,14 +28,14 @@ from penstock.inspect.record_values import RecordValues, changed_values
 from penstock.inspect.schema import DescribedSchema, find_schema
 from penstock.inspect.stats import FileMeter
 from penstock.integrity.problems import problem_among, problem_of
-from penstock.parallel import FileProgress, jobs_for, on_each_file
+from penstock.parallel import FileProgress, available_cpus, jobs_for, on_each_file
 from penstock.progress import ProgressBar
 from penstock.records.reader import RecordReader
 from penstock.schema.observed_features import RecordLocation
 from penstock.schema.schema import unknown_feature
 from penstock.storage import StrPath
 
-_DIFFERENT = 2  # of _core.compare_records
+_DIFFERENT = 2  # of _core.RecordComparer
 _SAME_VALUES = 1
 
 
@@ -65,7 +65,7 @@ def diff(
 
     By position, the n-th record of A is compared with the n-th of B, in memory that does not depend on the size of the
     data; damage ends the comparison. By key, records are matched by the value of a feature, in any order; equal keys
-    are matched in the order of their records. That takes 48 bytes for each record of A and B, and as much to sort them.
+    are matched in the order of their records. That takes up to 170 bytes of memory for each record of A and B.
     Records without that feature have a key in common, too. Records outside of damage are matched; those that lack a
     counterpart where the other side is damaged are counted as unmatched.
 
@@ -162,6 +162,7 @@ class _Comparison:
         self._values = [side.values() for side in sides]
         # Nobody who writes a file can foresee the seed, and with it which values have the same digest.
         self._seed = secrets.randbits(64)
+        self._comparer = _core.RecordComparer(self._seed, available_cpus())
         if self._by is None:
             with ProgressBar("comparing", sum(len(side.readers) for side in sides), "files", show=show) as bar:
                 self._by_position(FileProgress(bar))
@@ -208,7 +209,7 @@ class _Comparison:
     def _compare(self, a: RecordChunk, b: RecordChunk) -> None:
         self._a.records += len(a)
         self._b.records += len(b)
-        found = _core.compare_records(a, b, self._seed)
+        found = self._comparer.compare(a, b)
         self._bytes_only += int(np.count_nonzero(found == _SAME_VALUES))
         rows = np.flatnonzero(found == _DIFFERENT)
         room = max(0, self._limit - self._counts["changed"])
