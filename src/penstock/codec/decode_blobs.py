@@ -64,7 +64,15 @@ class BlobDecoder:
                 out[row] = _check_shape(feature, image)
             except (PenstockError, ValueError) as error:
                 raise RowFault(row, str(error)) from None
-        return out
+        return self._stacked(out) if out.dtype == object and feature.is_dense and len(out) else out
+
+    def _stacked(self, images: NDArray[Any]) -> NDArray[Any]:
+        """Return images that were decoded one by one as one array, zeros where there is none."""
+        stacked = np.zeros((len(images), *(size or 0 for size in self._feature.shape)), self._dtype)
+        for row, image in enumerate(images):
+            if image is not None:
+                stacked[row] = image
+        return stacked
 
     def _filling(self, out: NDArray[Any]) -> Any:
         if self._feature.has_default:
@@ -91,15 +99,18 @@ def with_stored_bytes(
 def _decode_tensors(feature: Feature, column: BytesColumn, valid: NDArray[np.bool_] | None) -> NDArray[Any]:
     shape = tuple(size for size in feature.shape if size is not None)
     dense = len(shape) == len(feature.shape)
-    out: NDArray[Any] = (
-        np.empty((len(column), *shape), _array_dtype(feature)) if dense else np.empty(len(column), object)
-    )
+    out: NDArray[Any] | None = None
     for row, data in enumerate(column.to_list()):
         if valid is None or valid[row]:
             try:
-                out[row] = _decode_tensor(feature, data)
+                array = _decode_tensor(feature, data)
+                if out is None:  # a declared shape that no record fills takes no memory
+                    out = np.empty((len(column), *shape), array.dtype) if dense else np.empty(len(column), object)
+                out[row] = array
             except (PenstockError, ValueError) as error:
                 raise RowFault(row, str(error)) from None
+    if out is None:
+        out = np.zeros((len(column), *shape), _array_dtype(feature)) if dense else np.empty(len(column), object)
     return out
 
 

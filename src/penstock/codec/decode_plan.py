@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,8 @@ from penstock.schema.schema import TracedFeature, unknown_feature
 
 Buffers: TypeAlias = Sequence[NDArray[np.uint8]]
 """The buffers that the views of a batch point into."""
+# Rows that a schema declares to be larger take memory by what is in their records, which need not fill them.
+_LARGE_ROW_BYTES = 64 << 20
 Build: TypeAlias = Callable[[Sequence[Any], Buffers], AnyColumn]
 
 
@@ -159,8 +162,9 @@ class _Compiler:
             self._append(name, key=_key_bytes(key), dtype="int64", shape=[], ragged=True, missing="empty")
             for key in feature.partitions
         ]
-        build = None if _is_native(feature, sequence) else _builder(feature, self._threads)
+        build = None if _is_native(feature, sequence) else _builder(feature, self._threads, sequence)
         can_fail = is_blob(feature) or bool(feature.partitions) or isinstance(feature, TracedFeature)
+        can_fail = can_fail or _is_large(feature)
         return PlannedFeature(name, feature, sequence, (values, *lengths), build, can_fail)
 
     def _add_values(self, name: str, feature: Feature, sequence: bool) -> int:
@@ -180,7 +184,7 @@ class _Compiler:
             dtype="view" if view else feature.dtype,
             shape=[] if whole else [size or 0 for size in feature.inner_shape],
             raw=feature.encoding == "raw",
-            ragged=ragged,
+            ragged=ragged or (_is_large(feature) and not sequence),
             sequence=sequence,
             missing="invalid" if feature.has_default and whole else missing,
             default_row=self._default_row(feature) if missing == "default" else b"",
@@ -227,18 +231,49 @@ def _is_native(feature: Feature, sequence: bool) -> bool:
         return False
     numbers = feature.encoding in ("list", "raw") and feature.dtype not in ("bytes", "str", "bfloat16")
     raw_bool = feature.dtype == "bool" and feature.encoding == "raw"
-    return numbers and not raw_bool and feature.is_dense and not feature.optional and not sequence
+    is_array = numbers and not raw_bool and feature.is_dense and not feature.optional and not sequence
+    return is_array and not _is_large(feature)
 
 
-def _builder(feature: Feature, threads: int | None) -> Build:
+def _is_large(feature: Feature) -> bool:
+    """Whether a row of a dense feature is so large that it is decoded as a list of rows, which must hold one."""
+    if is_blob(feature) or not feature.is_dense or feature.has_default:
+        return False
+    size = 16 if feature.dtype in ("bytes", "str") else feature.numpy_dtype.itemsize
+    return math.prod(length or 0 for length in feature.shape) * size > _LARGE_ROW_BYTES
+
+
+def _one_each(rows: NDArray[Any], offsets: NDArray[np.int64], valid: NDArray[np.bool_] | None) -> NDArray[Any]:
+    """Return the only item of each row, zeros where there is none; raise a RowFault for a row with another number."""
+    counts, expected = np.diff(offsets), 1 if valid is None else valid.astype(np.int64)
+    wrong = counts != expected
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise RowFault(row, f"expected one value of the shape, found {counts[row]}")
+    if valid is None or len(rows) == len(counts):
+        return rows
+    try:
+        filled = np.zeros((len(counts), *rows.shape[1:]), rows.dtype)
+    except (MemoryError, ValueError):
+        size = math.prod(rows.shape[1:]) * rows.itemsize
+        raise RowFault(int(np.argmin(valid)), f"a row without a value takes {size:,} bytes") from None
+    filled[valid] = rows
+    return filled
+
+
+def _builder(feature: Feature, threads: int | None, sequence: bool) -> Build:
     """Return a function that builds the column of a feature from its native columns."""
     convert = _converter(feature, threads)
     masked = feature.optional or (feature.has_default and is_blob(feature))
+    is_large = _is_large(feature) and not sequence
 
     def build(native: Sequence[Any], buffers: Buffers) -> AnyColumn:
         column, valid = native[0] if masked else (native[0], None)
         if not isinstance(column, tuple):
             built = convert(column, buffers, valid)
+        elif is_large:
+            values, offsets, _ = column
+            built = convert(_one_each(values, offsets, valid), buffers, valid)
         else:
             values, offsets, step_offsets = column
             try:

@@ -98,8 +98,8 @@ class Decoder:
 
         Args:
             records: Records as bytes, a chunk of records, or several chunks.
-            out: Arrays to decode dense numeric columns into: C-contiguous, writable, of the feature's dtype, and of
-                shape ``[n, *shape]``. They become the columns of the batch.
+            out: Arrays to decode dense numeric columns into, with rows of up to 64 MiB: C-contiguous, writable, of the
+                feature's dtype, and of shape ``[n, *shape]``. They become the columns of the batch.
             allocate: A function ``allocate(name, shape, dtype)`` that returns such an array, in pinned or shared
                 memory for example. It is called for each dense numeric column that is not in ``out``.
 
@@ -306,7 +306,8 @@ class Decoder:
             case "wrong-count":
                 return f"expected {fault.expected} values, found {fault.found}"
             case "not-multiple":
-                return f"expected a multiple of {fault.expected} values, found {fault.found}"
+                multiple = "" if feature is not None and feature.is_dense else "a multiple of "
+                return f"expected {multiple}{fault.expected} values, found {fault.found}"
             case "raw-size":
                 return f"expected {fault.expected} raw bytes, found {fault.found}"
             case "out-of-range":

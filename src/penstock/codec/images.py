@@ -37,6 +37,8 @@ Decoded: TypeAlias = tuple[NDArray[Any] | None, dict[int, Any]]
 _MAX_PIXELS = 89_478_485  # of Pillow by default: 256 MiB of RGB
 _NO_LIMIT = 1 << 29
 
+# Images that are declared to be larger are decoded one by one: a schema may declare what no file holds.
+_MOST_KNOWN_VALUES = 64 << 20
 # With fewer images, starting threads costs more than it saves.
 _MIN_IMAGES_FOR_THREADS = 8
 
@@ -83,8 +85,8 @@ class ImageDecoder:
         """Decode the rows of a column that ``valid`` does not exclude.
 
         Returns:
-            The pixels of all images as one array if ``shape`` is known, else None; and the rows whose pixels are not
-            in it: their own array, or an exception.
+            The pixels of all images as one array if ``shape`` is known and not huge, else None; and the rows whose
+            pixels are not in it: their own array, or an exception.
         """
         pixels, others = self._opened().decode_views(column.views, column.buffers, valid, self._known_shape())
         return pixels, self._with_other_formats(others, lambda row: column[row])
@@ -96,7 +98,9 @@ class ImageDecoder:
 
     def _known_shape(self) -> tuple[int, int, int] | None:
         height, width, channels = self._shape
-        return None if height is None or width is None or channels is None else (height, width, channels)
+        if height is None or width is None or channels is None or height * width * channels > _MOST_KNOWN_VALUES:
+            return None
+        return height, width, channels
 
     def _opened(self) -> _core.ImageDecoder:
         limit = max_pixels()
