@@ -31,6 +31,7 @@ void bind_frame_buffer(nb::module_& m);
 void bind_header_walk(nb::module_& m);
 void bind_image_decoder(nb::module_& m);
 void bind_inflate(nb::module_& m);
+void bind_key_hashes(nb::module_& m);
 void bind_peek_example(nb::module_& m);
 void bind_permutation(nb::module_& m);
 void bind_picture_transformer(nb::module_& m);

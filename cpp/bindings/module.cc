@@ -56,6 +56,7 @@ NB_MODULE(_core, m) {
   penstock::bindings::bind_peek_example(m);
   penstock::bindings::bind_compare_records(m);
   penstock::bindings::bind_permutation(m);
+  penstock::bindings::bind_key_hashes(m);
   penstock::bindings::bind_picture_transformer(m);
   penstock::bindings::bind_value_reader(m);
   penstock::bindings::bind_statistics(m);

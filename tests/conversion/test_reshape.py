@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +166,60 @@ def test_any_chain_equals_a_model(tmp_path_factory: pytest.TempPathFactory, data
         )
         with pa.memory_map(str(folder / "out.arrow")) as file:
             assert pa.ipc.open_file(file).read_all().to_pylist() == expected, name
+
+
+@pytest.mark.parametrize("memory", ["1GB", 4096])
+def test_records_are_copied_as_they_are_stored_in_any_amount_of_memory(memory, source):
+    ps.convert(source, "out", unique="label", sort="label", descending=True, memory=memory)
+    assert [row["id"] for row in read("out")] == [2, 4, 1, 3, 0]
+    ps.convert(source, "one.tfrecord", shuffle=7, memory=memory)
+    ps.convert(source, "table.parquet", shuffle=7)
+    assert read("one.tfrecord") == pyarrow.parquet.read_table("table.parquet").to_pylist()
+    ps.convert(source, "again", split="id:1/1", shards=2, output_compression="GZIP", memory=memory)
+    assert sorted(read("again-train") + read("again-test"), key=lambda row: row["id"]) == ROWS
+    with pytest.raises(ValueError, match="memory is a number of bytes"):
+        ps.convert(source, "x", memory="much")
+
+
+def test_what_a_killed_process_left_is_removed(folder: Path):
+    (folder / "rows.csv").write_text("x\n2\n1\n")
+    killed = """
+import os
+from penstock.writing.hidden_files import temporary_folder
+with temporary_folder("data/out", "rows") as folder:
+    open(os.path.join(folder, "rows"), "w").close()
+    os._exit(0)
+"""
+    (folder / "data").mkdir()
+    subprocess.run([sys.executable, "-c", killed], check=True)
+    assert len(list(folder.glob("data/.out*.partial"))) == 2
+    ps.convert("rows.csv", "data/out", sort="x")
+    assert [row["x"] for row in read("data/out")] == [1, 2]
+    assert not list(folder.glob("data/.*"))
+
+
+def test_a_folder_that_cannot_be_removed_hides_no_error(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    (folder / "rows.csv").write_text("x\n2\n1\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", refuse)
+        with pytest.raises(ps.SchemaError, match="no feature") as caught:
+            ps.convert("rows.csv", "data", sort="y")
+        assert "which is temporary, is left: [Errno 13] Permission denied" in caught.value.__notes__[0]
+        with pytest.raises(PermissionError) as caught_later:
+            ps.convert("rows.csv", "data", sort="x")
+    assert "the output is complete" in caught_later.value.__notes__[0]
+    assert [row["x"] for row in read("data")] == [1, 2]
+    ps.convert("rows.csv", "data", sort="x", replace=True)
+    assert not list(folder.glob(".data*"))
+
+
+def test_too_little_room_is_noticed_before_rows_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    (folder / "rows.csv").write_text("x\n2\n1\n")
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage(9, 4, 5))
+    with pytest.raises(OSError, match="this needs 6 bytes, with temporary files, and 5 are free"):
+        ps.convert("rows.csv", "out.parquet", sort="x")
+    assert not [*folder.glob("out*"), *folder.glob(".out*")]

@@ -32,6 +32,7 @@ Examples:
   penstock convert photos/ -o data/photos --split file_name:80/10/10
   penstock convert data/ -o data/small --where 'label == 3' --drop score
   penstock convert 'shards/*.tar' -o data/train
+  penstock convert data/train -o data/shuffled --shuffle 7 --memory 4GB
   penstock convert data/train -o data/digits/1.0.0 --to tfds --split 90/10
   penstock convert data/train -o - --limit 3 | jq .label
 """
@@ -85,6 +86,13 @@ Examples:
     default="none",
     show_default=True,
     help="How to compress the files of a dataset.",
+)
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    default="1GB",
+    show_default=True,
+    help="For copying records as they are stored; what does not fit goes through temporary files.",
 )
 @renamed_option("--pack", "--output-compression")
 @click.option(

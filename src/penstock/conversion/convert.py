@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from tempfile import TemporaryDirectory
+from dataclasses import replace as replace_field
 from typing import Any, Literal, TypeAlias, get_args
 
 from penstock.codec.encode_values import Float64
 from penstock.codec.encoder import Encoder
 from penstock.columns import from_arrow
 from penstock.conversion.reshape import Reshape, parse_split
-from penstock.conversion.sources import open_stream
+from penstock.conversion.sources import open_stream, size_of
 from penstock.conversion.table_stream import TABLES, TableStream, table_format
 from penstock.conversion.write_tables import write_table
 from penstock.dataset.dataset import Dataset
@@ -29,7 +29,10 @@ from penstock.records.writer import RecordWriter
 from penstock.schema import Schema
 from penstock.storage import StrPath, is_remote, path_text, split_path
 from penstock.writing.destination import is_file_name
+from penstock.writing.hidden_files import temporary_folder
 from penstock.writing.inputs import BatchStream, count_rows
+from penstock.writing.layout import bytes_of, check_shard_sizes, open_destination
+from penstock.writing.rewrite import check_room, rewrite_parts
 from penstock.writing.write import write
 from penstock.writing.write_tfds import write_tfds
 
@@ -93,6 +96,7 @@ def convert(
     split: str | None = None,
     rows_per_shard: int | None = None,
     shard_bytes: int | str | None = None,
+    memory: int | str = "1GB",
     progress: bool = False,
 ) -> ConvertReport:
     """Write records, tables or pictures in another format.
@@ -137,10 +141,15 @@ def convert(
             ``shuffle``; ``"id:a=1/b=1"`` names the parts.
         rows_per_shard: Examples in each file of a dataset, instead of ``shards``.
         shard_bytes: Size of each file before compression, instead of ``shards``: bytes, or ``"256MB"``.
+        memory: Records with a manifest or schema file, and tables that are ordered or split, become records without
+            being decoded and encoded again, with at most this much memory, bytes or ``"1GB"``, and 32 bytes for each
+            record; what does not fit goes through temporary files beside the output. That is, unless ``where``,
+            ``limit``, ``columns``, ``drop``, ``rename`` or ``on_error="skip"`` is given.
         progress: Show a progress bar on standard error, if that is a terminal.
 
     Raises:
         FileExistsError: The output exists, and ``replace`` is False.
+        OSError: The disk has too little room, as far as that is known before.
         ValueError: The arguments contradict each other.
     """
     target = path_text(output)
@@ -159,6 +168,7 @@ def convert(
     )
     parts = None if split is None else parse_split(split)
     sizes = {"shards": shards, "rows_per_shard": rows_per_shard, "shard_bytes": shard_bytes}
+    at_most = bytes_of("memory", memory)
     sink = _Sink(target, form, replace, progress, sizes | {"compression": output_compression or ""}, float64)
     if parts is None:
         sink.check(target)
@@ -179,12 +189,17 @@ def convert(
 
     with ExitStack() as stack:
         if stream is None:
-            found, files = _find_schema(names, given, infer, infer_records, opening)
+            found, is_stored, files = _find_schema(names, given, infer, infer_records, opening)
             handling: Any = note if on_error == "skip" else "raise"
             dataset: Dataset[Any] = Dataset(files, schema=found, on_error=handling, **opening)
         else:
             # Rows are needed in another order than that of the stream.
-            dataset = stack.enter_context(_as_records(stream, target, float64 if form == "tfrecord" else "raw"))
+            # The records are about as large as a text, and larger than a compressed table.
+            is_stored, size = True, size_of(names)
+            as_float = float64 if form == "tfrecord" else "raw"
+            dataset = stack.enter_context(_as_records(stream, target, as_float, size))
+        if is_stored and reshape.keeps_records and on_error == "raise" and not is_remote(target):
+            sink = replace_field(sink, memory=at_most)
         chosen = reshape.of_dataset(dataset)
         if parts is None:
             records = sink.write_dataset(reshape.columns_of(chosen), target)
@@ -194,32 +209,35 @@ def convert(
         if form == "tfds":
             written = sink.write_splits({name: reshape.columns_of(part) for name, part in divided.items()}, target)
             return ConvertReport(target, sum(written.values()), tuple(skipped.values()), written)
-        written = {
-            name: sink.write_dataset(reshape.columns_of(part), sink.path_of(name)) for name, part in divided.items()
-        }
+        written = sink.write_parts({name: reshape.columns_of(part) for name, part in divided.items()})
         return ConvertReport(target, sum(written.values()), tuple(skipped.values()), written)
 
 
 def _find_schema(
     names: list[str], given: Schema | None, infer: bool, infer_records: int | None, opening: dict[str, Any]
-) -> tuple[Schema, list[str]]:
-    """Return the schema of files of records, and their paths."""
+) -> tuple[Schema, bool, list[str]]:
+    """Return the schema of files of records, whether it is stored beside them, and their paths."""
     readers, problems = open_readers(names, **opening)
     for problem in problems:  # an output without this file would look complete
         raise problem.error or FileNotFoundError(errno.ENOENT, problem.cause, problem.path)
     if any(isinstance(reader, PipeReader) for reader in readers):
         raise ValueError("records are converted from files: save the data of the pipe to a file first")
-    schema = given or find_schema(readers, infer=infer, records=infer_records).schema
-    return schema, [reader.path for reader in readers]
+    files = [reader.path for reader in readers]
+    if given is not None:
+        return given, False, files
+    found = find_schema(readers, infer=infer, records=infer_records)
+    return found.schema, found.inferred is None, files
 
 
 @contextmanager
-def _as_records(stream: TableStream, output: str, float64: Float64 | None) -> Iterator[Dataset[Any]]:
+def _as_records(stream: TableStream, output: str, float64: Float64 | None, size: int) -> Iterator[Dataset[Any]]:
     """Write a table to records in a hidden folder beside the output, and return them as a dataset."""
-    near = os.path.dirname(output) if not is_remote(output) and output != "-" else ""
-    os.makedirs(near or ".", exist_ok=True)
+    near = split_path(output)[1] if is_remote(output) else "standard-output" if output == "-" else output
+    above = split_path(near)[0] or "."
+    os.makedirs(above, exist_ok=True)
+    check_room(above, size)
     stream = stream.describe(float64)
-    with TemporaryDirectory(prefix=".penstock-", suffix=".partial", dir=near or None) as folder:
+    with temporary_folder(near, "rows") as folder:
         name = os.path.join(folder, "rows")
         batches = BatchStream(stream.reader.batches, stream.rows)
         write(name, batches, schema=stream.schema, float64=float64, progress=False)
@@ -236,6 +254,8 @@ class _Sink:
     progress: bool
     writing: dict[str, Any]
     float64: Float64 | None
+    memory: int | None = None
+    """With how much memory records are copied; None: they are decoded and encoded."""
 
     def path_of(self, part: str) -> str:
         """Return the path of one part of the output: ``pets-train``, ``pets-train.parquet``."""
@@ -277,7 +297,27 @@ class _Sink:
             stored = dataset._as_stored()
             assert stored is not None
             return self._to_standard_output(iter(stored[0].batch(1024)), stored[1])
-        return write(path, dataset, **self.writing, replace=self.replace, progress=self.progress).records
+        options = {**self.writing, "replace": self.replace, "progress": self.progress, "memory": self.memory}
+        return write(path, dataset, **options).records
+
+    def write_parts(self, parts: Mapping[str, Dataset[Any]]) -> dict[str, int]:
+        """Write each part of a split to an output; return how many rows each has."""
+        if self.memory is None or self.form != "tfrecord":
+            return {name: self.write_dataset(part, self.path_of(name)) for name, part in parts.items()}
+        options = dict(self.writing)
+        compression = options.pop("compression")
+        sizes = check_shard_sizes(**options)
+        outputs = [
+            open_destination(
+                self.path_of(name), sizes, compression=compression, level=2, replace=self.replace, sync=False
+            )
+            for name in parts
+        ]
+        stored = [part._stored_rows() for part in parts.values()]
+        written = rewrite_parts(
+            list(zip(stored, outputs, strict=True)), sizes, memory=self.memory, progress=self.progress
+        )
+        return {name: manifest.records for name, manifest in zip(parts, written, strict=True)}
 
     def write_splits(self, splits: Mapping[str, Any], path: str, schema: Schema | None = None) -> dict[str, int]:
         """Write a folder of TFDS; return how many rows each split has."""

@@ -44,6 +44,12 @@ class Reshape:
         """Whether the place of a row depends on other rows, so that they must be read in any order."""
         return self.unique is not None or bool(self.sort) or self.shuffle is not None
 
+    @property
+    def keeps_records(self) -> bool:
+        """Whether most rows are written, and as they are stored."""
+        is_all = self.where is None and self.limit is None and self.columns is None
+        return is_all and not self.drop and not self.rename
+
     def of_dataset(self, dataset: Dataset[Any]) -> Dataset[Any]:
         """Return a dataset of what is chosen."""
         schema = dataset.schema

@@ -49,6 +49,12 @@ def open_stream(paths: Sequence[str], *, schema: Schema | None, max_record_bytes
     return open_tables(files, schema)
 
 
+def size_of(paths: Sequence[str]) -> int:
+    """Return the size of files, patterns and folders, in bytes."""
+    found = [file for path in paths for file in (_files_below(path) if os.path.isdir(path) else _expand(path))]
+    return sum(map(os.path.getsize, found))
+
+
 def _kind(path: str) -> str:
     return "tar" if is_tar(path) else table_format(path) or ("pictures" if is_picture(path) else "records")
 

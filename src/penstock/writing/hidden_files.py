@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from penstock.storage import FileStore, is_remote, split_path
@@ -40,15 +42,52 @@ class TemporaryFiles:
         """Release the lock; the files themselves have been renamed or removed."""
         if self._lock is None:
             return
-        lock, self._lock = self._lock, _CLOSED
-        if lock != _CLOSED:
-            os.close(lock)
+        self.leave()
         os.unlink(self._lock_path)
         self._lock = None
+
+    def leave(self) -> None:
+        """Release the lock and keep its file, so that the next writer removes what is left."""
+        lock, self._lock = self._lock, _CLOSED
+        if lock is not None and lock != _CLOSED:
+            os.close(lock)
 
     @property
     def _lock_path(self) -> str:
         return f"{self._stem}.{self._token}.partial"
+
+
+@contextmanager
+def temporary_folder(base: str, label: str) -> Iterator[str]:
+    """Make a hidden folder of a writer, and remove it in the end; what killed processes left is removed first."""
+    remove_abandoned(base)
+    files = TemporaryFiles(base)
+    try:
+        folder = files.path(label)
+        os.mkdir(folder)
+        yield folder
+    except BaseException as error:
+        try:
+            _remove_folder(files, label)
+        except OSError as second:
+            error.add_note(f"{files.path(label)}, which is temporary, is left: {second}")
+        raise
+    try:
+        _remove_folder(files, label)
+    except OSError as error:
+        error.add_note("the output is complete; this is left, and can be removed")
+        raise
+
+
+def _remove_folder(files: TemporaryFiles, label: str) -> None:
+    folder = files.path(label)
+    try:
+        if os.path.exists(folder):
+            shutil.rmtree(folder)
+    except BaseException:
+        files.leave()
+        raise
+    files.close()
 
 
 def hidden_stem(base: str) -> str:
@@ -69,9 +108,9 @@ def remove_abandoned(base: str) -> None:
             files.setdefault(found["token"], []).append(folder + name)
     for token, paths in files.items():
         if f"{folder}{stem}.{token}.partial" in paths and _is_abandoned(f"{folder}{stem}.{token}.partial"):
-            for path in sorted(paths):  # the lock comes last: "-" sorts before "."
-                with suppress(OSError):
-                    os.unlink(path)
+            with suppress(OSError):  # the lock comes last, "-" sorts before ".": it stays as long as the others
+                for path in sorted(paths):
+                    shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
 
 def _is_abandoned(path: str) -> bool:

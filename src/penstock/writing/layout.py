@@ -6,16 +6,18 @@ spread rows that were near each other.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from itertools import pairwise, repeat
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from penstock import _core
 from penstock.arguments import int_at_least
+from penstock.storage import StrPath
 from penstock.storage.local import allow_open_files
-from penstock.writing.destination import Destination
+from penstock.writing.destination import Destination, FileDestination, is_file_name
 from penstock.writing.shard_writer import NO_LIMIT, RowBlock, ShardWriter, piece_bytes
 from penstock.writing.spool import SpooledShards
 
@@ -52,6 +54,15 @@ class Layout(Protocol):
 
     def abort(self) -> None:
         """Remove files that the destination does not know."""
+
+
+def open_destination(path: StrPath, sizes: ShardSizes, **options: Any) -> Destination:
+    """Return the files of a dataset, or the one file that a path with an extension names."""
+    if not is_file_name(path):
+        return Destination(path, **options)
+    if sizes not in ((None,) * 3, (1, None, None)):
+        raise ValueError(f"{os.fspath(path)} is one file: leave out the extension to write several")
+    return FileDestination(path, **options)
 
 
 def open_layout(destination: Destination, sizes: ShardSizes, *, num_rows: int | None, deal: bool) -> Layout:

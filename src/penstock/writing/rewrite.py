@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -131,26 +131,74 @@ def rewrite(
         OSError: The disk has too little room, which is checked first.
         CorruptDataError: A record is damaged, or a file has changed.
     """
-    lengths = stored.lengths if stored.rows is None else stored.lengths[stored.rows]
-    ends = np.cumsum(lengths + np.uint64(_FRAME_OVERHEAD)).astype(np.int64)
+    if _keeps_order(stored):
+        return _write_in_one_read([(stored, destination)], sizes, progress)[0]
+    ends = _ends(stored)
     total = int(ends[-1]) if len(ends) else 0
     limit = max(1, memory // 4)
-    in_order = stored.rows is None or bool((np.diff(stored.rows) > 0).all())
-    parts = [0] if in_order or total <= limit else _cut(ends, limit)
-    bounds = _shard_bounds(ends, sizes)
+    parts = [0] if total <= limit else _cut(ends, limit)
     try:
-        _check_room(destination, total, total if len(parts) > 1 else 0)
-        shards = _Shards(destination, bounds)
-        with ProgressBar("writing", total * (1 if in_order else 2), "bytes", show=progress) as bar:
-            if in_order:
-                for chunk, records in _chosen(stored):
-                    shards.write(chunk, records, bar)
-            else:
-                _in_order(stored, parts, limit, destination, shards, bar)
+        temporary = total if len(parts) > 1 else 0
+        check_room(split_path(destination.base)[0], temporary + (0 if destination.kind else total))
+        shards = _Shards(destination, _shard_bounds(ends, sizes))
+        with ProgressBar("writing", total * 2, "bytes", show=progress) as bar:
+            _in_order(stored, parts, limit, destination, shards, bar)
             return destination.commit(shards.close(), stored.schema)
     except BaseException:
         destination.abort()
         raise
+
+
+def rewrite_parts(
+    parts: Sequence[tuple[StoredRows, Destination]], sizes: ShardSizes, *, memory: int, progress: bool
+) -> list[Manifest]:
+    """Write disjoint parts of the same files, each to a dataset: in one read if they keep the order of the files."""
+    try:
+        if all(_keeps_order(stored) for stored, _ in parts):
+            return _write_in_one_read(parts, sizes, progress)
+        return [rewrite(stored, to, sizes, memory=memory, progress=progress) for stored, to in parts]
+    except BaseException:
+        for _, destination in parts:
+            destination.abort()
+        raise
+
+
+def _write_in_one_read(
+    parts: Sequence[tuple[StoredRows, Destination]], sizes: ShardSizes, progress: bool
+) -> list[Manifest]:
+    try:
+        source, first_output = parts[0]
+        ends = [_ends(stored) for stored, _ in parts]
+        totals = [int(end[-1]) if len(end) else 0 for end in ends]
+        plain = [total for total, (_, output) in zip(totals, parts, strict=True) if not output.kind]
+        check_room(split_path(first_output.base)[0], sum(plain))
+        shards = [_Shards(output, _shard_bounds(end, sizes)) for (_, output), end in zip(parts, ends, strict=True)]
+        part_of = np.full(sum(source.counts), len(parts), np.int32)
+        for number, (stored, _) in enumerate(parts):
+            part_of[slice(None) if stored.rows is None else stored.rows] = number
+        first = 0
+        with ProgressBar("writing", sum(totals), "bytes", show=progress) as bar:
+            for chunk in _chunks(source):
+                numbers = part_of[first : first + len(chunk)]
+                first += len(chunk)
+                for number, files in enumerate(shards):
+                    files.write(chunk, np.flatnonzero(numbers == number), bar)
+            written = [files.close() for files in shards]
+            return [output.commit(done, stored.schema) for (stored, output), done in zip(parts, written, strict=True)]
+    except BaseException:
+        for _, destination in parts:
+            destination.abort()
+        raise
+
+
+def _keeps_order(stored: StoredRows) -> bool:
+    return stored.rows is None or bool((np.diff(stored.rows) > 0).all())
+
+
+def _ends(stored: StoredRows) -> Ints:
+    """Return where each record of the output ends."""
+    lengths = stored.lengths if stored.rows is None else stored.lengths[stored.rows]
+    return np.cumsum(lengths + np.uint64(_FRAME_OVERHEAD)).astype(np.int64)
 
 
 def _cut(ends: Ints, limit: int) -> list[int]:
@@ -178,10 +226,9 @@ def _shard_bounds(ends: Ints, sizes: ShardSizes) -> list[int]:
     return bounds if rows else [0, 0]
 
 
-def _check_room(destination: Destination, output: int, temporary: int) -> None:
-    folder = split_path(destination.base)[0] or "."
-    needed = temporary + (0 if destination.kind else output)
-    free = shutil.disk_usage(folder).free
+def check_room(folder: str, needed: int) -> None:
+    """Raise if fewer than so many bytes are free where a folder is."""
+    free = shutil.disk_usage(folder or ".").free
     if needed > free:
         raise OSError(
             errno.ENOSPC,
@@ -199,18 +246,6 @@ def _chunks(stored: StoredRows) -> Iterator[_core.RecordChunk]:
                 yield chunk
         if seen != count:
             raise CorruptDataError(f"the file changed since it was indexed: {path}", path=path, kind="changed")
-
-
-def _chosen(stored: StoredRows) -> Iterator[tuple[_core.RecordChunk, Ints]]:
-    """Yield chunks and which of their records to write, in the order of the files."""
-    chosen = np.ones(sum(stored.counts), np.bool_)
-    if stored.rows is not None:
-        chosen[:] = False
-        chosen[stored.rows] = True
-    first = 0
-    for chunk in _chunks(stored):
-        yield chunk, np.flatnonzero(chosen[first : first + len(chunk)])
-        first += len(chunk)
 
 
 class _Shards:

@@ -28,7 +28,7 @@ from penstock.writing.inputs import (
     schema_of_table,
     traced,
 )
-from penstock.writing.layout import bytes_of, check_shard_sizes
+from penstock.writing.layout import bytes_of, check_shard_sizes, open_destination
 from penstock.writing.rewrite import rewrite, shuffled
 from penstock.writing.write_mapped import write_mapped_elements
 from penstock.writing.writer import Writer, expect, write_block, write_whole
@@ -103,7 +103,7 @@ def write(
             raise TypeError(f"memory= takes a Dataset, not {type(data).__name__}")
         at_most = bytes_of("memory", memory)
         sizes = check_shard_sizes(shards, rows_per_shard, shard_bytes)
-        destination = Destination(path, compression=compression, level=level, replace=replace, sync=sync)
+        destination = open_destination(path, sizes, compression=compression, level=level, replace=replace, sync=sync)
         if not destination.is_local:
             raise ValueError("memory= writes to a local disk, with temporary files on it: copy the output from there")
         return rewrite(data._stored_rows(), destination, sizes, memory=at_most, progress=progress)

@@ -23,10 +23,10 @@ from penstock.progress import ProgressBar
 from penstock.schema import Feature, Schema
 from penstock.storage import StrPath
 from penstock.writing.commit import PartDestination
-from penstock.writing.destination import Destination, FileDestination, is_file_name
+from penstock.writing.destination import Destination
 from penstock.writing.engine import WriteEngine, check_seed, permutation
 from penstock.writing.inputs import ColumnTable, Table, as_table
-from penstock.writing.layout import check_shard_sizes, open_layout
+from penstock.writing.layout import check_shard_sizes, open_destination, open_layout
 from penstock.writing.shard_writer import RowBlock
 
 FIRST_ROWS = 256
@@ -127,11 +127,7 @@ class Writer:
     def _open_destination(self, path: StrPath, part: str | int | None, *, replace: bool, **options: Any) -> Destination:
         if part is not None:
             return PartDestination(path, part, **options)
-        if not is_file_name(path):
-            return Destination(path, replace=replace, **options)
-        if self._shard_sizes not in ((None,) * 3, (1, None, None)):
-            raise ValueError(f"{os.fspath(path)} is one file: leave out the extension to write several")
-        return FileDestination(path, replace=replace, **options)
+        return open_destination(path, self._shard_sizes, replace=replace, **options)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,29 @@ def test_the_hash_of_a_key_never_changes():
     for column, expected in keys:
         assert key_hashes([column], None, "").tolist() == expected
     assert key_hashes([np.array([7]), text(["ann"], text=True)], 3, "").tolist() == [3447126123487787624]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.none() | st.binary(max_size=400))),
+    st.none() | st.integers(0, 99),
+)
+def test_keys_are_hashed_as_documented(keys: list[tuple[int, bytes | None]], seed: int | None):
+    expected = []
+    for number, data in keys:
+        stored = b"n" if data is None else b"t" + len(data).to_bytes(8, "little") + data
+        message = b"i" + number.to_bytes(8, "little", signed=True) + stored
+        key = b"" if seed is None else seed.to_bytes(8, "little")
+        expected.append(int.from_bytes(hashlib.blake2b(message, digest_size=8, key=key).digest(), "little"))
+    strings = text([data or b"" for _, data in keys], text=False)
+    valid = np.array([data is not None for _, data in keys], np.bool_)
+    columns = [np.array([number for number, _ in keys], np.int64), ps.Nullable(strings, valid)]
+    assert key_hashes(columns, seed, "").tolist() == expected
+
+
+def test_a_view_outside_its_buffers_is_no_key():
+    stray = ps.BytesColumn(np.array([[20, 0, 3, 0]], np.int32), [np.zeros(4, np.uint8)])
+    with pytest.raises(ValueError, match="value 0 points outside"):
+        key_hashes([stray], None, "")
 
 
 def test_equal_keys_have_equal_hashes_whatever_their_dtype():

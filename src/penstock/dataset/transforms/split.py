@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,33 +75,16 @@ def key_hashes(columns: list[AnyColumn], seed: int | None, verb: str) -> np.ndar
     bytes. All of this never changes: which part a row belongs to depends on it.
     """
     key = b"" if seed is None else seed.to_bytes(8, "little")
-    seen: dict[bytes, int] = {}
-    rows = len(columns[0])
-    hashes = np.empty(rows, np.uint64)
-    for row, parts in enumerate(zip(*(_key_bytes(column, verb) for column in columns), strict=True)):
-        data = b"".join(parts)
-        found = seen.get(data)
-        if found is None:
-            digest = hashlib.blake2b(data, digest_size=8, key=key).digest()
-            found = int.from_bytes(digest, "little")
-            if len(seen) < 1 << 16:  # keys such as the names of classes come again and again
-                seen[data] = found
-        hashes[row] = found
-    return hashes
+    return _core.key_hashes([_key_column(column, verb) for column in columns], len(columns[0]), key)
 
 
-def _key_bytes(column: AnyColumn, verb: str) -> Iterator[bytes]:
+def _key_column(column: AnyColumn, verb: str) -> tuple[str, object, tuple[object, ...], object]:
     if isinstance(column, Nullable):
-        present = _key_bytes(column.values[column.valid], verb)
-        for valid in column.valid.tolist():
-            yield next(present) if valid else b"n"
-    elif isinstance(column, BytesColumn) and not column.shape:
-        for data in BytesColumn(column.views, column.buffers).to_list():
-            yield b"t" + len(data).to_bytes(8, "little") + data
-    elif isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iubfV":
+        return *_key_column(column.values, verb)[:3], np.ascontiguousarray(column.valid)
+    if isinstance(column, BytesColumn) and not column.shape:
+        return "t", column.views, tuple(column.buffers), None
+    if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iubfV":
         is_float = column.dtype.kind in "fV"
-        data = column.astype("<f8" if is_float else "<u8" if column.dtype.kind == "u" else "<i8").tobytes()
-        for start in range(0, len(data), 8):
-            yield (b"f" if is_float else b"i") + data[start : start + 8]
-    else:
-        raise TypeError(f"{verb} needs columns of single values as keys: the rows of one hold several")
+        numbers = column.astype("<f8" if is_float else "<u8" if column.dtype.kind == "u" else "<i8")
+        return "f" if is_float else "i", numbers.tobytes(), (), None
+    raise TypeError(f"{verb} needs columns of single values as keys: the rows of one hold several")
