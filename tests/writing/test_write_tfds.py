@@ -10,6 +10,7 @@ from tfds_directories import write_directory
 
 import penstock as ps
 from penstock.codec.images import encode_image
+from penstock.errors import SchemaError
 
 EPISODE = {
     "pythonClassName": "tensorflow_datasets.core.features.dataset_feature.Dataset",
@@ -123,3 +124,30 @@ def test_images_of_another_dtype_raise(tmp_path: Path):
     rows[0]["steps"][0]["image"] = np.zeros((2, 2, 1))
     with pytest.raises(ps.SchemaError, match="expected an image of uint8, found float64"):
         ps.tfds.write(tmp_path / "robot", {"train": rows}, schema=ps.Schema.from_tfds(FEATURES))
+
+
+def test_values_of_connectors_are_not_stored_in_another_form_after_a_function(tmp_path: Path):
+    tensor = {"shape": {"dimensions": ["2"]}, "dtype": "float32", "encoding": "zlib"}
+    number = {"shape": {"dimensions": []}, "dtype": "int64", "encoding": "none"}
+    of = "tensorflow_datasets.core.features"
+    features = {
+        name: {"pythonClassName": f"{of}.tensor_feature.Tensor", "tensor": found}
+        for name, found in {"z": tensor, "id": number}.items()
+    }
+    schema = ps.Schema.from_tfds(
+        json.dumps({"pythonClassName": f"{of}.features_dict.FeaturesDict", "featuresDict": {"features": features}})
+    )
+    rows = [{"z": np.full(2, n, np.float32), "id": n} for n in range(4)]
+    written = ps.tfds.write(tmp_path / "zipped", {"train": rows}, schema=schema, progress=False)
+    for ds in (
+        ps.Dataset(written.path).map(lambda row: row | {"id": row["id"] + 1}),
+        ps.Dataset(written.path).filter(lambda row: row["id"] > 0),
+    ):
+        with pytest.raises(SchemaError, match=r"'z' is what a connector of TFDS decodes.*ps\.tfds\.write"):
+            ps.write(tmp_path / "copy", ds, progress=False)
+        copy = ps.tfds.write(tmp_path / "copied", {"train": ds}, schema=ds.schema, replace=True, progress=False)
+        expected = [(int(row["id"]), row["z"].tolist()) for row in ds]
+        assert [(int(row["id"]), row["z"].tolist()) for row in ps.Dataset(copy.path)] == expected
+    ids = ps.Dataset(written.path).map(lambda row: {"id": row["id"]})
+    ps.write(tmp_path / "ids", ids, progress=False)
+    assert [int(row["id"]) for row in ps.Dataset(tmp_path / "ids")] == [0, 1, 2, 3]

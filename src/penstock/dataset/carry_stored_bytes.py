@@ -41,7 +41,7 @@ from penstock.dataset.transforms.window import WindowStage
 from penstock.dataset.transforms.zip import ZipStart
 from penstock.dataset.workers import name_of
 from penstock.schema import Schema
-from penstock.schema.schema import keep_stored, trace_encoded
+from penstock.schema.schema import trace_encoded
 
 _Known: TypeAlias = dict[Content, list[tuple[int | None, Stored]]]
 """The arguments of a function by content, each with its row in a batch."""
@@ -68,7 +68,7 @@ def carry_stored_values(pipeline: Pipeline) -> tuple[Pipeline, Schema | None]:
     """Return a pipeline whose elements hold stored values, and the schema of its source, if there is one."""
     start, schema = pipeline.start, None
     if isinstance(start, ReadRows):
-        schema = keep_stored(start.source.schema_to_write)
+        schema = start.source.schema_to_write
         start = replace(start, source=start.source.with_schema(trace_encoded(start.source.schema)))
     elif isinstance(start, JoinStart):
         children = list(map(carry_stored_values, start.children))

@@ -18,6 +18,7 @@ from penstock.columns import Batch, Nullable
 from penstock.columns.stored_column import Stored, StoredColumn, plain
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
+from penstock.schema.connector import ConnectorFeature
 from penstock.schema.feature import fits_shape
 from penstock.writing.inputs import peek
 from penstock.writing.writer import FIRST_BYTES, FIRST_ROWS, Writer, begin, estimate_bytes
@@ -122,6 +123,11 @@ def _feature(
 ) -> tuple[Feature | None, Feature]:
     """Return how a feature was stored, None where it is new, and how it will be stored."""
     own, origin = stored.get(name), _origin(column)
+    if isinstance(own, ConnectorFeature):
+        raise SchemaError(
+            f"{name!r} is what a connector of TFDS decodes, and would be stored in another form: write a folder of "
+            'TFDS, ps.tfds.write("COPY/1.0.0", {"train": ds}, schema=ds.schema), or pass schema= with the form to store'
+        )
     if origin is not None and origin != own:
         own = origin.replace(key=None)  # the key belongs to the old name
     values = plain(column) if not isinstance(column, list) else [_array(value) for value in column]
