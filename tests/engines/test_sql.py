@@ -160,9 +160,3 @@ def test_names_that_are_nothing_are_reported():
         ps.sql("SELECT * FROM nothing")
     with pytest.raises(duckdb.ParserException, match="selec"):
         ps.sql("selec 1")
-
-
-def test_errors_stay_our_own_beside_duckdb():
-    wide = ps.Decoder(ps.Schema({"a": ps.Feature("int64", (1 << 48,), optional=True)}))
-    with pytest.raises(MemoryError):
-        wide.decode([b""] * (1 << 13))

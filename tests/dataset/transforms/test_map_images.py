@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock import _core
 from penstock.codec.images import encode_image
 
 TRAINING = ps.ImageTransform(random_resized_crop=8, flip=True)
@@ -164,6 +165,7 @@ def test_transformed_pictures_can_be_written(data: Path, tmp_path: Path):
     assert ps.Dataset(tmp_path / "small")[3]["image"].shape == (4, 6, 3)
 
 
+@pytest.mark.skipif(not _core.DECODES_JPEG, reason="this build is without libjpeg-turbo")
 def test_pictures_that_are_decoded_later_have_the_same_parts(tmp_path: Path):
     files = [encode_image(np.full((20 + number, 30, 3), number, np.uint8), "jpeg") for number in range(6)]
     ps.write(tmp_path / "jpeg", {"image": files, "label": np.arange(6)}, schema=ENCODED)
