@@ -7,7 +7,7 @@
 # make fuzz     libFuzzer on frames, records and their copies, header walks, salvage, inflating, images, episodes, for SECONDS_EACH each (clang)
 # make reliability  damage, kills, losses of power, faults of the disk and hostile input: one table of figures
 # make interop  the tests against heavy peers (TensorFlow, torch, JAX, data frames), each in an environment of its own
-# make engines  penstock.ray, penstock.beam and the recipes of docs/clusters.md, on Ray, Spark and Beam (1.3 GB, and Java; not part of CI)
+# make engines  penstock.ray, penstock.spark, penstock.beam and docs/clusters.md, on the real engines (1.3 GB, and Java; not part of CI)
 # make bench    speed, side by side with the peers
 # make clean    removes the environments and the build
 # Every target makes the virtual environment that it needs; there is no step before.

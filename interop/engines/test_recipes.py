@@ -1,4 +1,4 @@
-"""The recipes of docs/clusters.md run, each on the real engine, and leave a dataset that is whole."""
+"""The examples of docs/clusters.md run, each on the real engine, and leave a dataset that is whole."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ LAYERS = {
         inspect, writing
         dataset
         conversion, engines, frameworks, tf, tfds, rlds
-        beam, ray
+        beam, ray, spark
         inspect.diff_report
         inspect.diff
         cli

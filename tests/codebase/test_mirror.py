@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 # Internal modules that are tested through those that use them; frameworks are tested in interop/training,
 # engines in interop/engines.
 TESTED_THROUGH_OTHERS = {
-    "": "arguments beam protobuf ray",
+    "": "arguments beam protobuf ray spark",
     "cli": "display options problem_advice",
     "codec": "decode_blobs encode_columns encode_rows",
     "columns": "column stored_column",
@@ -17,7 +17,7 @@ TESTED_THROUGH_OTHERS = {
     "conversion": "table_stream text_tables",
     "dataset": "block read_rows stage stored_rows",
     "dataset/source": "filter_rows pick_records row_source",
-    "engines": "arrow_scan parts",
+    "engines": "arrow_scan parts spark_types",
     "discovery": "infer sidecars splits",
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch torch_images",

@@ -130,6 +130,39 @@ def test_a_commit_can_be_repeated(folder: str):
     assert values(folder, manifest) == list(range(10))
 
 
+def test_parts_are_appended_to_a_dataset_also_equal_ones_and_once_when_repeated(folder: str):
+    path = f"{folder}/train"
+    for count in (1, 2, 3):
+        parts = [write_part(path, "only", 0, 5)]
+        manifest = ps.commit(path, parts, append=True)
+        assert ps.commit(path, parts, append=True) == manifest
+        assert values(folder, manifest) == [*range(5)] * count
+        assert len(manifest.shards) == count
+        assert not [name for name in listed(folder) if ".part-" in name]
+
+
+def test_parts_of_another_schema_are_not_appended(tmp_path: Path):
+    path = tmp_path / "train"
+    ps.commit(path, [write_part(path, 0, 0, 5)])
+    before = listed(str(tmp_path))
+    part = ps.write(path, {"y": [1]}, part="other")
+    with pytest.raises(ps.SchemaError, match="different schemas"):
+        ps.commit(path, [part], append=True)
+    ps.abort(path)
+    assert listed(str(tmp_path)) == before
+
+
+def test_an_append_of_a_part_that_is_gone_changes_nothing(tmp_path: Path):
+    path = tmp_path / "train"
+    ps.commit(path, [write_part(path, 0, 0, 5)])
+    before = listed(str(tmp_path))
+    part = write_part(path, 1, 5, 9)
+    os.remove(tmp_path / part.shards[0].name)
+    with pytest.raises(ps.ManifestError, match="is missing"):
+        ps.commit(path, [part], append=True)
+    assert listed(str(tmp_path)) == before
+
+
 def test_a_commit_that_was_killed_can_be_repeated(tmp_path: Path):
     parts = [write_part(tmp_path / "train", part, 5 * part, 5 * part + 5) for part in range(3)]
     code = """

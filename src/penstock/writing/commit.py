@@ -17,12 +17,13 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from penstock.errors import ManifestError, SchemaError
-from penstock.manifest import SUFFIX, Manifest
+from penstock.manifest import SUFFIX, Manifest, Shard
 from penstock.schema import Schema
 from penstock.storage import FileStore, StrPath, is_remote, locate, split_path
 from penstock.storage.shard_names import ShardName, written_suffix
 from penstock.writing.destination import (
     Destination,
+    add_files,
     check_base,
     check_replace,
     entries_of,
@@ -72,7 +73,9 @@ def part_key(part: str | int) -> str:
     return key if len(key) <= _LONGEST_KEY else f"{key[:60]}={sha256(key.encode()).hexdigest()[:16]}"
 
 
-def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, sync: bool = False) -> Manifest:
+def commit(
+    path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, append: bool = False, sync: bool = False
+) -> Manifest:
     """Make a dataset of parts, each written by a ``write(path, ..., part=key)``, anywhere.
 
     >>> schema = ps.Schema({"x": int})
@@ -87,6 +90,7 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, s
         path: The name of the dataset, as for :func:`write`.
         parts: What the calls of :func:`write` returned, in the order of the dataset.
         replace: Replace a dataset of the same name; without, it is an error if there is one.
+        append: Add the parts to the dataset of this name, if there is one, as :func:`append` does.
         sync: Wait until the files are on the disk.
 
     Returns:
@@ -97,27 +101,41 @@ def commit(path: StrPath, parts: Iterable[Manifest], *, replace: bool = False, s
         SchemaError: The schemas of the parts differ.
         FileExistsError: The dataset exists.
     """
+    if replace and append:
+        raise ValueError("replace and append exclude each other")
     store, base = locate(path)
     check_base(base)
     chosen = _choose(base, list(parts))
     folder = split_path(base)[0]
+    committed = _load(store, base)
+    before = committed if append else None
+    if before is not None and before.schema != chosen[0].schema:
+        raise SchemaError(
+            f"the parts and {base} have different schemas: pass the schema of the dataset to each write()"
+        )
     names = [shard.name for part in chosen for shard in part.shards]
-    finals = [str(ShardName(base, n, len(names), _suffix(base, name))) for n, name in enumerate(names)]
-    entries = (
+    kept = () if before is None else before.shards
+    count = len(kept) + len(names)
+    finals = [str(ShardName(base, n, count, _suffix(base, name))) for n, name in enumerate(names, len(kept))]
+    entries = tuple(
         changed(shard, name=split_path(final)[1])
         for shard, final in zip((shard for part in chosen for shard in part.shards), finals, strict=True)
     )
-    manifest = Manifest(chosen[0].schema, tuple(entries))
-    committed = _load(store, base)
-    if committed != manifest:
-        files = [_PartFile(store, folder + name) for name in names]
-        for file, final, entry in zip(files, finals, manifest.shards, strict=True):
+    manifest = Manifest(chosen[0].schema, (*kept, *entries))
+    files = [_PartFile(store, folder + name) for name in names]
+    new = list(zip(files, finals, strict=True))
+    if before is not None:
+        if not _was_appended(before, entries, files, finals):
+            add_files(base, before, new, changed(before, shards=manifest.shards), sync)
+        manifest = Manifest.load(base + SUFFIX)
+    elif committed != manifest:
+        for file, final, entry in zip(files, finals, entries, strict=True):
             file.find(final, entry.bytes)
         # Without a manifest, these names were given by a commit that was interrupted.
         own = {shard.name for shard in manifest.shards} if committed is None else set()
         old = [path for path in existing(store, base) if split_path(path)[1] not in own]
         check_replace(old, replace)
-        replace_files(store, base, old, list(zip(files, finals, strict=True)), manifest, sync)
+        replace_files(store, base, old, new, manifest, sync)
     with suppress(OSError):  # the dataset is complete; what is left is hidden
         abort(path)
     return manifest
@@ -204,6 +222,19 @@ def _choose(base: str, parts: list[Manifest]) -> list[Manifest]:
             raise SchemaError(f"{one} and {other} have different schemas: pass the same schema=... to each write()")
         chosen.setdefault(key, part)
     return list(chosen.values())
+
+
+def _was_appended(before: Manifest, added: Sequence[Shard], files: Sequence[_PartFile], finals: Sequence[str]) -> bool:
+    """Find the files to append; return True where they are gone because an earlier commit has appended them."""
+    try:
+        for file, final, entry in zip(files, finals, added, strict=True):
+            file.find(final, entry.bytes)
+    except ManifestError:
+        last = before.shards[-len(added) :]
+        if [changed(shard, name="") for shard in last] != [changed(shard, name="") for shard in added]:
+            raise
+        return True
+    return False
 
 
 def _part_name(base: str) -> re.Pattern[str]:

@@ -178,19 +178,7 @@ class AppendDestination(Destination):
         have = len(self._before.shards)
         paths = [self._shard_path(have + number, have + len(shards)) for number in range(len(shards))]
         manifest = replace(self._before, shards=(*self._before.shards, *entries_of(shards, paths)))
-        manifest_path = self.base + SUFFIX
-        for shard, path in zip(shards, paths, strict=True):
-            shard.publish(path, sync=self._sync)
-        if Manifest.load(manifest_path) != self._before:
-            raise ManifestError(f"{manifest_path}: another process changed the dataset meanwhile; append again")
-        try:
-            manifest.save(manifest_path, sync=self._sync)
-        except BaseException:
-            # Where only its sync has failed, it names shards that are about to be removed.
-            with suppress(OSError, ManifestError):
-                if Manifest.load(manifest_path) != self._before:
-                    self._before.save(manifest_path)
-            raise
+        add_files(self.base, self._before, list(zip(shards, paths, strict=True)), manifest, self._sync)
         self._release()
         return manifest
 
@@ -208,11 +196,35 @@ class Publishable(Protocol):
         """Undo what was done."""
 
 
+def add_files(
+    base: str, before: Manifest, new: Sequence[tuple[Publishable, str]], manifest: Manifest, sync: bool
+) -> None:
+    """Publish further files of a dataset, and put the manifest in the place of the one before."""
+    path = base + SUFFIX
+    try:
+        for file, final in new:
+            file.publish(final, sync=sync)
+        if Manifest.load(path) != before:
+            raise ManifestError(f"{path}: another process changed the dataset meanwhile; append again")
+        try:
+            manifest.save(path, sync=sync)
+        except BaseException:
+            # Where only its sync has failed, it names shards that are about to be removed.
+            with suppress(OSError, ManifestError):
+                if Manifest.load(path) != before:
+                    before.save(path)
+            raise
+    except BaseException:
+        for file, _ in new:
+            file.abort()
+        raise
+
+
 def replace_files(
     store: FileStore,
     base: str,
     old: list[str],
-    new: list[tuple[Publishable, str]],
+    new: Sequence[tuple[Publishable, str]],
     manifest: Manifest,
     sync: bool,
 ) -> None:
