@@ -65,10 +65,12 @@ def numpy_function(
 
 
 def _as_outputs(result: Any, dtypes: Any, *, cast: bool) -> Any:
-    if dtypes is None or (dtypes == [] and result is None):
+    if dtypes is None:
         return []
     if not isinstance(dtypes, list | tuple):
         return _as_output(result, dtypes, cast=cast)
+    if not dtypes and result is None:
+        return []
     results = result if isinstance(result, list | tuple) else [result]
     if len(results) != len(dtypes):
         raise ValueError(f"expected {len(dtypes)} results, found {len(results)}")
@@ -77,9 +79,10 @@ def _as_outputs(result: Any, dtypes: Any, *, cast: bool) -> Any:
 
 def _as_output(result: Any, dtype: Any, *, cast: bool) -> Tensor:
     wanted = as_dtype(dtype)
-    if cast and isinstance(result, Tensor) and result.dtype != wanted:
+    is_tensor = isinstance(result, Tensor)
+    if cast and is_tensor and result.dtype != wanted:
         return Tensor(cast_array(result._array, wanted))
-    found = as_tensor(result) if isinstance(result, Tensor | np.ndarray | np.generic) else as_tensor(result, wanted)
+    found = as_tensor(result) if is_tensor or isinstance(result, np.ndarray | np.generic) else as_tensor(result, wanted)
     if found.dtype != wanted:
         raise InvalidArgumentError(
             f"expected a function that returns {wanted.name}, found {found.dtype.name}: change Tout, or cast the result"

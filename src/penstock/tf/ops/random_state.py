@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -85,16 +84,10 @@ class FunctionState:
         self.key: Any = self if maker is None else maker.key_of_inner()
         self._streams: _Streams = {}
 
-    @contextmanager
-    def call(self) -> Iterator[None]:
-        """Provide random operations with their state while the function runs for one element."""
+    def call(self) -> _Call:
+        """Return a context that provides random operations with their state while the function runs for one element."""
         iteration = _iteration.get()
-        streams = self._streams if iteration is None else iteration.setdefault(self.key, {})
-        token = _call.set(_Call(self, streams))
-        try:
-            yield
-        finally:
-            _call.reset(token)
+        return _Call(self, self._streams if iteration is None else iteration.setdefault(self.key, {}))
 
 
 class _Call:
@@ -104,6 +97,12 @@ class _Call:
         self._function = function
         self._streams = streams
         self._counts: dict[Any, int] = {}
+
+    def __enter__(self) -> None:
+        self._token = _call.set(self)
+
+    def __exit__(self, *raised: object) -> None:
+        _call.reset(self._token)
 
     def stream_of(self, kernel: str, seed: int | None) -> Stream:
         seeds = _seeds_of(self._function.global_seed, seed, lambda: self._next("without a seed"))
