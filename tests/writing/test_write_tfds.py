@@ -1,6 +1,7 @@
 """Folders for TFDS; interop/tfds lets TFDS read them."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,63 @@ def test_a_dataset_is_replaced_only_on_demand(tmp_path: Path):
         "features.json",
         "toy-train.tfrecord-00000-of-00001",
     ]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("by", ["write", "convert"])
+def test_a_dataset_is_rewritten_onto_itself(tmp_path: Path, by: str):
+    schema = ps.Schema({"x": int, "label": ps.Feature(int, names=["cat", "dog"])})
+    data = {"x": range(50), "label": [0, 1] * 25}
+    path = ps.tfds.write(tmp_path / "toy", {"train": data}, schema=schema, shards=3).path
+    if by == "write":
+        ps.tfds.write(path, {"train": ps.Dataset(path).shuffle(seed=1)}, replace=True)
+    else:
+        ps.convert(path, path, to="tfds", shuffle=1, replace=True)
+    ds = ps.Dataset(path)
+    rows = [int(row["x"]) for row in ds]
+    assert (sorted(rows), rows == list(range(50)), ds.schema) == (list(range(50)), False, schema)
+    assert sorted(contents(Path(path))) == [
+        "dataset_info.json",
+        "features.json",
+        "label.labels.txt",
+        "toy-train.tfrecord-00000-of-00001",
+    ]
+
+
+def test_a_dataset_stays_whole_when_the_new_one_fails(tmp_path: Path):
+    def failing() -> Iterator[dict[str, int]]:
+        yield from ({"x": n} for n in range(10))
+        raise RuntimeError("no more")
+
+    path = Path(ps.tfds.write(tmp_path / "toy", {"train": {"x": range(9)}}, shards=2).path)
+    before = contents(path)
+    with pytest.raises(RuntimeError, match="no more"):
+        ps.tfds.write(path, {"train": {"x": [1]}, "test": failing()}, replace=True)
+    assert contents(path) == before
+    (path / "toy-test.tfrecord-00000-of-00001").mkdir()  # the name of a new file is taken
+    with pytest.raises(OSError, match="toy-test"):
+        ps.tfds.write(path, {"train": {"x": [1]}, "test": {"x": [2]}}, replace=True)
+    assert contents(path) == before
+    assert not (path / ".incomplete").exists()
+
+
+def test_a_remote_dataset_is_rewritten_onto_itself():
+    path = "memory://rewritten/toy/1.0.0"
+    ps.tfds.write(path, {"train": {"x": range(9)}}, shards=2)
+    ps.tfds.write(path, {"train": ps.Dataset(path).skip(4)}, replace=True)
+    assert [int(row["x"]) for row in ps.Dataset(path)] == [4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("name", ["", "a\nb", " dog", "dog\t", "\r", "\u00a0dog"])
+def test_names_of_classes_that_would_change_their_number_raise(tmp_path: Path, name: str):
+    schema = ps.Schema({"label": ps.Feature(int, names=["cat", name, "a dog"])})
+    with pytest.raises(SchemaError, match="'label' has names of classes") as raised:
+        ps.tfds.write(tmp_path / "pets", {"train": {"label": [0, 2]}}, schema=schema)
+    assert f": {name!r}; rename" in str(raised.value)
+    assert not contents(tmp_path)
 
 
 @pytest.mark.parametrize(

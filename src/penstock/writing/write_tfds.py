@@ -18,7 +18,6 @@ from penstock.columns import Batch
 from penstock.discovery.sidecars import LABELS, is_file
 from penstock.discovery.tfds_directory import FEATURES_FILE, INFO_FILE, TfdsDirectory
 from penstock.errors import SchemaError
-from penstock.manifest import SUFFIX
 from penstock.schema import Schema
 from penstock.schema.connector import ConnectorFeature, Item
 from penstock.schema.dtype import numpy_dtype
@@ -29,6 +28,7 @@ from penstock.writing.write import write
 _VERSION = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 _NAME = re.compile(r"[a-zA-Z]\w*", re.ASCII)
 _INCOMPLETE = ".incomplete/"
+_NAMES_SHOWN = 8
 
 
 def write_tfds(
@@ -52,14 +52,15 @@ def write_tfds(
             rows are nested dicts with the values of TFDS, and images are arrays or the bytes of files.
         shards: The number of files of each split, 1 by default.
         description: What the dataset is.
-        replace: Replace a dataset in the folder; without, it is an error if there is one.
+        replace: Replace a dataset in the folder, once the new one is complete, so that it may be made from the old
+            one; without, it is an error if there is one.
         progress: Show a progress bar where standard error is a terminal.
 
     Returns:
         The metadata of the folder.
 
     Raises:
-        SchemaError: TFDS has no form for a feature.
+        SchemaError: TFDS has no form for a feature, or for the name of a class.
         FileExistsError: The folder holds a dataset, and ``replace`` is False.
 
     Example:
@@ -78,56 +79,101 @@ def write_tfds(
         raise ValueError(
             f"{name!r} is no name of a dataset: TFDS takes letters, digits and _, such as data/digits/1.0.0"
         )
-    if is_file(folder + INFO_FILE):
-        if not replace:
-            raise FileExistsError(errno.EEXIST, "The folder holds a dataset: replace=True replaces it", folder)
-        _remove(folder)
+    if is_file(folder + INFO_FILE) and not replace:
+        raise FileExistsError(errno.EEXIST, "The folder holds a dataset: replace=True replaces it", folder)
+    old = _files_of(folder) if is_file(folder + INFO_FILE) else []
     described = _schema_of(splits) if schema is None else schema
-    entries, wanted = [], described
-    for split, data in splits.items():
-        if described is not None:
-            described.to_tfds()  # raises before anything is written
-        is_copied = schema is None and described is not None
-        manifest = write(
-            f"{folder}{_INCOMPLETE}{split}",
-            data if described is None or is_copied else _stored_rows(data, described),
-            schema=None if is_copied or described is None else keep_stored(described),
-            shards=shards,
-            replace=True,
-            progress=progress,
-        )
-        wanted = manifest.schema if wanted is None else wanted
-        described = wanted
-        names = [f"{name}-{split}.tfrecord-{n:05}-of-{len(manifest.shards):05}" for n in range(len(manifest.shards))]
-        for shard, target in zip(manifest.shards, names, strict=True):
-            store, source = locate(f"{folder}{_INCOMPLETE}{shard.name}")
-            store.rename(source, locate(folder + target)[1])
-        store.remove(locate(f"{folder}{_INCOMPLETE}{split}{SUFFIX}")[1])
-        lengths = [str(shard.records) for shard in manifest.shards]
-        size = str(sum(shard.bytes for shard in manifest.shards))
-        entries.append({"name": split, "numBytes": size, "shardLengths": lengths})
-    with suppress(OSError):
-        os.rmdir(folder + _INCOMPLETE)
-    assert wanted is not None
-    write_whole(folder + FEATURES_FILE, wanted.to_tfds().encode())
-    for feature_name, feature in wanted.items():
-        if feature.names:
-            key = "-".join(wanted._paths.get(feature_name, feature_name.split("/")))
-            write_whole(f"{folder}{key}{LABELS}", ("\n".join(feature.names) + "\n").encode())
-    info = {"name": name, "version": version, "description": description, "fileFormat": "tfrecord", "splits": entries}
-    write_whole(folder + INFO_FILE, (json.dumps(info, indent=2) + "\n").encode())
+    new, entries, wanted = [], [], described
+    try:
+        for split, data in splits.items():
+            if described is not None:
+                _feature_files(described)  # raises before anything is written
+            is_copied = schema is None and described is not None
+            manifest = write(
+                f"{folder}{_INCOMPLETE}{split}",
+                data if described is None or is_copied else _stored_rows(data, described),
+                schema=None if is_copied or described is None else keep_stored(described),
+                shards=shards,
+                replace=True,
+                progress=progress,
+            )
+            wanted = manifest.schema if wanted is None else wanted
+            described = wanted
+            of = f"of-{len(manifest.shards):05}"
+            for number, shard in enumerate(manifest.shards):
+                new.append((_INCOMPLETE + shard.name, f"{name}-{split}.tfrecord-{number:05}-{of}"))
+            lengths = [str(shard.records) for shard in manifest.shards]
+            size = str(sum(shard.bytes for shard in manifest.shards))
+            entries.append({"name": split, "numBytes": size, "shardLengths": lengths})
+        assert wanted is not None
+        info = {"name": name, "version": version, "description": description, "fileFormat": "tfrecord"}
+        info_text = json.dumps(info | {"splits": entries}, indent=2) + "\n"
+        for file, content in (_feature_files(wanted) | {INFO_FILE: info_text}).items():
+            write_whole(folder + _INCOMPLETE + file, content.encode())
+            new.append((_INCOMPLETE + file, file))
+    except BaseException:
+        _clear(folder + _INCOMPLETE)
+        raise
+    _swap(folder, old, new)
     return TfdsDirectory.load(folder)
 
 
-def _remove(folder: str) -> None:
-    """Remove a dataset, first what commits it."""
+def _feature_files(schema: Schema) -> dict[str, str]:
+    """Return the content of ``features.json`` and of the files of class names; raise if TFDS would read others."""
+    files = {FEATURES_FILE: schema.to_tfds()}
+    for name, feature in schema.items():
+        # TFDS reads one name in each line, strips it, and skips blank lines, which would renumber all later classes.
+        if unfit := [found for found in feature.names if not found or "\n" in found or found != found.strip()]:
+            shown = ", ".join(map(repr, unfit[:_NAMES_SHOWN])) + (", ..." if len(unfit) > _NAMES_SHOWN else "")
+            raise SchemaError(
+                f"{name!r} has names of classes that TFDS would read as others: {shown}; rename these classes, without "
+                "line breaks and without blanks around a name, and leave none empty"
+            )
+        if feature.names:
+            key = "-".join(schema._paths.get(name, name.split("/")))
+            files[key + LABELS] = "\n".join(feature.names) + "\n"
+    return files
+
+
+def _files_of(folder: str) -> list[str]:
+    """Return the files of a dataset, first what commits it."""
     old = TfdsDirectory.load(folder)
-    store, path = locate(folder)
-    store.remove(path + INFO_FILE)
     names = [f"{folder}{name}{LABELS}" for name in old.label_names()]
-    for file in [folder + FEATURES_FILE, *names, *(file for split in old.splits.values() for file in split.files)]:
-        with suppress(FileNotFoundError):
-            store.remove(locate(file)[1])
+    shards = [file for split in old.splits.values() for file in split.files]
+    return [folder + INFO_FILE, folder + FEATURES_FILE, *names, *shards]
+
+
+def _swap(folder: str, old: list[str], new: list[tuple[str, str]]) -> None:
+    """Rename the files of the old dataset away, and the new ones to their names; what commits each, first and last.
+
+    An error undoes the renames, so that the old dataset is whole again.
+    """
+    store, path = locate(folder)
+    aside = [(locate(file)[1], f"{path}{_INCOMPLETE}old-{number}") for number, file in enumerate(old)]
+    done: list[tuple[str, str]] = []
+    try:
+        for source, target in aside:
+            with suppress(FileNotFoundError):
+                store.rename(source, target)
+                done.append((source, target))
+        for source, target in new:
+            store.rename(path + source, path + target)
+            done.append((path + source, path + target))
+    except BaseException:
+        for source, target in reversed(done):
+            store.rename(target, source)
+        _clear(folder + _INCOMPLETE)
+        raise
+    _clear(folder + _INCOMPLETE)
+
+
+def _clear(folder: str) -> None:
+    """Remove the folder of incomplete files, as far as possible."""
+    store, path = locate(folder)
+    with suppress(OSError):
+        for file in store.list(path):
+            store.remove(file)
+        os.rmdir(path)
 
 
 def _schema_of(splits: Mapping[str, Any]) -> Schema | None:
