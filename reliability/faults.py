@@ -150,13 +150,11 @@ def _judge_files(work: str, surfaced: bool, found: dict[str, bytes], clean: Clea
     if not surfaced:
         return [] if found == clean.after else ["the files are not those of a clean run"]
     problems = []
-    if work in DATASETS:
-        # Old files that could not be deleted may remain next to a new dataset.
-        visible = {name: content for name, content in found.items() if not _REPLACED.fullmatch(name)}
-        if visible != clean.after and found != clean.before:
-            problems.append("neither the old dataset nor the new one is whole")
-        found = visible
-    for name, content in found.items():
+    # Old files that could not be deleted may remain next to a new dataset.
+    visible = {name: content for name, content in found.items() if not _REPLACED.fullmatch(name)}
+    if work in DATASETS and visible != clean.after and found != clean.before:
+        problems.append("neither the old dataset nor the new one is whole")
+    for name, content in visible.items():
         if name.endswith(".torn"):
             continue  # what an appending writer cut off, whole or in part: nothing else is lost with it
         if _PARTIAL.fullmatch(name):
