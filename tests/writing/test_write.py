@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -336,3 +337,64 @@ def test_one_file_is_one_shard_of_its_compression(tmp_path: Path):
     with pytest.raises(FileExistsError):
         ps.write(tmp_path / "b.tfrecord", {"x": [1]})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.tfrecord"]
+
+
+def names_in(folder: str) -> list[str]:
+    if "://" not in folder:
+        return sorted(os.listdir(folder))
+    return sorted(path.rpartition("/")[2] for path in fsspec.filesystem("memory").find(folder))
+
+
+@pytest.fixture(params=["local", "memory"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path) if request.param == "local" else f"memory://{tmp_path.name}"
+
+
+@pytest.mark.parametrize("has_manifest", [True, False])
+def test_one_file_never_replaces_a_sharded_dataset(folder: str, has_manifest: bool):
+    path = f"{folder}/train.tfrecord"
+    manifest = ps.write(f"{folder}/train", COLUMNS, shards=3)
+    if not has_manifest:
+        fsspec.open(f"{folder}/train.penstock.json").fs.rm(f"{folder}/train.penstock.json")
+    before = names_in(folder)
+    for replace in (False, True):
+        with pytest.raises(FileExistsError, match="shards of a dataset train are here, whose manifest"):
+            ps.write(path, {"x": [1]}, replace=replace)
+    assert names_in(folder) == before
+    assert values(folder, manifest) == list(range(1000))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        ("g.tfrecord.gz", "g.tfrecord", "g.tfrecord"),
+        ("g.tfrecord", "g.tfrecord.gz", "g.tfrecord.gz"),
+        ("g.tfrecord", "g", "g-00000-of-00001.tfrecord"),
+    ],
+)
+@pytest.mark.parametrize("appends", [True, False])
+def test_what_the_old_manifest_lists_is_replaced_and_nothing_else(
+    folder: str, old: str, new: str, left: str, appends: bool
+):
+    ps.write(f"{folder}/{old}", {"x": [1, 2, 3]})
+    if appends:
+        ps.append(f"{folder}/g", {"x": [4]})
+    others = ["g.tfrec", "g2-00000-of-00001.tfrecord", "h.tfrecord"]
+    for name in others:
+        with fsspec.open(f"{folder}/{name}", "wb") as file:
+            file.write(b"of somebody else")
+    with pytest.raises(FileExistsError):
+        ps.write(f"{folder}/{new}", {"x": [5]})
+    ps.write(f"{folder}/{new}", {"x": [5]}, replace=True)
+    assert names_in(folder) == sorted([*others, left, "g.penstock.json"])
+    assert [row["x"] for row in ps.Dataset(f"{folder}/g")] == [5]
+
+
+def test_a_shard_that_the_old_manifest_does_not_list_is_not_removed(tmp_path: Path):
+    ps.write(tmp_path / "g", {"x": [1]})
+    stray = tmp_path / "g-00003-of-00007.tfrecord"
+    stray.write_bytes(b"of somebody else")
+    with pytest.raises(FileExistsError, match="not in the manifest; remove it, then replace"):
+        ps.write(tmp_path / "g", {"x": [2]}, replace=True)
+    assert stray.read_bytes() == b"of somebody else"
+    assert [row["x"] for row in ps.Dataset(tmp_path / "g")] == [1]

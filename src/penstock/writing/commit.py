@@ -25,6 +25,7 @@ from penstock.writing.destination import (
     Destination,
     add_files,
     check_base,
+    check_listed,
     check_replace,
     entries_of,
     existing,
@@ -135,6 +136,7 @@ def commit(
         own = {shard.name for shard in manifest.shards} if committed is None else set()
         old = [path for path in existing(store, base) if split_path(path)[1] not in own]
         check_replace(old, replace)
+        check_listed(base, old)
         replace_files(store, base, old, new, manifest, sync)
     with suppress(OSError):  # the dataset is complete; what is left is hidden
         abort(path)

@@ -59,6 +59,7 @@ class Destination:
         """Return the files that will be replaced."""
         old = existing(self.store, self.base)
         check_replace(old, replace)
+        check_listed(self.base, old)
         return old
 
     def _clean(self) -> None:
@@ -139,8 +140,13 @@ class FileDestination(Destination):
 
     def _find_old(self, replace: bool) -> list[str]:
         old = existing(self.store, self.base)
-        with suppress(FileNotFoundError):
-            self.store.stat(self._path)
+        listed = _listed(self.base)
+        name = split_path(self.base)[1]
+        is_sharded = bool(listed) and all(without_extension(file) != name for file in listed or ())
+        if is_sharded or any(_is_shard(file, name) and file not in (listed or ()) for file in _names(old)):
+            advice = f"The shards of a dataset {name} are here, whose manifest has the name that this file's would have"
+            raise FileExistsError(errno.EEXIST, f"{advice}: choose another name, or remove the dataset", self._path)
+        if split_path(self._path)[1] not in _names(old) and _exists(self.store, self._path):
             old.append(self._path)
         check_replace(old, replace)
         return old
@@ -263,16 +269,15 @@ def _save(store: FileStore, path: str, manifest: Manifest, sync: bool) -> None:
 
 
 def existing(store: FileStore, base: str) -> list[str]:
-    """Return the manifest and the shards of a dataset that exist."""
+    """Return the manifest, the shards and the other files that the manifest lists, as far as they exist."""
     # A store may spell the path of a file in its own way; the name is the same.
-    name = split_path(base)[1]
+    folder, name = split_path(base)
     pattern = f"{base if is_remote(base) else glob.escape(base)}-*"
     found = [path for path in store.list(pattern) if _is_shard(split_path(path)[1], name)]
-    try:
-        store.stat(base + SUFFIX)
-    except FileNotFoundError:
+    if not _exists(store, base + SUFFIX):
         return found
-    return [base + SUFFIX, *found]
+    others = sorted(set(_listed(base) or ()).difference(_names(found)))
+    return [base + SUFFIX, *found, *(folder + file for file in others if _exists(store, folder + file))]
 
 
 def check_replace(old: list[str], replace: bool) -> None:
@@ -281,9 +286,38 @@ def check_replace(old: list[str], replace: bool) -> None:
         raise FileExistsError(errno.EEXIST, "The dataset, or a part of one, exists; replace=True replaces it", old[0])
 
 
+def check_listed(base: str, old: list[str]) -> None:
+    """Raise where a file has the name of a shard, and the manifest that would be replaced does not list it."""
+    listed = _listed(base)
+    for path, name in zip(old, _names(old), strict=True):
+        if listed is not None and _is_shard(name, split_path(base)[1]) and name not in listed:
+            advice = "It has the name of a shard, but is not in the manifest; remove it, then replace the dataset"
+            raise FileExistsError(errno.EEXIST, advice, path)
+
+
 def entries_of(shards: Sequence[ShardWriter], paths: Sequence[str]) -> tuple[Shard, ...]:
     """Return what a manifest records about shards under their names."""
     return tuple(shard.entry(split_path(path)[1]) for shard, path in zip(shards, paths, strict=True))
+
+
+def _exists(store: FileStore, path: str) -> bool:
+    try:
+        store.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _listed(base: str) -> frozenset[str] | None:
+    """Return the names of the files that the manifest of a dataset lists; None without one that can be read."""
+    try:
+        return frozenset(shard.name for shard in Manifest.load(base + SUFFIX).shards)
+    except (FileNotFoundError, ManifestError):
+        return None
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    return [split_path(path)[1] for path in paths]
 
 
 def _is_shard(name: str, dataset: str) -> bool:

@@ -55,6 +55,8 @@ def test_integers_are_the_same_or_an_error(before: str, after: str, data: st.Dat
         (np.array([2**53 + 1]), "float64"),
         (np.array([2**24 + 1]), "float32"),
         (np.array([2**63 - 1]), "float32"),
+        (np.array([2**64 - 1], np.uint64), "float64"),
+        (np.array([2**63 + 1], np.uint64), "float64"),
         (np.array([1e300]), "float32"),
         (np.array([1e5], np.float32), "float16"),
         (ps.Ragged.from_lengths(np.array([1, 300]), [1, 1]), "uint8"),
@@ -64,6 +66,14 @@ def test_integers_are_the_same_or_an_error(before: str, after: str, data: st.Dat
 def test_values_that_do_not_fit_are_errors(values: Any, dtype: str):
     with pytest.raises(ps.SchemaError, match=r"cast\(\): 'x' has"):
         CastStage.of(None, {"x": dtype}).change(ps.Batch({"x": values}))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"), [("uint64", 2**63), ("uint64", 2**64 - 2**11), ("int64", -(2**63)), ("uint64", 2**53)]
+)
+def test_large_integers_that_a_float_holds_are_cast(dtype: str, value: int):
+    found = CastStage.of(None, {"x": "float64"}).change(ps.Batch({"x": np.array([value], dtype)}))["x"]
+    assert [int(number) for number in found] == [value]
 
 
 def test_floats_are_rounded_to_floats():

@@ -62,6 +62,17 @@ def test_equal_keys_have_equal_hashes_whatever_their_dtype():
     assert key_hashes([np.array([True])], None, "") == key_hashes([np.array([1])], None, "")
 
 
+@pytest.mark.parametrize("dtype", ["<f8", "<f4", "<f2"])
+def test_equal_floats_have_equal_hashes_whatever_their_bits(dtype: str):
+    unsigned = dtype.replace("f", "u")
+    payload = (np.array([np.nan, -np.nan], dtype).view(unsigned) | 1).view(dtype)
+    zero, negative, *nans = key_hashes([np.array([0.0, -0.0, np.nan, -np.nan, *payload], dtype)], None, "").tolist()
+    assert zero == negative
+    for value, found in ((bytes(8), zero), (bytes.fromhex("7ff8000000000000")[::-1], nans[0])):
+        assert found == int.from_bytes(hashlib.blake2b(b"f" + value, digest_size=8).digest(), "little")
+    assert len(set(nans)) == 1
+
+
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=4), st.integers(0, 300), st.integers(0, 2**64 - 1))
 def test_every_row_is_in_one_part(weights: list[float], rows: int, seed: int):
     shares = {f"part {i}": weight / sum(weights) for i, weight in enumerate(weights)}

@@ -164,8 +164,9 @@ def _cast_array(name: str, array: NDArray[Any], dtype: str) -> NDArray[Any]:
                 wrong = np.isfinite(wide) & ~np.isfinite(back)
             else:
                 # Large integers as floats: compared as integers, as far as those reach.
-                exact = np.abs(back) < 2.0**63
-                wrong = ~exact | (np.where(exact, back, 0).astype(np.int64).astype(wide.dtype) != wide)
+                integer: np.dtype[Any] = np.dtype(np.uint64 if wide.dtype.kind == "u" else np.int64)
+                exact = (back >= np.iinfo(integer).min) & (back < float(np.iinfo(integer).max))
+                wrong = ~exact | (np.where(exact, back, 0).astype(integer) != wide)
         else:
             low, high = (0, 1) if target.kind == "b" else (np.iinfo(target).min, np.iinfo(target).max)
             if array.dtype.kind in "iub":

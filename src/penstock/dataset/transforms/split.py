@@ -70,9 +70,10 @@ def key_hashes(columns: list[AnyColumn], seed: int | None, verb: str) -> np.ndar
     """Return the hash of the keys of each row, from 0 to 2**64 - 1.
 
     BLAKE2b with a digest of 8 bytes, read as a little-endian integer, of these bytes for each column: ``i`` and 8 bytes
-    of an integer or bool in two's complement, ``f`` and 8 bytes of a float64, ``t`` and the length in 8 bytes of a text
-    and its UTF-8 or bytes, or ``n`` for an absent value. Numbers are little-endian. A seed is the key of BLAKE2b, in 8
-    bytes. All of this never changes: which part a row belongs to depends on it.
+    of an integer or bool in two's complement, ``f`` and 8 bytes of a float64 (-0.0 as 0.0, every NaN as the bits
+    0x7ff8000000000000), ``t`` and the length in 8 bytes of a text and its UTF-8 or bytes, or ``n`` for an absent value.
+    Numbers are little-endian. A seed is the key of BLAKE2b, in 8 bytes. All of this never changes: which part a row
+    belongs to depends on it.
     """
     key = b"" if seed is None else seed.to_bytes(8, "little")
     return _core.key_hashes([_key_column(column, verb) for column in columns], len(columns[0]), key)
@@ -86,5 +87,8 @@ def _key_column(column: AnyColumn, verb: str) -> tuple[str, object, tuple[object
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "iubfV":
         is_float = column.dtype.kind in "fV"
         numbers = column.astype("<f8" if is_float else "<u8" if column.dtype.kind == "u" else "<i8")
+        if is_float:
+            numbers[np.isnan(numbers)] = np.nan
+            numbers[numbers == 0] = 0.0  # also -0.0
         return "f" if is_float else "i", numbers.tobytes(), (), None
     raise TypeError(f"{verb} needs columns of single values as keys: the rows of one hold several")
