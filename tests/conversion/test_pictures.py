@@ -79,6 +79,9 @@ def test_a_table_describes_pictures_in_its_order(folder: Path):
     [
         ("name\na.png\n", "no column 'file_name'.* it has 'name'"),
         ("file_name\nc.png\na.png\n", "names 1 pictures that are not there, such as c.png"),
+        ("file_name,x\na.png,1\n,2\n", "metadata.csv has rows without a text in 'file_name'"),
+        ('file_name,x\na.png,1\n"",2\n', "metadata.csv has rows without a text in 'file_name'"),
+        ("file_name\n1\n", "metadata.csv has rows without a text in 'file_name'"),
         ("file_name\na.png\n", "1 pictures have no row .* such as b.png: add rows"),
         ("file_name,image\na.png,1\nb.png,2\n", "a column 'image', which is the name of the pictures"),
     ],

@@ -32,6 +32,33 @@ def test_a_saved_dataset_of_hugging_face(folder: Path):
         ps.convert("saved", "data/u")
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        "[]",
+        "{}",
+        "{",
+        "[" * 100_000,
+        "\udcff",
+        '{"_data_files": []}',
+        '{"_data_files": 5}',
+        '{"_data_files": [5]}',
+        '{"_data_files": [{}]}',
+        '{"_data_files": [{"filename": ".."}]}',
+        '{"_data_files": [{"filename": "a\\u0000"}]}',
+    ],
+)
+def test_a_damaged_state_of_hugging_face_is_an_error_with_its_name(folder: Path, state: str):
+    save(folder / "saved" / "a.arrow", 3)
+    for name in ("state.json", "dataset_dict.json"):
+        path = folder / "saved" / name
+        path.write_text(state, errors="surrogateescape")
+        with pytest.raises(ps.CorruptDataError) as raised:
+            ps.convert("saved", "out")
+        assert raised.value.path == f"saved/{name}"
+        path.unlink()
+
+
 def test_a_folder_of_tables(folder: Path):
     (folder / "t").mkdir()
     for part in ("train-0", "train-1", "test-0"):

@@ -91,13 +91,52 @@ def test_images_and_classes_of_hugging_face(folder: Path):
     features = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["cat", "dog"]}}
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
     (folder / "dog.png").write_bytes(picture)
-    images = [{"bytes": picture, "path": "a.png"}, {"bytes": None, "path": str(folder / "dog.png")}, None]
+    images = [{"bytes": picture, "path": "a.png"}, {"bytes": None, "path": "dog.png"}, None]
     table = pa.table({"image": images, "label": [0, 1, 1]}).replace_schema_metadata(metadata)
     pyarrow.parquet.write_table(table, "t.parquet")
     ps.convert("t.parquet", "t")
     assert ps.Dataset("t").schema["label"].names == ("cat", "dog")
     stored = ps.Dataset("t", schema=ps.Schema({"image": ps.Feature(bytes, optional=True)}))
     assert [row["image"] for row in stored] == [picture, picture, None]
+
+
+def image_table(path: str, *images: object) -> None:
+    """Write a table whose metadata says that it has a column of images."""
+    metadata = {"huggingface": json.dumps({"info": {"features": {"image": {"_type": "Image"}}}})}
+    table = pa.table({"image": list(images)}).replace_schema_metadata(metadata)
+    Path(path).parent.mkdir(exist_ok=True)
+    (pyarrow.parquet.write_table if path.endswith("parquet") else pyarrow.feather.write_feather)(table, path)
+
+
+@pytest.mark.parametrize("name", ["t/t.parquet", "t/t.arrow"])
+def test_a_table_reads_no_file_outside_its_folder(folder: Path, name: str):
+    secret = folder / "secret.txt"
+    secret.write_bytes(b"secret")
+    (folder / "t").mkdir()
+    (folder / "t" / "link").symlink_to(secret)
+    (folder / "t" / "above").symlink_to(folder)
+    outside = [str(secret), "../secret.txt", "x/../../secret.txt", "link", "above/secret.txt", "/dev/zero"]
+    for path in [*outside, secret.as_uri(), "https://example.com/a", "zip://a::b", "C:\\a", "", ".", "..", "a\0"]:
+        image_table(name, {"bytes": None, "path": path})
+        with pytest.raises(ps.CorruptDataError, match="is not read: ") as raised:
+            ps.convert(name, "out")
+        assert raised.value.path == name
+    image_table(name, {"bytes": None, "path": "none.png"})
+    with pytest.raises(FileNotFoundError):
+        ps.convert(name, "out")
+    for named in (0, b"link"):  # not a descriptor, and not the name of a file in bytes
+        image_table(name, {"bytes": b"", "path": named}, {"bytes": None, "path": named})
+        ps.convert(name, "out.jsonl", replace=True)
+        assert "secret" not in (folder / "out.jsonl").read_text()
+
+
+def test_images_in_other_files_belong_to_one_folder(folder: Path):
+    for part in ("a", "b"):
+        image_table(f"{part}/{part}.parquet", {"bytes": None, "path": "x.png"})
+        (folder / part / "x.png").write_bytes(png_files.png(3, 2, bytes(6)))
+    with pytest.raises(ps.CorruptDataError, match="several folders: convert those of each folder by themselves"):
+        ps.convert(["a/a.parquet", "b/b.parquet"], "out")
+    assert ps.convert("b/b.parquet", "out").records == 1
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.jsonl", "t.csv"])

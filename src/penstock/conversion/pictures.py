@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.conversion.table_stream import ArrowBatches, TableStream
 from penstock.conversion.tables import open_tables
-from penstock.errors import SchemaError, import_extra
+from penstock.errors import CorruptDataError, SchemaError, import_extra
 from penstock.parallel import available_cpus
 from penstock.schema import Feature, Schema
 from penstock.writing.image_features import HEAD_BYTES, common_feature, feature_of_image
@@ -87,11 +87,19 @@ def _classes(folder: str, names: Sequence[str]) -> list[str]:
 def _described_pictures(metadata: str, pictures: dict[str, str]) -> TableStream:
     pa = import_extra("pyarrow", "arrow", "converting pictures")
     table = open_tables([metadata])
-    if _FILE_NAME not in table.reader.schema.names:
+    if table.reader.schema.names.count(_FILE_NAME) != 1:
         found = ", ".join(map(repr, table.reader.schema.names))
-        raise SchemaError(f"{metadata} has no column 'file_name', which names the picture of each row; it has {found}")
+        raise SchemaError(
+            f"{metadata} has no column 'file_name', or several: it names the picture of each row; it has {found}"
+        )
     whole = pa.Table.from_batches(table.reader.batches, table.reader.schema)
-    names = [os.path.normpath(name).replace(os.sep, "/") for name in whole[_FILE_NAME].to_pylist()]
+    try:
+        named = whole[_FILE_NAME].to_pylist()
+    except UnicodeDecodeError:
+        raise CorruptDataError("a text in 'file_name' is not UTF-8", path=metadata) from None
+    if not all(isinstance(name, str) and name for name in named):
+        raise SchemaError(f"{metadata} has rows without a text in 'file_name', which names the picture of each row")
+    names = [os.path.normpath(name).replace(os.sep, "/") for name in named]
     if missing := [name for name in names if name not in pictures]:
         raise SchemaError(f"{metadata} names {len(missing):,} pictures that are not there, such as {missing[0]}")
     if left := pictures.keys() - set(names):

@@ -7,12 +7,13 @@ import glob
 import json
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from penstock.conversion.pictures import is_picture, metadata_of, open_pictures
 from penstock.conversion.table_stream import TableStream, table_format
 from penstock.conversion.tables import open_tables
 from penstock.conversion.webdataset import is_tar, open_webdataset
-from penstock.errors import SchemaError
+from penstock.errors import CorruptDataError, SchemaError
 from penstock.schema import Schema
 from penstock.storage import is_remote
 from penstock.storage.shard_names import dataset_of, has_record_extension
@@ -82,11 +83,10 @@ def _open_folder(folder: str, schema: Schema | None) -> TableStream | None:
     files = _files_below(folder)
     if any(map(has_record_extension, files)):
         return None
-    if os.path.isfile(os.path.join(folder, "dataset_dict.json")):
-        _refuse_several(folder, json.loads(_read(os.path.join(folder, "dataset_dict.json"))).get("splits", []))
-    if os.path.isfile(os.path.join(folder, "state.json")):
-        saved = json.loads(_read(os.path.join(folder, "state.json"))).get("_data_files", [])
-        return open_tables([os.path.join(folder, os.path.basename(file["filename"])) for file in saved], schema)
+    if os.path.isfile(saved := os.path.join(folder, "dataset_dict.json")):
+        _refuse_several(folder, [str(name) for name in _list_of(saved, "splits")])
+    if os.path.isfile(saved := os.path.join(folder, "state.json")):
+        return open_tables([_saved_file(saved, entry) for entry in _list_of(saved, "_data_files")], schema)
     if any(map(is_picture, files)) and (metadata_of(folder) or not any(map(table_format, files))):
         return open_pictures(folder, files)
     tables = [file for file in files if table_format(file)]
@@ -106,6 +106,23 @@ def _refuse_several(folder: str, names: Sequence[str]) -> None:
     raise SchemaError(f"{folder} holds several datasets: convert each by itself: {found}")
 
 
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+def _list_of(path: str, key: str) -> list[Any]:
+    """Return a list that Hugging Face saved in a JSON file; raise if it is none, or empty."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (ValueError, RecursionError) as error:
+        raise CorruptDataError(f"the file is no JSON: {error}", path=path) from None
+    entries = found.get(key) if isinstance(found, dict) else None
+    if not isinstance(entries, list) or not entries:
+        raise CorruptDataError(f"the file has no list {key!r}, as Hugging Face saves it", path=path)
+    return entries
+
+
+def _saved_file(path: str, entry: object) -> str:
+    """Return the file beside ``path`` that one of its entries names."""
+    name = entry.get("filename") if isinstance(entry, dict) else None
+    found = os.path.join(os.path.dirname(path), os.path.basename(name)) if isinstance(name, str) else ""
+    if not os.path.isfile(found):
+        raise CorruptDataError(f"an entry of '_data_files' names no file of the folder: {str(entry)[:80]!r}", path=path)
+    return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from penstock.conversion.table_stream import ArrowBatches, TableStream, absent_in, table_format
@@ -32,10 +34,10 @@ def open_tables(paths: Sequence[str], schema: Schema | None = None) -> TableStre
             stream = open_json(paths, schema)
         case _:
             stream = open_csv(paths, schema)
-    return replace(stream, schema=schema) if schema is not None else _with_hugging_face_features(stream)
+    return replace(stream, schema=schema) if schema is not None else _with_hugging_face_features(stream, paths)
 
 
-def _with_hugging_face_features(stream: TableStream) -> TableStream:
+def _with_hugging_face_features(stream: TableStream, paths: Sequence[str]) -> TableStream:
     """Return rows with images as bytes, and the names of classes, where Hugging Face's metadata has them."""
     import pyarrow as pa
 
@@ -43,13 +45,13 @@ def _with_hugging_face_features(stream: TableStream) -> TableStream:
     names = [name for name in stream.reader.schema.names if isinstance(described.get(name), dict)]
     labels = {name: _names_of(described[name]) for name in names}
     features = {name: Feature("int64", names=classes) for name, classes in labels.items() if classes}
-    images = [name for name in names if described[name].get("_type") == "Image"]
+    images = [n for n in names if described[n].get("_type") == "Image" and _holds_images(stream.reader.schema, n)]
     if not images:
         return replace(stream, features=features)
     fields = pa.schema(
         [column.with_type(pa.large_binary()) if column.name in images else column for column in stream.reader.schema]
     )
-    reader = ArrowBatches(fields, (_images_as_bytes(b, fields, images) for b in stream.reader.batches))
+    reader = ArrowBatches(fields, (_images_as_bytes(b, fields, images, paths) for b in stream.reader.batches))
     return replace(stream, reader=reader, features={**features, **dict.fromkeys(images, ANY_IMAGE)})
 
 
@@ -66,12 +68,47 @@ def _names_of(described: dict[str, Any]) -> list[str]:
     return names if isinstance(names, list) and all(isinstance(name, str) for name in names) else []
 
 
-def _images_as_bytes(batch: Any, fields: Any, names: Sequence[str]) -> Any:
+def _holds_images(fields: Any, name: str) -> bool:
+    """Whether a column has the type of images, whatever the metadata says."""
+    import pyarrow as pa
+
+    kind = fields.field(position).type if (position := fields.get_field_index(name)) >= 0 else pa.null()
+    if not pa.types.is_struct(kind) or min(map(kind.get_field_index, ("bytes", "path"))) < 0:
+        return False
+    return kind.field("bytes").type in (pa.binary(), pa.large_binary(), pa.null()) and (
+        kind.field("path").type in (pa.string(), pa.large_string(), pa.null())
+    )
+
+
+def _images_as_bytes(batch: Any, fields: Any, names: Sequence[str], paths: Sequence[str]) -> Any:
     for name in names:
         position = fields.get_field_index(name)
-        column = images_as_bytes(batch.column(position)).cast("large_binary")
+        try:
+            column = images_as_bytes(batch.column(position), partial(_read_beside, paths)).cast("large_binary")
+        except UnicodeDecodeError:
+            raise CorruptDataError(f"a path in the column {name!r} is not UTF-8", path=paths[0]) from None
         batch = batch.set_column(position, fields.field(position), column)
     return batch
+
+
+def _read_beside(tables: Sequence[str], name: str) -> bytes:
+    """Return the image that a table names; raise unless it is a file in the folder of the table, after all links."""
+    folders = {os.path.realpath(os.path.dirname(table)) for table in tables}
+    folder = folders.pop()
+    cause = ""
+    if folders:
+        cause = "the tables are in several folders: convert those of each folder by themselves"
+    elif not name or ".." in name.split("/") or name.startswith("/") or any(mark in name for mark in "\\:\0"):
+        cause = "a table may name files in its own folder, without .., absolute paths and URLs"
+    elif os.path.commonpath([folder, found := os.path.realpath(os.path.join(folder, name))]) != folder:
+        cause = "it is a link out of the folder of the table"
+    elif os.path.exists(found) and not os.path.isfile(found):
+        cause = "it is no file"
+    if cause:
+        advice = "; a dataset that you trust can be loaded with the package datasets and passed to penstock.write"
+        raise CorruptDataError(f"the image {name[:80]!r} is not read: {cause}{advice}", path=tables[0])
+    with open(found, "rb") as file:
+        return file.read()
 
 
 def _open_parquet(paths: Sequence[str]) -> TableStream:

@@ -15,7 +15,14 @@ from isal import igzip, isal_zlib
 
 from penstock.conversion.pictures import EXTENSIONS
 from penstock.conversion.table_stream import ArrowBatches, TableStream
-from penstock.errors import CorruptDataError, RecordTooLargeError, SchemaError, TruncatedError, import_extra
+from penstock.errors import (
+    CorruptDataError,
+    PenstockError,
+    RecordTooLargeError,
+    SchemaError,
+    TruncatedError,
+    import_extra,
+)
 from penstock.schema import Feature, Schema
 from penstock.writing.image_features import HEAD_BYTES, common_feature, feature_of_image
 
@@ -35,7 +42,7 @@ def open_webdataset(paths: Sequence[str], max_record_bytes: int) -> TableStream:
 
     Raises:
         CorruptDataError: A tar is damaged, or a member is longer than ``max_record_bytes``.
-        SchemaError: A sample has two members of the same extension.
+        SchemaError: A sample has two members of the same extension, or a member has the name of the column of keys.
     """
     pa = import_extra("pyarrow", "arrow", "converting WebDataset tars")
     schema, rows = _describe(paths, max_record_bytes)
@@ -103,10 +110,14 @@ def _value(name: str, feature: Feature, key: bytes, data: bytes | None) -> Any:
     try:
         if data is not None and feature.dtype == "str":
             return data.decode()
-        return int(data) if data is not None and feature.dtype == "int64" else data
+        if data is None or feature.dtype != "int64":
+            return data
+        if -(1 << 63) <= (number := int(data)) < 1 << 63:
+            return number
     except ValueError:
-        wanted = "text in UTF-8" if feature.dtype == "str" else "an integer"
-        raise SchemaError(f"expected {wanted} in {key.decode('utf-8', 'replace')}.{name}, found other bytes") from None
+        pass
+    wanted = "text in UTF-8" if feature.dtype == "str" else "an integer of 64 bits"
+    raise SchemaError(f"expected {wanted} in {key.decode('utf-8', 'replace')}.{name}, found other bytes")
 
 
 def _samples(paths: Sequence[str], limit: int, head: int | None) -> Iterator[dict[str, bytes]]:
@@ -117,12 +128,19 @@ def _samples(paths: Sequence[str], limit: int, head: int | None) -> Iterator[dic
             headers: list[Any] = vars(tar)["members"]
             for member in tar:
                 headers.clear()  # or all headers would stay in memory
+                sparse: Any = member.sparse or ()
+                if member.size < 0 or any(number < 0 for hole in sparse for number in hole):  # it would lead back
+                    raise CorruptDataError("a header claims a negative number", path=path, offset=member.offset)
                 key, extension = _split(member.name)
                 if not member.isreg() or not extension:
                     continue
+                if any("\ud800" <= character <= "\udfff" for character in extension):
+                    raise CorruptDataError("the name of a member is not UTF-8", path=path, offset=member.offset)
                 if member.size > limit:
                     message = f"the member {member.name[:80]!r} has {member.size:,} bytes, more than max_record_bytes"
                     raise RecordTooLargeError(message, path=path, offset=member.offset)
+                if extension == _KEY:
+                    raise SchemaError(f"{path}: rename the member {member.name[:80]!r}: keys have the column {_KEY!r}")
                 if sample and sample[_KEY] != key:
                     yield sample
                     sample = {}
@@ -165,8 +183,12 @@ def _open_tar(path: str, limit: int) -> Iterator[tarfile.TarFile]:
             pieces: Any = _InPieces(file, limit, path)
             with tarfile.open(fileobj=pieces, mode="r:") as tar:
                 yield tar
+        except PenstockError:
+            raise
         except (tarfile.TarError, igzip.BadGzipFile, inflate_error, EOFError) as error:
             raise CorruptDataError(f"the tar is damaged: {error}", path=path) from None
+        except (ValueError, ArithmeticError, LookupError) as error:  # tarfile trusts the numbers in headers
+            raise CorruptDataError(f"a header of the tar is damaged: {error}", path=path) from None
 
 
 class _InPieces:
@@ -174,8 +196,13 @@ class _InPieces:
 
     def __init__(self, file: Any, limit: int, path: str) -> None:
         self._file, self._limit, self._path = file, limit, path
-        self.seek: Callable[..., int] = file.seek
         self.tell: Callable[[], int] = file.tell
+
+    def seek(self, offset: int) -> int:
+        if not 0 <= offset < 1 << 63:
+            raise CorruptDataError(f"a header of the tar leads to the offset {offset}", path=self._path)
+        position: int = self._file.seek(offset)
+        return position
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > self._limit + (1 << 20):

@@ -8,8 +8,9 @@ possible, so its feature has ``encoding="image"``: anything that Pillow reads.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from penstock.errors import import_extra
@@ -84,7 +85,7 @@ def _value(image: Any) -> Any:
 
 
 def _read(path: str, size: int = -1) -> bytes:
-    # A path may name a file, a URL, or a member of an archive.
+    # A path may name a file, a URL, or a member of an archive: the user loaded the dataset.
     datasets: Any = sys.modules.get("datasets")
     with open(path, "rb") if datasets is None else datasets.utils.file_utils.xopen(path, "rb") as file:
         data: bytes = file.read(size)
@@ -95,18 +96,22 @@ def _tables(data: Any, images: Mapping[str, Any]) -> Iterator[Any]:
     for table in data.with_format("arrow").iter(_ROWS):
         for number, name in enumerate(table.column_names):
             if name in images:
-                table = table.set_column(number, name, images_as_bytes(table[name].combine_chunks()))
+                table = table.set_column(number, name, images_as_bytes(table[name].combine_chunks(), _read))
         yield table
 
 
-def images_as_bytes(stored: Any, size: int | None = None) -> Any:
-    """Return an Arrow array of images, or of lists of them, as one of bytes; with ``size``, of their first bytes."""
+def images_as_bytes(stored: Any, read: Callable[[str], bytes], size: int | None = None) -> Any:
+    """Return an Arrow array of images, or of lists of them, as one of bytes; with ``size``, of their first bytes.
+
+    ``read`` returns the bytes of an image that has only a path, and decides which paths are read.
+    """
     pa = import_extra("pyarrow", "arrow", "writing Hugging Face datasets")
     pc = import_extra("pyarrow.compute", "arrow", "writing Hugging Face datasets")
     if not pa.types.is_struct(stored.type):
         lengths = pc.fill_null(pc.list_value_length(stored), 0)
         offsets = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths.cast(pa.int64()))])
-        return pa.LargeListArray.from_arrays(offsets, images_as_bytes(stored.flatten(), size), mask=stored.is_null())
+        images = images_as_bytes(stored.flatten(), read, size)
+        return pa.LargeListArray.from_arrays(offsets, images, mask=stored.is_null())
     data, paths = pc.struct_field(stored, "bytes"), pc.struct_field(stored, "path")
     found = data if size is None else pc.binary_slice(data, 0, size)
     elsewhere = pc.and_(pc.is_null(data), pc.is_valid(paths))
@@ -114,7 +119,7 @@ def images_as_bytes(stored: Any, size: int | None = None) -> Any:
         return found
     values = found.to_pylist()
     for row in pc.indices_nonzero(elsewhere).to_pylist():
-        values[row] = _read(paths[row].as_py(), -1 if size is None else size)
+        values[row] = read(paths[row].as_py())
     return pa.array(values, pa.large_binary())
 
 
@@ -125,7 +130,7 @@ def _features_of_images(data: Any, names: list[str]) -> dict[str, Feature]:
     absent = set()
     for table in data.select_columns(names).with_format("arrow").iter(_ROWS) if names else ():
         for name in names:
-            heads = images_as_bytes(table[name].combine_chunks(), HEAD_BYTES)
+            heads = images_as_bytes(table[name].combine_chunks(), partial(_read, size=HEAD_BYTES), HEAD_BYTES)
             absent |= {name} if heads.null_count else set()
             seen[name] |= {feature_of_image(head) for head in pc.unique(heads).to_pylist() if head is not None}
     return {name: common_feature(found).replace(optional=name in absent) for name, found in seen.items()}
