@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import datetime
 from pathlib import Path
 
 import png_files
@@ -17,6 +18,19 @@ from schema_examples import example
 import penstock as ps
 
 LABELS = list(range(20))
+
+
+def write_table(name: str, table: pa.Table) -> None:
+    match name.rpartition(".")[2]:
+        case "parquet":
+            pyarrow.parquet.write_table(table, name)
+        case "arrow":
+            pyarrow.feather.write_feather(table, name)
+        case "jsonl":
+            Path(name).write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+        case form:
+            options = pyarrow.csv.WriteOptions(delimiter="\t" if form == "tsv" else ",")
+            pyarrow.csv.write_csv(table, name, options)
 
 
 @pytest.fixture
@@ -234,3 +248,65 @@ def test_csv_is_read_with_the_types_of_a_schema(folder: Path):
     ps.Schema({"zip": int, "weight": int, "code": int, "ok": bool}).save("t.schema.json")
     with pytest.raises(ValueError, match=r"0\.1"):
         ps.convert("t.csv", "data/u", schema="t.schema.json")
+
+
+@pytest.mark.parametrize("extension", ["parquet", "arrow", "csv", "tsv", "jsonl"])
+def test_files_may_have_columns_that_others_lack(folder: Path, extension: str):
+    for number, columns in enumerate([{"a": [1]}, {"b": ["x"], "a": [2]}, {"a": [3], "c": [True]}]):
+        write_table(f"p{number}.{extension}", pa.table(columns))
+    ps.convert(f"p*.{extension}", "out")
+    rows = list(ps.Dataset("out"))
+    assert rows == [{"a": 1, "b": None, "c": None}, {"a": 2, "b": "x", "c": None}, {"a": 3, "b": None, "c": True}]
+
+
+@pytest.mark.parametrize("extension", ["parquet", "arrow"])
+def test_nested_columns_that_only_a_later_file_has(folder: Path, extension: str):
+    write_table(f"p0.{extension}", pa.table({"a": [{"x": 1}]}))
+    kind = pa.array(["u", "v"]).dictionary_encode()
+    write_table(f"p1.{extension}", pa.table({"a": [{"x": 2, "y": "z"}] * 2, "b": [[1], []], "kind": kind}))
+    ps.convert(f"p*.{extension}", "out")
+    ps.convert("out", "back.parquet")
+    assert pyarrow.parquet.read_table("back.parquet").to_pylist() == [
+        {"a": {"x": 1, "y": None}, "b": None, "kind": None},
+        {"a": {"x": 2, "y": "z"}, "b": [1], "kind": "u"},
+        {"a": {"x": 2, "y": "z"}, "b": [], "kind": "v"},
+    ]
+
+
+@pytest.mark.parametrize("extension", ["parquet", "arrow", "csv"])
+def test_types_of_files_are_promoted_only_if_no_value_changes(folder: Path, extension: str):
+    write_table(f"p0.{extension}", pa.table({"a": [1]}))
+    write_table(f"p1.{extension}", pa.table({"a": [0.5]}))
+    ps.convert(f"p*.{extension}", "out", float64="float32")
+    assert [row["a"] for row in ps.Dataset("out")] == [1, 0.5]
+    write_table(f"p1.{extension}", pa.table({"a": ["text"]}))
+    with pytest.raises(ps.SchemaError, match=rf"p1.{extension} and the files before it .*\ba\b.* int64 .*string"):
+        ps.convert(f"p*.{extension}", "bad")
+
+
+@pytest.mark.parametrize("extension", ["parquet", "arrow"])
+def test_integers_that_no_float_holds_are_an_error(folder: Path, extension: str):
+    write_table(f"p0.{extension}", pa.table({"a": [0.5]}))
+    write_table(f"p1.{extension}", pa.table({"a": [2**53 + 1]}))
+    with pytest.raises(ps.SchemaError, match=r"different types.*9007199254740993"):
+        ps.convert(f"p*.{extension}", "out", float64="float32")
+
+
+@pytest.mark.parametrize("extension", ["csv", "tsv"])
+def test_line_breaks_in_values_of_large_text_tables(folder: Path, extension: str):
+    texts = [f"{number}\n\n" + "line, \t\n" * 99 for number in range(4000)]
+    ps.write("data", [{"label": number, "text": text} for number, text in enumerate(texts)])
+    ps.convert("data", f"t.{extension}")
+    ps.convert(f"t.{extension}", "back")
+    assert [row["text"] for row in ps.Dataset("back")] == texts
+
+
+def test_text_of_json_that_looks_like_a_time_stays_text(folder: Path):
+    row = {"day": "2026-01-30", "days": ["2026-01-30T01:02:03Z"], "at": {"day": "2026-01-30 00:00"}}
+    (folder / "t.jsonl").write_text(json.dumps(row))
+    ps.convert("t.jsonl", "text")
+    ps.convert("text", "t.parquet")
+    assert pyarrow.parquet.read_table("t.parquet").to_pylist() == [row]
+    schema = ps.Schema({"day": ps.Feature("int64", logical="timestamp[s]")})
+    ps.convert("t.jsonl", "times", schema=schema, columns=["day"])
+    assert ps.Dataset("times").to_arrow()["day"].to_pylist() == [datetime(2026, 1, 30)]

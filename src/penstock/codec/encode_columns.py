@@ -113,6 +113,8 @@ def _class_numbers(values: Any, feature: Feature) -> AnyColumn | None:
         inner = _class_numbers(values.values, feature)
         return None if inner is None else Ragged(inner, values.offsets)
     if isinstance(values, BytesColumn) and values.text and not values.shape:
+        if not len(values):  # all names are absent
+            return np.zeros(0, np.int64)
         values = values.to_list()
     elif isinstance(values, np.ndarray) and values.dtype.kind in _OBJECTS and values.ndim == 1:
         values = values.tolist()

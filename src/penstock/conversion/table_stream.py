@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from penstock.codec.encode_values import Float64
 from penstock.codec.schema_from_data import infer_from_columns
 from penstock.columns import from_arrow
-from penstock.errors import import_extra
+from penstock.errors import SchemaError, import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.arrow_metadata import attach_schema, attached_schema
 from penstock.schema.arrow_types import storable_schema
@@ -100,6 +100,62 @@ def table_format(path: str) -> TableFormat | None:
     name = path.lower()
     form = _FORMATS.get(os.path.splitext(name.removesuffix(".gz"))[1])
     return None if form in ("parquet", "arrow") and name.endswith(".gz") else form
+
+
+def unify_tables(paths: Sequence[str], tables: Sequence[Any]) -> Any:
+    """Return the ``pyarrow.Schema`` with the columns of all files, whose types hold the values of all of them.
+
+    Raises:
+        SchemaError: No type holds a column of two files.
+    """
+    import pyarrow as pa
+
+    found = tables[0]
+    for path, table in zip(paths, tables, strict=True):
+        if table.equals(found):
+            continue
+        try:
+            both = pa.unify_schemas([found, table], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise _differs(path, str(error)) from None
+        for name in set(found.names) & set(table.names):
+            kinds = {found.field(name).type, table.field(name).type}
+            if any(_changes_values(kind, both.field(name).type) for kind in kinds):
+                raise _differs(path, f"column {name!r} is {' and '.join(sorted(map(str, kinds)))}")
+        found = both
+    absent = missing_in(found, tables)
+    return (
+        found
+        if found is tables[0]
+        else pa.schema(
+            [column.with_nullable(column.nullable or column.name in absent) for column in found], found.metadata
+        )
+    )
+
+
+def _differs(path: str, what: str) -> SchemaError:
+    advice = "pass a schema for text tables, or convert the files one by one"
+    return SchemaError(f"{path} and the files before it have different types of one column: {what}: {advice}")
+
+
+def _changes_values(old: Any, new: Any) -> bool:
+    from pyarrow import types
+
+    decimal, text = types.is_decimal(old), types.is_string(old) or types.is_large_string(old)
+    is_binary = types.is_binary(new) or types.is_large_binary(new)
+    return bool((decimal and types.is_floating(new)) or (text and is_binary))
+
+
+def missing_in(unified: Any, tables: Sequence[Any]) -> set[str]:
+    """Return the columns that not all tables have, or not all with the same fields inside."""
+    return {
+        column.name
+        for table in tables
+        if not table.equals(unified)
+        for column in unified
+        if (at := table.get_field_index(column.name)) < 0
+        or (column.type.num_fields and column.type != table.field(at).type)
+    }
 
 
 def absent_in(batch: Any) -> set[str]:

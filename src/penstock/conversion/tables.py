@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from penstock.conversion.table_stream import ArrowBatches, TableStream, absent_in, table_format
+from penstock.conversion.table_stream import (
+    ArrowBatches,
+    TableStream,
+    absent_in,
+    missing_in,
+    table_format,
+    unify_tables,
+)
 from penstock.conversion.text_tables import open_csv, open_json
-from penstock.errors import CorruptDataError, import_extra
+from penstock.errors import CorruptDataError, SchemaError, import_extra
 from penstock.schema import Feature, Schema
 from penstock.schema.feature import FeatureArguments
 from penstock.writing.hugging_face import images_as_bytes
@@ -116,22 +123,27 @@ def _open_parquet(paths: Sequence[str]) -> TableStream:
     from pyarrow import dataset, parquet
 
     absent: set[str] = set()
+    schemas = []
     for path in paths:
         with _damage_of(path):
-            absent |= _absent_in_parquet(parquet.read_metadata(path))
-    tables = dataset.dataset(list(paths), format="parquet")
+            metadata = parquet.read_metadata(path)
+            schemas.append(metadata.schema.to_arrow_schema())
+            absent |= _absent_in_parquet(metadata)
+    tables = dataset.dataset(list(paths), schema=unify_tables(paths, schemas), format="parquet")
+    promoted = any(not tables.schema.equals(schema) for schema in schemas)
     # In lists, the statistics also count empty ones.
     lists = [column.name for column in tables.schema if column.name in absent and column.type.num_fields]
     coded = [column.name for column in tables.schema if pa.types.is_dictionary(column.type)]
     categories = _Categories()
     if coded:
-        for batch in tables.to_batches(columns=coded):
+        for batch in _checked(paths, tables.to_batches(columns=coded), promoted=promoted):
             categories.add(batch)
     if lists:
         absent -= set(lists)
-        for batch in tables.scanner(columns=lists).to_batches():
+        for batch in _checked(paths, tables.to_batches(columns=lists), promoted=promoted):
             absent |= absent_in(batch)
-    reader = ArrowBatches(tables.schema, _checked(paths, tables.to_batches()))
+    absent |= missing_in(tables.schema, schemas)
+    reader = ArrowBatches(tables.schema, _checked(paths, tables.to_batches(), promoted=promoted))
     return TableStream(reader, None, tables.count_rows(), frozenset(absent), categories=categories.found())
 
 
@@ -179,9 +191,21 @@ def _damage_of(path: str) -> Iterator[None]:
         raise CorruptDataError(f"the table is damaged: {error}", path=path) from None
 
 
-def _checked(paths: Sequence[str], batches: Iterator[Any]) -> Iterator[Any]:
-    with _damage_of(paths[0] if len(paths) == 1 else f"one of {paths[0]} ..."):
+def _checked(paths: Sequence[str], batches: Iterator[Any], *, promoted: bool) -> Iterator[Any]:
+    name = paths[0] if len(paths) == 1 else f"one of {paths[0]} ..."
+    with _damage_of(name), _unified(name) if promoted else nullcontext():
         yield from batches
+
+
+@contextmanager
+def _unified(name: str) -> Iterator[None]:
+    """Say in errors of Arrow that the files have different types."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"{name}: the files have different types, which do not hold all values: {error}") from None
 
 
 def _absent_in_parquet(metadata: Any) -> set[str]:
@@ -198,22 +222,40 @@ def _absent_in_parquet(metadata: Any) -> set[str]:
 
 def _open_arrow(paths: Sequence[str]) -> TableStream:
     """Return the rows of Arrow files, and of files with Arrow's stream format, as Hugging Face saves them."""
-
-    rows, absent, categories = 0, set[str](), _Categories()
-    for batch in _arrow_batches(paths):
+    schemas = []
+    for path in paths:
+        with _damage_of(path), _arrow_file(path) as file:
+            schemas.append(file.schema)
+    fields = unify_tables(paths, schemas)
+    rows, absent, categories = 0, missing_in(fields, schemas), _Categories()
+    for batch in _arrow_batches(paths, fields):
         rows += batch.num_rows
         categories.add(batch)
         absent |= absent_in(batch)
-    with _damage_of(paths[0]), _arrow_file(paths[0]) as first:
-        fields = first.schema
-    reader = ArrowBatches(fields, _arrow_batches(paths))
+    reader = ArrowBatches(fields, _arrow_batches(paths, fields))
     return TableStream(reader, None, rows, frozenset(absent), categories=categories.found())
 
 
-def _arrow_batches(paths: Sequence[str]) -> Iterator[Any]:
+def _arrow_batches(paths: Sequence[str], fields: Any) -> Iterator[Any]:
     for path in paths:
         with _damage_of(path), _arrow_file(path) as file:
-            yield from map(file.get_batch, range(file.num_record_batches)) if _is_file(file) else file
+            same = file.schema.equals(fields)
+            for batch in map(file.get_batch, range(file.num_record_batches)) if _is_file(file) else file:
+                yield batch if same else _with_columns(path, batch, fields)
+
+
+def _with_columns(path: str, batch: Any, fields: Any) -> Any:
+    """Return a record batch with the columns of all files: those that it lacks are absent values."""
+    import pyarrow as pa
+
+    with _unified(path):
+        columns = [
+            pa.nulls(batch.num_rows, column.type)
+            if (at := batch.schema.get_field_index(column.name)) < 0
+            else batch.column(at).cast(column.type)
+            for column in fields
+        ]
+    return pa.RecordBatch.from_arrays(columns, schema=fields)
 
 
 def _arrow_file(path: str) -> Any:

@@ -6,9 +6,16 @@ import base64
 import binascii
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from penstock.conversion.table_stream import ArrowBatches, TableStream, absent_in, table_format
+from penstock.conversion.table_stream import (
+    ArrowBatches,
+    TableStream,
+    absent_in,
+    table_format,
+    unify_tables,
+)
 from penstock.errors import SchemaError
 from penstock.schema import Feature, Schema
 from penstock.schema.feature import IMAGES
@@ -20,7 +27,7 @@ def open_csv(paths: Sequence[str], schema: Schema | None) -> TableStream:
     """Return the rows of CSV or TSV files, with the types of a schema, or those that their first rows show.
 
     Raises:
-        SchemaError: A column has no values.
+        SchemaError: A column has no values, or values of different types.
     """
     reader = _csv_reader(paths, schema)
     if schema is not None:
@@ -38,10 +45,35 @@ def open_csv(paths: Sequence[str], schema: Schema | None) -> TableStream:
 def _csv_reader(paths: Sequence[str], schema: Schema | None) -> ArrowBatches:
     from pyarrow import dataset
 
-    tables = dataset.dataset(list(paths), format=_csv_format(paths[0], schema))
-    if len(tables.schema.names) == 1:
-        tables = dataset.dataset(list(paths), format=_csv_format(paths[0], schema, one_column=True))
-    return ArrowBatches(tables.schema, tables.to_batches())
+    found, formats = [], []
+    for path in paths:
+        form = _csv_format(path, schema)
+        with _error_of(path):
+            columns = dataset.dataset([path], format=form).schema
+            if len(columns.names) == 1:
+                form = _csv_format(path, schema, one_column=True)
+                columns = dataset.dataset([path], format=form).schema
+        found.append(columns)
+        formats.append(form)
+    fields = unify_tables(paths, found)
+
+    def batches() -> Iterator[Any]:
+        for path, form in zip(paths, formats, strict=True):
+            with _error_of(path):
+                yield from dataset.dataset([path], schema=fields, format=form).to_batches()
+
+    return ArrowBatches(fields, batches())
+
+
+@contextmanager
+def _error_of(path: str) -> Iterator[None]:
+    """Name the file in errors of Arrow."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"{path}: {error}: a schema may give the types of its columns") from None
 
 
 def _csv_format(path: str, schema: Schema | None, *, one_column: bool = False) -> Any:
@@ -53,7 +85,8 @@ def _csv_format(path: str, schema: Schema | None, *, one_column: bool = False) -
         null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types
     )
     # In a table of one column, an empty line is a row.
-    parse = csv.ParseOptions(delimiter="\t" if table_format(path) == "tsv" else ",", ignore_empty_lines=not one_column)
+    delimiter = "\t" if table_format(path) == "tsv" else ","
+    parse = csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=not one_column, newlines_in_values=True)
     return dataset.CsvFileFormat(parse_options=parse, convert_options=convert)
 
 
@@ -66,13 +99,18 @@ def _csv_type(feature: Feature) -> Any:
 
 
 def open_json(paths: Sequence[str], schema: Schema | None) -> TableStream:
-    """Return the rows of JSON Lines. All are read before, because any line may have a new field."""
+    """Return the rows of JSON Lines. All are read before, because any line may have a new field.
+
+    Text stays text, even if it looks like a time, unless the schema says that it is one.
+    """
     import pyarrow as pa
 
     found, rows, absent = pa.schema([]), 0, set[str]()
+    times = {name for name, feature in (schema or {}).items() if "timestamp" in (feature.logical or "")}
     for table in _json_blocks(paths, None):
+        kinds = pa.schema([c if c.name in times else c.with_type(_times_as_text(c.type)) for c in table.schema])
         try:
-            both = pa.unify_schemas([found, table.schema], promote_options="permissive")
+            both = pa.unify_schemas([found, kinds], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise SchemaError(f"{paths[0]}: two lines have values that one column cannot hold: {error}") from None
         absent |= {name for name in both.names if name not in table.column_names or table[name].null_count}
@@ -108,6 +146,18 @@ def _json_blocks(paths: Sequence[str], schema: Any) -> Iterator[Any]:
                 except pa.ArrowInvalid as error:
                     raise SchemaError(f"{path}, in the lines from {first} on: {error}") from None
                 first += block.count(b"\n")
+
+
+def _times_as_text(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(_times_as_text(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_times_as_text(field.type)) for field in kind])
+    return kind
 
 
 def _is_bytes(feature: Feature) -> bool:
