@@ -150,6 +150,35 @@ def test_keys_are_names_of_datasets_whatever_they_hold(tmp_path: Path):
     assert len(list((tmp_path / "out").glob("*.penstock.json"))) == 4
 
 
+@pytest.mark.parametrize("batches", [False, True])
+def test_rows_of_nan_and_null_are_written(tmp_path: Path, batches: bool):
+    keys = pa.array([[float("nan"), None, 1.5][i % 3] for i in range(30)], pa.float32())
+    table = pa.table({"id": range(30), "key": keys})
+    elements = table.to_batches(max_chunksize=7) if batches else table.to_pylist()
+    schema = ps.Schema({"id": int, "key": ps.Feature("float32", optional=True)})
+    with beam.Pipeline() as pipeline:
+        written = (
+            pipeline
+            | beam.Create(elements)
+            | penstock.beam.WriteToPenstock(str(tmp_path / "out"), schema=schema, shards=2, by="key")
+            | beam.MapTuple(lambda key, manifest: (str(key), manifest.records))
+        )
+        assert_that(written, equal_to([("nan", 10), ("None", 10), ("1.5", 10)]))
+    for rest, name in enumerate(["nan", "__HIVE_DEFAULT_PARTITION__", "1%2E5"]):
+        assert sorted(int(row["id"]) for row in ps.Dataset(tmp_path / "out" / name)) == list(range(rest, 30, 3))
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_keys_that_share_a_name_are_refused(tmp_path: Path, shards: int | None):
+    rows = [{"id": i, "nested": b""} for i in range(8)]
+    write = penstock.beam.WriteToPenstock(
+        str(tmp_path / "out"), schema=SCHEMA, shards=shards, by=lambda row: [1, "1"][row["id"] // 4]
+    )
+    with pytest.raises(Exception, match="would share a dataset"), beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create(rows) | write
+    assert not list((tmp_path / "out").glob("*.penstock.json"))
+
+
 def test_nothing_to_write_is_a_dataset_without_rows(tmp_path: Path):
     with beam.Pipeline() as pipeline:
         _ = pipeline | beam.Create([]) | penstock.beam.WriteToPenstock(str(tmp_path / "out"), schema=SCHEMA)

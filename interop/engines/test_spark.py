@@ -237,6 +237,17 @@ def test_partition_by_writes_a_dataset_for_each_value(spark: SparkSession, tmp_p
         assert sorted(int(row["id"]) % 3 for row in ps.Dataset(path)) == [int(key[-1])] * 10
 
 
+def test_partition_by_writes_rows_of_nan_and_null(spark: SparkSession, tmp_path: Path):
+    key = "case id % 3 when 0 then double('nan') when 1 then 1.5 end as key"
+    found = penstock.spark.write(spark.range(0, 30, 1, 3).selectExpr("id", key), tmp_path / "out", partition_by="key")
+    for name, rest in [("nan", 0), ("1%2E5", 1), ("__HIVE_DEFAULT_PARTITION__", 2)]:
+        path = f"{tmp_path}/out/key={name}"
+        assert found[path].records == 10
+        assert sorted(int(row["id"]) for row in ps.Dataset(path)) == list(range(rest, 30, 3))
+    texts = spark.createDataFrame([(None,), ("None",)], "key string")
+    assert len(penstock.spark.write(texts, tmp_path / "texts", partition_by="key")) == 2
+
+
 def test_write_refuses_an_existing_dataset_unless_told(spark: SparkSession, tmp_path: Path):
     df = spark.range(4).coalesce(1)
     assert penstock.spark.write(df, tmp_path / "out").records == 4

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
 from penstock.codec.encode_values import Float64
 from penstock.dataset.dataset import Dataset
 from penstock.engines.arrow_scan import ArrowScan
-from penstock.engines.parts import check_path, commit_parts
+from penstock.engines.parts import check_path, check_same_key, commit_parts, name_of_key, rows_by_key
 from penstock.engines.splits import TaskRows, absolute, open_dataset, plan_splits
 from penstock.errors import import_extra
 from penstock.manifest import Manifest
@@ -178,7 +177,8 @@ class WriteToPenstock(beam.PTransform):
         path: The name of the dataset, as for :func:`penstock.write`: a path that all workers reach, or a URL.
         schema: What the records hold.
         shards: The number of shards. By default each bundle of elements writes one.
-        by: Write one dataset for each value of a column, or of a function of rows, named by it in the folder ``path``.
+        by: Write one dataset for each value of a column, or of a function of rows, named by it in the folder ``path``,
+            escaped as Hive does; that of None is ``path/__HIVE_DEFAULT_PARTITION__``.
         compression: As for :func:`penstock.write`.
         level: As for :func:`penstock.write`.
         float64: As for :func:`penstock.write`.
@@ -229,9 +229,9 @@ class WriteToPenstock(beam.PTransform):
             return (
                 keyed
                 | "Group rows" >> beam.GroupByKey()
-                | beam.MapTuple(lambda key, rows: (key[0], (key[1], write(rows, key[1], key[0]))))
+                | beam.MapTuple(lambda place, items: (place[0], write.of_key(items, place[1], place[0])))
                 | "Group parts" >> beam.GroupByKey()
-                | beam.MapTuple(lambda key, parts: (key, _commit(_dataset_of(write.path, key), parts, commit)))
+                | beam.MapTuple(lambda name, parts: _commit_key(f"{write.path}/{name}", parts, commit))
             )
         if self._shards:
             parts = (
@@ -257,16 +257,26 @@ class _Part:
     def __init__(self, path: str, schema: Schema, options: dict[str, Any]) -> None:
         self.path, self.schema, self.options = path, schema, options
 
-    def open(self, part: str | int, key: Any = None) -> Writer:
-        """Return a writer of a part of the dataset, or of that of a key."""
-        path = self.path if key is None else _dataset_of(self.path, key)
+    def open(self, part: str | int, name: str | None = None) -> Writer:
+        """Return a writer of a part of the dataset, or of one of a name in its folder."""
+        path = self.path if name is None else f"{self.path}/{name}"
         return Writer(path, schema=self.schema, part=part, progress=False, **self.options)
 
-    def __call__(self, elements: Iterable[Any], part: str | int, key: Any = None) -> Manifest:
-        with self.open(part, key) as writer:
+    def __call__(self, elements: Iterable[Any], part: str | int) -> Manifest:
+        with self.open(part) as writer:
             for element in elements:
                 _write(writer, element)
         return writer.manifest
+
+    def of_key(self, items: Iterable[tuple[Any, Any]], part: int, name: str) -> tuple[int, tuple[Any, Manifest]]:
+        """Write the elements of a key, which come with it, as a part of the dataset of that name."""
+        keys: list[Any] = []
+        with self.open(part, name) as writer:
+            for key, element in items:
+                keys = keys or [key]
+                check_same_key(keys[0], key)
+                _write(writer, element)
+        return part, (keys[0], writer.manifest)
 
 
 def _write(writer: Writer, element: Any) -> None:
@@ -310,21 +320,26 @@ class _Deal(beam.DoFn):
         yield (item[0], self._next), item[1]
 
 
-def _keyed(element: Any, by: str | Callable[[dict[str, Any]], Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield keys with the rows of an element that they are for."""
+def _keyed(element: Any, by: str | Callable[[dict[str, Any]], Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the names of datasets with keys and the rows of an element that they are for."""
     if isinstance(element, dict):
-        yield element[by] if isinstance(by, str) else by(element), element
+        key = element[by] if isinstance(by, str) else by(element)
+        yield name_of_key(key), (key, element)
         return
     pa = import_extra("pyarrow", "arrow", "Arrow data")
     batch = pa.record_batch(element) if not isinstance(element, pa.Table) else element
     keys = batch.column(by) if isinstance(by, str) else pa.array([by(row) for row in batch.to_pylist()])
-    for key in keys.unique().to_pylist():
-        yield key, batch.filter(pa.array([value == key for value in keys.to_pylist()]))
+    for key, rows in rows_by_key(batch, keys):
+        yield name_of_key(key), (key, rows)
 
 
-def _dataset_of(path: str, key: Any) -> str:
-    """Return the name of the dataset of a key: the key, in characters that names may have."""
-    return f"{path}/{quote(str(key), safe=' ').replace('.', '%2E')}"
+def _commit_key(path: str, parts: Iterable[Any], options: dict[str, Any]) -> tuple[Any, Manifest]:
+    """Commit the parts of a key."""
+    parts = list(parts)
+    key = parts[0][1][0]
+    for _, (other, _) in parts:
+        check_same_key(key, other)
+    return key, _commit(path, [(part, manifest) for part, (_, manifest) in parts], options)
 
 
 def _commit(path: str, parts: Iterable[tuple[Any, Manifest]], options: dict[str, Any], schema: Any = None) -> Manifest:

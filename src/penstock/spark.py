@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
-from urllib.parse import quote
 
 from penstock.codec.encode_values import Float64
 from penstock.dataset.dataset import Dataset
 from penstock.discovery.resolve import resolve
 from penstock.engines.arrow_scan import ArrowScan
-from penstock.engines.parts import check_path, commit_parts
+from penstock.engines.parts import check_path, commit_parts, name_of_key, rows_by_key
 from penstock.engines.splits import Task, absolute, open_dataset, plan_tasks
 from penstock.errors import SchemaError, import_extra
 from penstock.manifest import SUFFIX, Manifest
@@ -213,7 +212,8 @@ def write(
         df: The data frame.
         path: The name of the dataset, as for :func:`penstock.write`: a path that all executors reach, or a URL.
         schema: What the records hold. By default the types of the columns decide.
-        partition_by: A column. Each of its values gets a dataset of its own, ``path/column=value``.
+        partition_by: A column. Each of its values gets a dataset of its own, ``path/column=value``, with
+            values escaped as Hive does; that of null is ``path/column=__HIVE_DEFAULT_PARTITION__``.
         mode: ``"error"`` if there is a dataset, ``"append"`` to it, or ``"overwrite"`` it.
         compression: As for :func:`penstock.write`.
         level: As for :func:`penstock.write`.
@@ -263,9 +263,8 @@ def _write_parts(
     else:
         writers: dict[str, Writer] = {}
         for batch in batches:
-            for key in batch.column(by).unique():
-                chosen = batch.filter(pa.array([value == key for value in batch.column(by)]))
-                name = f"{path}/{by}={quote(str(key.as_py()), safe=' ').replace('.', '%2E')}"
+            for key, chosen in rows_by_key(batch, batch.column(by)):
+                name = f"{path}/{by}={name_of_key(key)}"
                 if name not in writers:
                     writers[name] = Writer(name, schema=schema, part=task, progress=False, **options)
                 writers[name].write_batch(narrowed(chosen, schema))

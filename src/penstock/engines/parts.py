@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, TypedDict
+from urllib.parse import quote
 
 from penstock.codec.encode_values import Float64
 from penstock.engines.splits import absolute
@@ -15,6 +16,8 @@ from penstock.storage import StrPath, locate
 from penstock.writing.commit import commit
 from penstock.writing.destination import check_base, check_replace, existing
 from penstock.writing.write import write
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 class PartOptions(TypedDict):
@@ -66,6 +69,32 @@ def commit_parts(path: StrPath, parts: Iterable[Manifest], **options: Any) -> Ma
         for part in parts
     ]
     return commit(path, unified, **options)
+
+
+def rows_by_key(batch: Any, keys: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each key with the rows of a batch that have it. NaN and null are keys, too: each row is in one group."""
+    pa = import_extra("pyarrow", "arrow", "Arrow data")
+    if isinstance(keys, pa.ChunkedArray):
+        keys = keys.combine_chunks()
+    if pa.types.is_dictionary(keys.type):
+        keys = keys.cast(keys.type.value_type)
+    encoded = keys.dictionary_encode("encode")
+    for number, key in enumerate(encoded.dictionary.to_pylist()):
+        yield key, batch.filter(pa.compute.equal(encoded.indices, number))
+
+
+def name_of_key(key: Any) -> str:
+    """Return the name of the dataset of a key, as Hive names partitions: different values of a column differ."""
+    if key is None:
+        return _NULL
+    text = quote(str(key), safe=" ").replace(".", "%2E")
+    return text.replace("_", "%5F", 1) if text == _NULL else text
+
+
+def check_same_key(key: Any, other: Any) -> None:
+    """Raise if keys whose datasets have one name differ, such as 1 and "1"; all NaN are one key."""
+    if key is not other and key != other and (key == key or other == other):
+        raise ValueError(f"the keys {key!r} and {other!r} would share a dataset: return keys of one type, such as str")
 
 
 def nested_lists(table: Any) -> Any:
