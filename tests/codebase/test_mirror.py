@@ -17,7 +17,7 @@ TESTED_THROUGH_OTHERS = {
     "conversion": "table_stream text_tables",
     "dataset": "block read_rows stage stored_rows",
     "dataset/source": "filter_rows pick_records row_source",
-    "engines": "arrow_scan parts spark_types",
+    "engines": "arrow_scan spark_types",
     "discovery": "infer sidecars splits",
     "expression": "tree",
     "frameworks": "jax keras tensorflow torch torch_images",
