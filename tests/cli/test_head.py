@@ -146,3 +146,9 @@ def test_the_name_of_a_class_follows_its_number(penstock, folder: Path):
     assert "0 (cat)" in shown
     assert "(cat, dog)" in penstock("stats", "pets").stdout
     assert "pet: int64 (cat, dog), 0 to 1" in str(ps.stats("pets"))
+
+
+def test_a_missing_file_is_reported(penstock):
+    result = penstock("head", "gone.tfrecord")
+    assert result.exit_code == 1
+    assert "gone.tfrecord: no such file" in result.stderr

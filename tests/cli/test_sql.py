@@ -72,3 +72,9 @@ def test_damage_is_reported_with_its_place_and_exits_with_1(penstock: Run, numbe
 
 def test_an_unknown_extension_of_the_output_is_rejected(penstock: Run, numbers: Path):
     assert penstock("sql", "SELECT 1", "--output", "x.doc").exit_code == 2
+
+
+def test_a_missing_file_is_reported_and_exits_with_1(penstock: Run, numbers: Path):
+    found = penstock("sql", "SELECT * FROM 'no/such.tfrecord'")
+    assert found.exit_code == 1
+    assert "no/such.tfrecord: no such file" in found.stderr

@@ -13,7 +13,7 @@ from penstock.cli.output import complain, exit_with, open_console, plain_table, 
 from penstock.conversion.table_stream import TABLES, table_format
 from penstock.conversion.write_tables import json_value, write_table
 from penstock.engines.sql import Query, open_query
-from penstock.errors import import_extra
+from penstock.errors import PenstockError, import_extra
 from penstock.integrity.problems import problem_among
 from penstock.integrity.report import plural
 
@@ -47,25 +47,25 @@ def sql(query: str, output: str | None, limit: int, decode: bool, as_json: bool)
         raise click.UsageError(f"--output is a file with one of the extensions {TABLES}, and excludes --json.")
     duckdb = import_extra("duckdb", "sql", "SQL")
     opened = None
-    with usage_errors():
-        try:
+    try:
+        with usage_errors():
             opened = open_query(query, {}, {}, decode=decode)
-            if output is not None and form is not None:
-                reader = _reader(opened)
-                rows = write_table(reader.schema, reader, output, form)
-                click.echo(f"{plural(rows, 'row')} written to {printable(output)}", err=True)
-            elif as_json:
-                _print_json(opened)
-            else:
-                _print_table(opened, limit)
-        except duckdb.Error as error:
-            failure = None if opened is None else opened.failure
-            if failure is None:
-                message = "\n".join(map(printable, str(error).splitlines()))
-                raise click.UsageError(message) from None
-            problem = problem_among([""], failure)
-            complain(problem)
-            exit_with([problem])
+        if output is not None and form is not None:
+            reader = _reader(opened)
+            rows = write_table(reader.schema, reader, output, form)
+            click.echo(f"{plural(rows, 'row')} written to {printable(output)}", err=True)
+        elif as_json:
+            _print_json(opened)
+        else:
+            _print_table(opened, limit)
+    except (duckdb.Error, PenstockError, FileNotFoundError) as error:
+        failure = opened.failure if isinstance(error, duckdb.Error) and opened is not None else error
+        if failure is None or isinstance(failure, duckdb.Error):
+            message = "\n".join(map(printable, str(error).splitlines()))
+            raise click.UsageError(message) from None
+        problem = problem_among([""], failure)
+        complain(problem)
+        exit_with([problem])
 
 
 def _print_table(query: Query, limit: int) -> None:

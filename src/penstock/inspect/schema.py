@@ -78,7 +78,7 @@ def group_alike(readers: Sequence[RecordReader]) -> list[list[RecordReader]]:
     for reader in readers:
         datasets.setdefault(dataset_of(reader.path), []).append(reader)
     if len(datasets) <= 1:
-        return [list(readers)]
+        return [list(readers)] if readers else []
     groups: list[tuple[FeatureKeys | None, list[RecordReader]]] = []
     for shards in datasets.values():
         keys = _keys(shards[0])
