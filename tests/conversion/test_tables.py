@@ -284,11 +284,11 @@ def test_types_of_files_are_promoted_only_if_no_value_changes(folder: Path, exte
         ps.convert(f"p*.{extension}", "bad")
 
 
-@pytest.mark.parametrize("extension", ["parquet", "arrow"])
+@pytest.mark.parametrize("extension", ["parquet", "arrow", "csv"])
 def test_integers_that_no_float_holds_are_an_error(folder: Path, extension: str):
     write_table(f"p0.{extension}", pa.table({"a": [0.5]}))
     write_table(f"p1.{extension}", pa.table({"a": [2**53 + 1]}))
-    with pytest.raises(ps.SchemaError, match=r"different types.*9007199254740993"):
+    with pytest.raises(ps.SchemaError, match="9007199254740993"):
         ps.convert(f"p*.{extension}", "out", float64="float32")
 
 

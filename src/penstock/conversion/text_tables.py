@@ -43,6 +43,7 @@ def open_csv(paths: Sequence[str], schema: Schema | None) -> TableStream:
 
 
 def _csv_reader(paths: Sequence[str], schema: Schema | None) -> ArrowBatches:
+    import pyarrow as pa
     from pyarrow import dataset
 
     found, formats = [], []
@@ -58,9 +59,13 @@ def _csv_reader(paths: Sequence[str], schema: Schema | None) -> ArrowBatches:
     fields = unify_tables(paths, found)
 
     def batches() -> Iterator[Any]:
-        for path, form in zip(paths, formats, strict=True):
+        for path, form, own in zip(paths, formats, found, strict=True):
+            # Integers are read as such, so that the cast to floats checks them.
+            integers = {column.name: column for column in own if pa.types.is_integer(column.type)}
+            read = pa.schema([integers.get(column.name, column) for column in fields])
             with _error_of(path):
-                yield from dataset.dataset([path], schema=fields, format=form).to_batches()
+                for batch in dataset.dataset([path], schema=read, format=form).to_batches():
+                    yield batch.cast(fields)
 
     return ArrowBatches(fields, batches())
 
