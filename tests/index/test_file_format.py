@@ -156,6 +156,38 @@ def test_a_claim_alone_allocates_nothing(tmp_path: Path, width: int):
     assert (status, out, err) == (0, b"refused\n", "")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs an enforced limit on address space")
+def test_restart_points_of_equal_records_take_no_memory_for_each(tmp_path: Path):
+    # Of 4 MiB, deflate can make 270 million empty records, whose starts would take 2 GB.
+    (tmp_path / "a.tfrecord.gz").write_bytes(bytes(4 << 20))
+    code = """
+        from penstock.index.build import known_identity
+        from penstock.index.file_format import from_bytes, join_document
+        from penstock.storage.local import LocalFiles
+        import json, numpy as np
+        identity = known_identity(LocalFiles(), sys.argv[1])
+        def index(count, length, point):
+            head = {"format": "penstock.index", "version": 1, "requires": ["restarts"], "identity": identity.to_json()}
+            head |= {"compression": "GZIP", "records": count, "windows": {"bytes": 0, "crc32c": "00000000"}}
+            named = [("lengths", np.broadcast_to(np.uint64(length), 1)), ("restart_bits", np.array([80], np.uint64))]
+            named += [("restart_offsets", np.array([point], np.uint64)), ("window_sizes", np.zeros(1, np.uint64))]
+            data = join_document(head, named)
+            return data.replace(b'"lengths": {"count": 1,', b'"lengths": {"count": %d,' % count)
+        most = identity.size * 1032 // 16
+        limit_memory(256 << 20)
+        for count, length, point in [(most, 0, 16), (most, 0, most * 16), (most, 1, 0), (most, 1 << 61, 0)]:
+            try:
+                from_bytes(index(count, length, point), identity)
+            except ps.IndexFileError as error:
+                print(str(error).rpartition("restart points ")[-1])
+        found = from_bytes(index(1 << 20, 0, 0), identity)
+        print(found.records, found.restarts.stream_offset.tolist())
+    """
+    status, out, err = run_python(code, tmp_path / "a.tfrecord.gz")
+    lines = ["do not lead to its records"] * 2 + ["its records do not fit in the file"] * 2
+    assert (status, out.decode().splitlines(), err) == (0, [*lines, "1048576 [0, 16777216]"], "")
+
+
 def test_members_are_preserved(write):
     path = write("a.tfrecord.gz")
     built = open_index(path).members

@@ -19,9 +19,11 @@ from penstock.arguments import int_at_least, one_of
 from penstock.codec.images import decode_by_pillow, invalid_image, max_pixels
 from penstock.columns import AnyColumn, BytesColumn, Nullable, Ragged
 from penstock.columns.ragged import unchecked_ragged
-from penstock.errors import MalformedExampleError, RowFault, SchemaError
+from penstock.errors import MalformedExampleError, SchemaError
 
 Size: TypeAlias = int | tuple[int, int]
+Faults: TypeAlias = dict[int, str]
+"""What is wrong with each row that has a bad picture."""
 _TOO_SMALL = "it is smaller than the part to crop"
 _UINT64 = 1 << 64
 
@@ -201,38 +203,48 @@ class PictureTransformer:
     def _native(self) -> _core.PictureTransformer:
         return self._transform._native(self._seed, self._threads)
 
-    def __call__(self, column: AnyColumn, rows: NDArray[np.int64], epochs: NDArray[np.int64]) -> AnyColumn:
-        """Return a column of transformed pictures; raise a RowFault for the first that is none."""
+    def __call__(
+        self, column: AnyColumn, rows: NDArray[np.int64], epochs: NDArray[np.int64]
+    ) -> tuple[AnyColumn, Faults]:
+        """Return a column of transformed pictures, and its faults: the values of these rows mean nothing."""
         if isinstance(column, Nullable):
-            if not isinstance(column.values, BytesColumn):
-                return Nullable(self(column.values, rows, epochs), column.valid)
-            return Nullable(self._flat(column.values, column.valid, rows, epochs, np.zeros_like(rows)), column.valid)
+            done: AnyColumn
+            if isinstance(column.values, BytesColumn):
+                done, faults = self._flat(column.values, column.valid, rows, epochs, np.zeros_like(rows))
+            else:
+                done, faults = self(column.values, rows, epochs)
+            return Nullable(done, column.valid), faults
         if isinstance(column, Ragged):
             return self._nested(column, rows, epochs)
         if not isinstance(column, BytesColumn):
             raise _not_encoded(column)
         return self._flat(column, None, rows, epochs, np.zeros_like(rows))
 
-    def parts(self, column: AnyColumn, rows: NDArray[np.int64], epochs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return top, left, height, width and flip of the part of each JPEG picture, by their headers."""
+    def parts(
+        self, column: AnyColumn, rows: NDArray[np.int64], epochs: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], Faults]:
+        """Return top, left, height, width and flip of the part of each JPEG picture, by their headers, and faults."""
         if not isinstance(column, BytesColumn):
             raise _not_encoded(column)
-        parts = np.empty((len(column), 5))
+        parts = np.zeros((len(column), 5))
+        faults: Faults = {}
         for number, data in enumerate(column.to_list()):
             shape = _core.jpeg_shape(data, max_pixels())
             if shape is None:
-                raise RowFault(number, "only JPEG pictures can be decoded later, and this is none")
+                faults[number] = "only JPEG pictures can be decoded later, and this is none"
+                continue
             part = self.choose(shape[0], shape[1], int(rows[number]), int(epochs[number]))
             if part is None:
-                raise RowFault(number, str(invalid_image(data, _TOO_SMALL)))
-            parts[number] = part
-        return parts
+                faults[number] = str(invalid_image(data, _TOO_SMALL))
+            else:
+                parts[number] = part
+        return parts, faults
 
     def choose(self, height: int, width: int, row: int, epoch: int) -> tuple[float, float, float, float, bool] | None:
         """Return top, left, height and width of the part of a picture, and whether it is flipped."""
         return self._native.choose(height, width, epoch, row, 0)
 
-    def _nested(self, column: Ragged, rows: NDArray[np.int64], epochs: NDArray[np.int64]) -> Ragged:
+    def _nested(self, column: Ragged, rows: NDArray[np.int64], epochs: NDArray[np.int64]) -> tuple[AnyColumn, Faults]:
         """Transform each picture of lists; inner levels of lists count their pictures through the record."""
         offsets, values, levels = column.offsets, column.values, [column.offsets]
         while isinstance(values, Ragged):
@@ -245,14 +257,14 @@ class PictureTransformer:
         if self._transform.per == "record":
             items = np.zeros_like(items)
         owner = np.repeat(np.arange(len(counts)), counts)
-        try:
-            built: AnyColumn = self._flat(values, None, rows[owner], epochs[owner], items)
-        except RowFault as fault:
-            raise RowFault(int(owner[fault.row]), fault.message) from None
+        built: AnyColumn
+        built, found = self._flat(values, None, rows[owner], epochs[owner], items)
+        faults: Faults = {}
+        for number, message in found.items():
+            faults.setdefault(int(owner[number]), message)
         for level in reversed(levels):
             built = unchecked_ragged(built, level)
-        assert isinstance(built, Ragged)
-        return built
+        return built, faults
 
     def _flat(
         self,
@@ -261,10 +273,11 @@ class PictureTransformer:
         rows: NDArray[np.int64],
         epochs: NDArray[np.int64],
         items: NDArray[np.int64],
-    ) -> NDArray[Any]:
+    ) -> tuple[NDArray[Any], Faults]:
         keys = (np.ascontiguousarray(part, np.int64) for part in (epochs, rows, items))
         out, others = self._native.transform(column.views, column.buffers, valid, *keys)
-        for number, problem in others.items():
+        faults: Faults = {}
+        for number, problem in sorted(others.items()):
             data = column[number]
             try:
                 if problem is not None:
@@ -274,9 +287,9 @@ class PictureTransformer:
                 if done is None:
                     raise invalid_image(data, _TOO_SMALL)
             except MalformedExampleError as error:
-                raise RowFault(number, str(error)) from None
-            out[number] = done
+                faults[number] = str(error)
+            else:
+                out[number] = done
         if valid is not None:
             out[~valid] = 0
-        pictures: NDArray[Any] = out
-        return pictures
+        return out, faults

@@ -78,11 +78,14 @@ def from_bytes(data: bytes, identity: Identity) -> ShardIndex:
     kind = head.get("compression")
     if kind not in KINDS:
         raise IndexFileError(f"the compression {str(kind)[:80]!r} is not known")
-    most_records = identity.size * (_MOST_DEFLATED if kind else 1) // FRAME_OVERHEAD
+    most_bytes = identity.size * (_MOST_DEFLATED if kind else 1)
+    most_records = most_bytes // FRAME_OVERHEAD
     rest, windows = _split_windows(head, rest)
     most_members = identity.size // len(EMPTY_FILE)
     numbers = unpack_all(head.get("numbers"), rest, lambda key: most_records if key == "lengths" else most_members)
     lengths = Lengths.of([numbers["lengths"]]) if "lengths" in numbers else None
+    if lengths is not None and lengths.stream_bytes > most_bytes:
+        raise IndexFileError("its records do not fit in the file")
     index = ShardIndex(
         identity=identity,
         compression=kind,

@@ -24,14 +24,13 @@ def restarts_of(
     if not len(bits) or not lengths.count:
         return None
     blocks = np.asarray(offsets, np.uint64)
-    starts = lengths.starts()
-    first = np.searchsorted(starts[:-1], blocks, side="left")
+    first = lengths.first_from(blocks)
     # Of several points before one record, the last is the nearest.
     keep = np.flatnonzero(np.append(first[1:] > first[:-1], True) & (first < lengths.count))
     if not len(keep) or first[keep[0]] != 0:
         return None
     records = np.append(first[keep], lengths.count).astype(np.uint64)
-    streams = starts[records]
+    streams = lengths.starts_of(records)
     longest = int(np.diff(streams).max())
     if longest > MOST_BETWEEN and longest > 2 * lengths.longest:
         return None

@@ -265,6 +265,22 @@ class Lengths:
             return np.arange(self.count + 1, dtype=np.uint64) * np.uint64((self.equal or 0) + FRAME_OVERHEAD)
         return self._starts
 
+    def first_from(self, offsets: Uint64s) -> NDArray[np.int64]:
+        """Return the first record that starts at or after each offset of the stream; their number where none does."""
+        found: NDArray[Any]
+        if self._starts is not None:
+            found = np.searchsorted(self._starts[:-1], offsets, side="left")
+        else:
+            whole, rest = np.divmod(offsets, np.uint64((self.equal or 0) + FRAME_OVERHEAD))
+            found = np.minimum(whole + (rest > 0), np.uint64(self.count))
+        return found.astype(np.int64)
+
+    def starts_of(self, rows: Uint64s) -> Uint64s:
+        """Return where the frames of these records start; for the number of records, where the last one ends."""
+        if self._starts is not None:
+            return self._starts[rows]
+        return rows * np.uint64((self.equal or 0) + FRAME_OVERHEAD)
+
     @property
     def longest(self) -> int:
         """The length of the longest record."""

@@ -141,6 +141,44 @@ def test_bad_pictures_are_skipped_like_other_bad_records(tmp_path: Path):
     assert len(found) == 3
 
 
+@pytest.mark.skipif(not _core.DECODES_JPEG, reason="this build is without libjpeg-turbo")
+@pytest.mark.parametrize("decode", [True, False])
+@pytest.mark.parametrize("as_dicts", [True, False])
+def test_any_number_of_bad_pictures_is_skipped(tmp_path: Path, decode: bool, as_dicts: bool):
+    good = encode_image(np.zeros((2, 3, 3), np.uint8), "jpeg")
+    bad = np.arange(6000) % 2 == 0
+    bad[:2000] = True
+    files = [b"no picture" if one else good for one in bad]
+    ps.write(tmp_path / "bad", {"image": files, "label": np.arange(6000)}, schema=ENCODED)
+    ds = ps.Dataset(tmp_path / "bad", schema=ENCODED, on_error="skip")
+    ds = ds.map(dict) if as_dicts else ds
+    small = ds.map_images(ps.ImageTransform(resize=(1, 1)), columns=["image"], decode=decode).batch(6000)
+    with pytest.warns(UserWarning, match="4,000 records were skipped"):
+        labels = np.concatenate([batch["label"] for batch in small])
+    np.testing.assert_array_equal(labels, np.flatnonzero(~bad))
+
+
+def test_a_row_with_bad_pictures_in_lists_and_in_two_columns_counts_once(tmp_path: Path):
+    schema = ps.Schema({"one": "bytes", "views": ps.Feature("bytes", (None,)), "label": int})
+    good, bad = picture(1), b"no picture"
+    views = [[good], [bad, good, bad], [], [good, bad], [good, good]]
+    rows = {"one": [good, bad, good, good, bad], "views": views, "label": np.arange(5)}
+    ps.write(tmp_path / "two", rows, schema=schema)
+    found: list[Any] = []
+    ds = ps.Dataset(tmp_path / "two", schema=schema, on_error=found.append)
+    with pytest.warns(UserWarning, match="3 records were skipped"):
+        (batch,) = ds.map_images(TRAINING, columns=["one", "views"], seed=7).batch(5)
+    assert batch["label"].tolist() == [0, 2]
+    assert batch["views"].lengths.tolist() == [1, 0]
+    assert [(error.record, error.feature) for error in found] == [(1, "one"), (3, "views"), (4, "one")]
+    whole = ps.Dataset(tmp_path / "two", schema=schema)
+    alone = whole.take(1).map_images(TRAINING, columns=["one", "views"], seed=7)[0]
+    np.testing.assert_array_equal(batch["one"][0], alone["one"])
+    with pytest.raises(ps.MalformedExampleError) as caught:
+        list(whole.map_images(TRAINING, columns=["views", "one"]))
+    assert caught.value.record == 1
+
+
 def test_what_cannot_be_transformed_raises_when_it_is_called(data: Path):
     ds = ps.Dataset(data)
     with pytest.raises(TypeError, match="before batch"):

@@ -88,7 +88,8 @@ class MapImagesStage(Stage):
         with closing(upstream(cursor)) as blocks:
             for block in blocks:
                 with meter.timed("function"):
-                    done, error = self._transformed(block, transform, meter)
+                    done, faults = self._changed(block, transform)
+                    done, error = self._without(faults, block, done, meter)
                 if error is None:
                     yield done
                     continue
@@ -96,36 +97,38 @@ class MapImagesStage(Stage):
                     yield truncated(done)
                 raise error
 
-    def _transformed(
-        self, block: Block, transform: PictureTransformer, meter: Meter
+    def _without(
+        self, faults: dict[int, RowFault], block: Block, done: Block, meter: Meter
     ) -> tuple[Block, MalformedExampleError | None]:
-        """Return a block with transformed pictures, and the error that comes after it."""
-        try:
-            return self._changed(block, transform), None
-        except RowFault as fault:
-            error, bad = malformed(fault, self._locator(block)), fault.row
+        """Return a transformed block without its bad rows; or the rows before the first, and the error to raise."""
+        if not faults:
+            return done, None
+        locate = self._locator(block)
         if self.on_error == "raise":
-            front = take_from_block(block, slice(bad))
-            return self._transformed(front, transform, meter)[0] if bad else front, error
-        if callable(self.on_error):
-            self.on_error(error)
-        meter.skip(error)
-        others = [row for row in range(len(block)) if row != bad]
-        return self._transformed(take_from_block(block, others), transform, meter)
+            first = min(faults)
+            return take_from_block(done, slice(first)), malformed(faults[first], locate)
+        for row in sorted(faults):
+            error = malformed(faults[row], locate)
+            if callable(self.on_error):
+                self.on_error(error)
+            meter.skip(error)
+        return take_from_block(done, [row for row in range(len(block)) if row not in faults]), None
 
-    def _changed(self, block: Block, transform: PictureTransformer) -> Block:
+    def _changed(self, block: Block, transform: PictureTransformer) -> tuple[Block, dict[int, RowFault]]:
+        """Return a block with transformed pictures, and what is wrong with each of its bad rows."""
         elements = block.elements
         rows, epochs = block.keys
         if isinstance(elements, Batch):
-            return replace(block, elements=elements | self._of(elements, transform, rows, epochs))
+            changed, faults = self._of(elements, transform, rows, epochs)
+            return replace(block, elements=elements | changed), faults
         if not elements:
-            return block
+            return block, {}
         if not all(isinstance(element, Mapping) for element in elements):
             raise TypeError(f"map_images() needs elements that are dicts, not {type(elements[0]).__name__}")
         pictures = as_batch([{name: self._value(element, name) for name in self.columns} for element in elements])
-        changed = self._of(pictures, transform, rows, epochs)
+        changed, faults = self._of(pictures, transform, rows, epochs)
         new = Batch(changed).rows()
-        return replace(block, elements=[{**element, **row} for element, row in zip(elements, new, strict=True)])
+        return replace(block, elements=[{**element, **row} for element, row in zip(elements, new, strict=True)]), faults
 
     def _of(
         self,
@@ -133,18 +136,18 @@ class MapImagesStage(Stage):
         transform: PictureTransformer,
         rows: NDArray[np.int64],
         epochs: NDArray[np.int64],
-    ) -> dict[str, AnyColumn]:
-        changed = {}
+    ) -> tuple[dict[str, AnyColumn], dict[int, RowFault]]:
+        changed: dict[str, AnyColumn] = {}
+        faults: dict[int, RowFault] = {}
         for name in self.columns:
-            try:
-                column = plain(self._value(batch, name))
-                if self.decode:
-                    changed[name] = transform(column, rows, epochs)
-                else:
-                    changed[f"{name}_part"] = transform.parts(column, rows, epochs)
-            except RowFault as fault:
-                raise RowFault(fault.row, fault.message, name) from None
-        return changed
+            column = plain(self._value(batch, name))
+            if self.decode:
+                changed[name], found = transform(column, rows, epochs)
+            else:
+                changed[f"{name}_part"], found = transform.parts(column, rows, epochs)
+            for row, message in found.items():
+                faults.setdefault(row, RowFault(row, message, name))
+        return changed, faults
 
     def _value(self, element: Mapping[str, Any] | Batch, name: str) -> Any:
         if name not in element:
