@@ -116,3 +116,10 @@ def test_damage_is_a_line_and_can_be_skipped(penstock, train, folder: Path):
     assert (found["records"], len(found["problems"])) == (19, 1)
     assert list(found["problems"][0])[:4] == ["path", "kind", "cause", "advice"]
     assert result.stderr.count("penstock:") == 1
+
+
+def test_a_condition_on_no_column_shows_where(penstock, folder):
+    ps.write("numbers", [{"id": 1}])
+    result = penstock("convert", "numbers", "-o", "some.jsonl", "--where", "idd > 3")
+    assert result.exit_code == 2
+    assert "no column 'idd': did you mean 'id'?\n  idd > 3\n  ^" in result.stderr

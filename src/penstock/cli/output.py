@@ -17,7 +17,7 @@ from rich.text import Text
 
 from penstock.cli.problem_advice import advice_for
 from penstock.discovery.resolve import is_file_error
-from penstock.errors import PenstockError
+from penstock.errors import ExpressionError, PenstockError
 from penstock.integrity.problems import Problem, problem_among
 from penstock.integrity.report import Report
 
@@ -88,6 +88,8 @@ def usage_errors() -> Iterator[None]:
     except FileExistsError as error:
         raise click.UsageError(printable(f"{error.filename} exists: --replace replaces it.")) from None
     except (TypeError, ValueError) as error:
+        if isinstance(error, ExpressionError):
+            raise click.UsageError("\n".join(map(printable, str(error).splitlines()))) from None
         if isinstance(error, PenstockError):
             raise
         text = str(error)
