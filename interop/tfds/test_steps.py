@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
-from test_connectors import FAILURES, LEAVES
+from test_connectors import FAILURES, LEAVES, skip_jpeg_without_library
 from tfds_values import assert_equal, plain
 
 import penstock as ps
@@ -23,6 +23,7 @@ SIZES = [3, 1, 0, 5]
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_a_step_has_the_value_of_every_connector(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    skip_jpeg_without_library(name)
     monkeypatch.setenv("PENSTOCK_CACHE", str(tmp_path / "cache"))
     feature, make = LEAVES[name]
     r = random.Random(name)
