@@ -95,19 +95,16 @@ def _complete_or_absent(path: Path) -> Iterator[Any]:
     hidden = Path(unfinished_path(str(path)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        hidden.touch()
     except FileExistsError:  # a file has the name of the folder
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
-    except OSError as error:
-        error.filename = str(path)
-        raise
     try:
         with open(hidden, "wb") as file:
             yield file
         hidden.replace(path)
     except OSError as error:
-        # Errors of Arrow's writers have no file name.
-        error.filename = error.filename or str(path)
+        # The hidden name means nothing to a user, and errors of Arrow's writers have none.
+        if error.filename in (None, str(hidden)):
+            error.filename = str(path)
         raise
     finally:
         hidden.unlink(missing_ok=True)
