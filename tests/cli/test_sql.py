@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pyarrow.parquet
@@ -78,3 +79,10 @@ def test_a_missing_file_is_reported_and_exits_with_1(penstock: Run, numbers: Pat
     found = penstock("sql", "SELECT * FROM 'no/such.tfrecord'")
     assert found.exit_code == 1
     assert "no/such.tfrecord: no such file" in found.stderr
+
+
+def test_without_duckdb_the_message_says_what_to_install(penstock: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)  # as if it were not installed
+    found = penstock("sql", "SELECT 1")
+    assert found.exit_code == 1
+    assert "pip install 'penstock[sql]'" in found.stderr

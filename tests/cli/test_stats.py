@@ -58,3 +58,9 @@ def test_the_old_name_of_an_option_fails_with_the_new_one(penstock, write_record
     result = penstock("stats", "x.tfrecord", "--records", "all")
     assert result.exit_code == 2
     assert "--records is now --infer-records." in result.stderr
+
+
+def test_a_missing_file_is_reported(penstock):
+    result = penstock("stats", "gone.tfrecord")
+    assert result.exit_code == 1
+    assert "gone.tfrecord: no such file" in result.stderr

@@ -19,6 +19,7 @@ import threading
 import click
 
 from penstock import __version__
+from penstock.errors import MissingExtraError
 
 __all__ = ["main"]
 
@@ -47,6 +48,8 @@ class _Commands(click.Group):
                 # only read: nothing is lost by leaving.
                 os._exit(130)
             ctx.exit(130)
+        except MissingExtraError as error:
+            raise click.ClickException(str(error)) from None
         except OSError as error:
             # Commands report errors about files: this one is about the output.
             if error.errno is None:

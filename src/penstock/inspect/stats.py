@@ -162,7 +162,7 @@ def stats_by_content(
     The first report also has the problems of paths that stand for no file.
     """
     readers, problems = open_readers(paths, compression=compression, max_record_bytes=max_record_bytes)
-    groups = [readers] if options.get("schema") is not None else group_alike(readers)
+    groups = [readers] if options.get("schema") is not None else group_alike(readers) or [readers]
     summarize = _Stats(**options)
     return [summarize.of(group, problems if number == 0 else []) for number, group in enumerate(groups)]
 
