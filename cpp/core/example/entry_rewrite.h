@@ -1,7 +1,7 @@
 // Copies Examples and SequenceExamples with some features left out or under other keys, without decoding a value.
 //
 // Whatever is not touched keeps its bytes, however they are encoded: entries, their order, repeated keys, unknown
-// fields. Of a renamed entry, the key is written anew, before the other fields of the entry as they are stored.
+// fields. A renamed entry gets its new key, then its other fields as they are stored.
 #pragma once
 
 #include <cstddef>
